@@ -2,46 +2,46 @@
 
 use std::ffi::{c_char, c_void};
 
-/// The version of this interface: plug-ins of another version are refused.
+/// The version of this interface. Plug-ins of another version are refused.
 pub const FA_ABI_VERSION: u32 = 1;
 
-/// No page: the answer to a lookup of a page that was never written, or was trimmed.
+/// No page: the answer to a lookup of a page that was never written or was trimmed.
 pub const FA_NOWHERE: u32 = 0xFFFF_FFFF;
 
 /// No block: the answer of a victim policy if no block can be collected.
 pub const FA_NO_BLOCK: u32 = 0xFFFF_FFFF;
 
-/// A fault: a policy or a classifier cannot answer, and its callback `fault` returns the reason.
+/// The answer of a policy or a classifier that has failed. Its callback `fault` returns the reason.
 pub const FA_FAULT: u32 = 0xFFFF_FFFE;
 
 /// No stream: the page was never written, or was written before the drive was switched on.
 pub const FA_NO_STREAM: i32 = -1;
 
-/// No age: the same cases as `FA_NO_STREAM`.
+/// No age, in the same cases as `FA_NO_STREAM`.
 pub const FA_NO_AGE: u64 = 0xFFFF_FFFF_FFFF_FFFF;
 
-/// Result of a call. A plug-in returns every result but `FA_OK` to FlashAtlas unchanged, unless it
-/// can handle the result.
+/// Result of a call. If a call of a plug-in returns another result than `FA_OK` and the plug-in
+/// cannot handle it, the plug-in must return this result unchanged to FlashAtlas.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(dead_code, reason = "plug-ins answer with these")]
 pub enum FaStatus {
-    /// Done.
+    /// The call succeeded.
     FA_OK = 0,
-    /// The plug-in can free no block.
+    /// The plug-in cannot free any block.
     FA_NO_SPACE = 1,
-    /// The page cannot be read: it is torn, or it is erased.
+    /// The page cannot be read, because it is torn or erased.
     FA_UNREADABLE = 2,
-    /// The program failed, and no spare block took its place: this block takes no more programs.
+    /// The program failed, and no spare block is left. The block cannot be programmed any more.
     FA_PROGRAM_FAILED = 3,
-    /// The erase failed: the block is bad from now on.
+    /// The erase failed. The block is bad from now on.
     FA_ERASE_FAILED = 4,
-    /// The power is gone: the callback must return this result at once.
+    /// The power has failed. The callback must return this result at once.
     FA_POWER_LOST = 5,
-    /// The call breaks a rule of flash, or of this interface: the run ends with an error that names
+    /// The call breaks a rule of flash or of this interface. The run ends with an error that names
     /// the rule.
     FA_REFUSED = 6,
-    /// The plug-in failed, and has called `fail` of the host with the reason.
+    /// The plug-in failed. It has passed the reason to `fail` of the host.
     FA_FAILED = 7,
 }
 
@@ -65,13 +65,13 @@ pub enum FaKind {
 pub enum FaType {
     /// A whole number from `low` to `high`.
     FA_WHOLE = 1,
-    /// Bytes from `low` to `high`: `4096`, `16KiB`.
+    /// A number of bytes from `low` to `high`, such as `4096` or `16KiB`.
     FA_BYTES = 2,
     /// A number from `low` to `high`.
     FA_REAL = 3,
     /// `true` or `false`.
     FA_FLAG = 4,
-    /// A time, given in picoseconds: `25us`.
+    /// A time, such as `25us`. Its value is in picoseconds.
     FA_TIME = 5,
 }
 
@@ -86,17 +86,18 @@ pub struct FaParam {
     pub low: f64,
     /// The largest value; ignored for `FA_FLAG` and `FA_TIME`.
     pub high: f64,
-    /// The default, written as a setting.
+    /// The default, written as in a setting.
     pub fallback: *const c_char,
-    /// Meaning of the parameter, with its unit: one line.
+    /// Meaning of the parameter, with its unit, in one line.
     pub doc: *const c_char,
 }
 
-/// Value of a parameter. Values come in the order in which the parameters were declared.
+/// Value of a parameter. Arrays of values have the order in which the parameters were declared.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct FaValue {
-    /// The value of a whole number, of bytes, of a time in picoseconds, and of a flag (0 or 1).
+    /// The value of a whole number, of a number of bytes, of a time (in picoseconds) or of a flag
+    /// (0 or 1).
     pub whole: u64,
     /// The value as a number.
     pub real: f64,
@@ -107,7 +108,7 @@ pub struct FaValue {
 pub struct FaPart {
     /// Kind of the part: a `fa_kind`.
     pub kind: u32,
-    /// The name by which drive files choose the part.
+    /// The name with which drive files select the part.
     pub name: *const c_char,
     /// A summary of one line.
     pub summary: *const c_char,
@@ -117,11 +118,12 @@ pub struct FaPart {
     pub params: *const FaParam,
     /// Number of parameters.
     pub param_count: u32,
-    /// Callbacks of the part, by its kind.
+    /// Callbacks of the part. Their type depends on the kind of the part.
     pub ops: *const c_void,
 }
 
-/// A plug-in: `const fa_plugin *flashatlas_plugin(void)` returns a pointer to it.
+/// A plug-in. The library's function `const fa_plugin *flashatlas_plugin(void)` returns a pointer
+/// to this.
 #[repr(C)]
 pub struct FaPlugin {
     /// `FA_ABI_VERSION`.
@@ -140,20 +142,20 @@ pub struct FaPlugin {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct FaMoment {
-    /// Slots programmed on the drive so far.
+    /// Number of slots that were programmed on the drive so far.
     pub clock: u64,
     /// Simulated time of the command, in picoseconds.
     pub now_ps: u64,
 }
 
-/// Lane from which a victim policy picks. The blocks of a lane are numbered from 0.
+/// Lane from which a victim policy picks a block. The blocks of a lane are numbered from 0.
 #[repr(C)]
 pub struct FaCandidates {
-    /// Valid slots by block; they have a meaning for closed blocks only.
+    /// Number of valid slots of each block. Only the numbers of closed blocks are meaningful.
     pub valid: *const u32,
-    /// Erases by block.
+    /// Number of erases of each block.
     pub erases: *const u32,
-    /// Blocks of the lane.
+    /// Number of blocks of the lane.
     pub blocks: u32,
     /// Slots of a block.
     pub slots: u32,
@@ -161,13 +163,13 @@ pub struct FaCandidates {
     pub at: FaMoment,
 }
 
-/// A victim policy: it picks the closed block of a lane that is collected next. Each lane has a
-/// policy of its own.
+/// A victim policy. It picks the closed block of a lane that is collected next. Each lane has its
+/// own policy.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct FaVictim {
-    /// Makes a policy for a lane of `blocks` blocks of `slots` slots each. Each policy gets another
-    /// `seed`.
+    /// Makes a policy for a lane of `blocks` blocks of `slots` slots each. Each policy gets a
+    /// different `seed`.
     pub create: Option<
         unsafe extern "C" fn(
             values: *const FaValue,
@@ -178,30 +180,32 @@ pub struct FaVictim {
     >,
     /// Frees a policy that is not needed any more.
     pub destroy: Option<unsafe extern "C" fn(policy: *mut c_void)>,
-    /// Notes that a block was filled, or closed early, with `valid` valid slots.
+    /// Reports that a block was filled or closed early. It has `valid` valid slots.
     pub closed:
         Option<unsafe extern "C" fn(policy: *mut c_void, block: u32, valid: u32, at: FaMoment)>,
-    /// Notes that a closed block lost a valid slot; `valid` are left. May be absent.
+    /// Reports that a closed block lost a valid slot and has `valid` left. May be null.
     pub invalidated:
         Option<unsafe extern "C" fn(policy: *mut c_void, block: u32, valid: u32, at: FaMoment)>,
-    /// Notes that a closed block is no candidate any more.
+    /// Reports that a closed block is not a candidate any more.
     pub removed: Option<unsafe extern "C" fn(policy: *mut c_void, block: u32)>,
-    /// Returns the closed block to collect next, or `FA_NO_BLOCK` if none has an invalid slot.
+    /// Returns the closed block to collect next, or `FA_NO_BLOCK` if no closed block has an invalid
+    /// slot.
     pub pick: Option<unsafe extern "C" fn(policy: *mut c_void, lane: *const FaCandidates) -> u32>,
-    /// Returns the reason for the answer `FA_FAULT`. May be absent.
+    /// Returns the reason for the answer `FA_FAULT`. May be null.
     pub fault: Option<unsafe extern "C" fn(policy: *mut c_void) -> *const c_char>,
 }
 
-/// A page that a classifier sorts.
+/// A page for which a classifier chooses the stream.
 #[repr(C)]
 pub struct FaSorted {
     /// The logical page.
     pub lpn: u32,
-    /// Pages that the host wrote before this one.
+    /// Number of pages that the host wrote before this one.
     pub clock: u64,
-    /// Pages that the host wrote since it last wrote this one, this one included; or `FA_NO_AGE`.
+    /// Number of pages that the host wrote since it last wrote this page, this page included; or
+    /// `FA_NO_AGE`.
     pub age: u64,
-    /// The stream of the block that holds this version, or `FA_NO_STREAM`.
+    /// The stream of the block that holds the page's present version, or `FA_NO_STREAM`.
     pub stream: i32,
     /// True if `stream` is a stream of collection.
     pub collected: bool,
@@ -214,23 +218,25 @@ pub struct FaCollected {
     pub stream: i32,
     /// True if `stream` is a stream of collection.
     pub collected: bool,
-    /// Pages that the host wrote since the block was opened.
+    /// Number of pages that the host wrote since the block was opened.
     pub age: u64,
-    /// Slots that were valid when the block was picked.
+    /// Number of slots that were valid when the block was picked.
     pub valid: u32,
     /// Slots of a block.
     pub slots: u32,
 }
 
-/// A classifier: it chooses the stream into which a page is written.
+/// A classifier. It chooses the stream into which a page is written.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct FaClassifier {
-    /// Streams of host writes; 0 in both fields: the number in `ftl.streams`.
+    /// Number of streams of host writes. If both numbers are 0, the parameter `ftl.streams` is used
+    /// for both.
     pub host_streams: u32,
-    /// Streams of collection.
+    /// Number of streams of collection.
     pub collection_streams: u32,
-    /// True if the classifier needs ages and streams, for which the drive keeps tables.
+    /// True if the classifier needs the ages and streams of pages. The drive then has tables for
+    /// them.
     pub history: bool,
     /// Makes a classifier for `pages` logical pages and `streams` streams.
     pub create: Option<
@@ -243,15 +249,15 @@ pub struct FaClassifier {
         Option<unsafe extern "C" fn(classifier: *mut c_void, page: *const FaSorted) -> u32>,
     /// Returns the stream of a page that collection moves.
     pub moved: Option<unsafe extern "C" fn(classifier: *mut c_void, page: *const FaSorted) -> u32>,
-    /// Notes that a block was collected and is erased. May be absent; needs `history`.
+    /// Reports that a block was collected and is erased. May be null. Needs `history`.
     pub erased: Option<unsafe extern "C" fn(classifier: *mut c_void, block: *const FaCollected)>,
-    /// Returns the bytes of the classifier's tables in the drive. May be absent.
+    /// Returns the bytes of the classifier's tables in the drive. May be null.
     pub memory: Option<unsafe extern "C" fn(classifier: *mut c_void) -> u64>,
-    /// Returns the reason for the answer `FA_FAULT`. May be absent.
+    /// Returns the reason for the answer `FA_FAULT`. May be null.
     pub fault: Option<unsafe extern "C" fn(classifier: *mut c_void) -> *const c_char>,
 }
 
-/// State of a page of flash, by its spare area.
+/// State of a page of flash, as its spare area shows it.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaState {
@@ -259,10 +265,10 @@ pub enum FaState {
     FA_ERASED = 0,
     /// The page holds a logical page.
     FA_DATA = 1,
-    /// The page holds bytes of the plug-in's own.
+    /// The page holds the plug-in's own bytes.
     FA_OWN = 2,
-    /// The page cannot be read: the power failed during its program, or it was damaged later. A
-    /// drive cannot tell the two apart.
+    /// The page cannot be read, because the power failed during its program or because it was
+    /// damaged later. A drive cannot distinguish these cases.
     FA_TORN = 3,
 }
 
@@ -274,33 +280,35 @@ pub struct FaSpare {
     pub state: u32,
     /// The logical page, for `FA_DATA`.
     pub lpn: u32,
-    /// The number of the page's program, for `FA_DATA` and `FA_OWN`. A larger number is newer.
+    /// The number of the page's program, for `FA_DATA` and `FA_OWN`. A newer program has a larger
+    /// number.
     pub sequence: u64,
 }
 
-/// The drive of a plug-in's FTL. Pages of flash are numbered from 0, block by block.
+/// The drive on which a plug-in's FTL runs. Pages of flash are numbered from 0, block by block.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct FaShape {
-    /// Blocks of flash.
+    /// Number of blocks of flash.
     pub blocks: u32,
     /// Pages of a block.
     pub pages: u32,
     /// Bytes of a page.
     pub page_bytes: u32,
-    /// Logical pages that the drive exports.
+    /// Number of logical pages that the drive exports.
     pub logical_pages: u32,
-    /// Blocks that share a die: `block / blocks_per_lane` is its lane.
+    /// Number of blocks in a lane, which share a die. The lane of a block is
+    /// `block / blocks_per_lane`.
     pub blocks_per_lane: u32,
 }
 
-/// Kind of memory that a table is in.
+/// Kind of memory for a table.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaMemory {
     /// On-chip static memory.
     FA_SRAM = 0,
-    /// Dynamic memory beside the controller.
+    /// Dynamic memory outside the controller.
     FA_DRAM = 1,
 }
 
@@ -316,15 +324,16 @@ pub struct FaTable {
     pub bytes: u64,
 }
 
-/// Map of a store during a call.
+/// Functions for a map store during a call.
 #[repr(C)]
 pub struct FaMap {
     /// Pointer of FlashAtlas' own.
     pub context: *mut c_void,
-    /// Adds `accesses` accesses of `bytes` bytes each to a table in memory (a `fa_memory`), after
-    /// the earlier accesses.
+    /// Adds `accesses` accesses of `bytes` bytes each to a table. `memory` is the table's
+    /// `fa_memory`. The accesses come after earlier ones.
     ///
-    /// The accesses are the only cost of the call. During a mount, accesses of `set` cost nothing.
+    /// Only the accesses of a callback take time. During a mount, the accesses of `set` take no
+    /// time.
     pub access: unsafe extern "C" fn(
         map: *const FaMap,
         memory: u32,
@@ -334,11 +343,11 @@ pub struct FaMap {
     ),
 }
 
-/// A map store: the logical-to-physical map of page mapping in memory, and the cost of its lookups.
+/// A map store: the logical-to-physical map of page mapping in memory, and the time of its lookups.
 ///
-/// FlashAtlas keeps a map of its own beside the store. An answer that differs from this map ends
-/// the run with an error that names the page. Nothing of the store is on flash: a mount finds pages
-/// by their spare areas, and calls `set` for each in ascending order. For a map with pages on
+/// FlashAtlas also keeps its own map. An answer of the store that differs from this map ends the
+/// run with an error that names the page. The store has no data on flash. A mount finds pages by
+/// their spare areas, and calls `set` for each page in ascending order. For a map with pages on
 /// flash, write a whole FTL (`fa_ftl`), or a store in Rust.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -350,24 +359,24 @@ pub struct FaStore {
     pub destroy: Option<unsafe extern "C" fn(store: *mut c_void)>,
     /// Returns the place of a logical page, or `FA_NOWHERE`.
     pub get: Option<unsafe extern "C" fn(store: *mut c_void, map: *const FaMap, lpn: u32) -> u32>,
-    /// Sets the place of a logical page, `FA_NOWHERE` after a trim; returns the place before.
+    /// Sets the place of a logical page, or `FA_NOWHERE` after a trim. Returns the place before.
     pub set: Option<
         unsafe extern "C" fn(store: *mut c_void, map: *const FaMap, lpn: u32, page: u32) -> u32,
     >,
-    /// Sets the place of a page that collection moved, as `set`. May be absent: then `set` is
+    /// Sets the place of a page that collection moved, like `set`. If this is null, `set` is
     /// called.
     pub moved: Option<
         unsafe extern "C" fn(store: *mut c_void, map: *const FaMap, lpn: u32, page: u32) -> u32,
     >,
-    /// Fills in tables in the drive's memory, as `tables` of a `fa_ftl`. May be absent.
+    /// Fills in the tables in the drive's memory, like `tables` of a `fa_ftl`. May be null.
     pub tables:
         Option<unsafe extern "C" fn(store: *mut c_void, tables: *mut FaTable, room: u32) -> u32>,
 }
 
-/// Functions for an FTL. They do not change while the drive is on.
+/// Functions for an FTL. The pointers do not change while the drive is on.
 ///
-/// Every call acts at once, and adds an operation that takes time in the simulation. An operation
-/// waits for the operation before it, as in firmware with a single thread, unless `after` was
+/// Every call takes effect at once, and adds an operation that takes time in the simulation. An
+/// operation waits for the previous one, as in firmware with a single thread, unless `after` was
 /// called.
 #[repr(C)]
 pub struct FaHost {
@@ -375,9 +384,10 @@ pub struct FaHost {
     pub context: *mut c_void,
     /// Reads bytes of a page.
     ///
-    /// This is one operation of the flash: it transfers the whole page, even if few bytes are
-    /// wanted. The first 32 bytes of a page of data are a token for `program`, and the other bytes
-    /// are 0. The result for an erased or a torn page is `FA_UNREADABLE`; `spare` tells them apart.
+    /// This is one flash operation. It transfers the whole page, even if the call needs few bytes.
+    /// The first 32 bytes of a data page are a token for `program`, and the other bytes are 0. The
+    /// result for an erased or a torn page is `FA_UNREADABLE`. The function `spare` distinguishes
+    /// the two.
     pub read: unsafe extern "C" fn(
         host: *const FaHost,
         page: u32,
@@ -388,14 +398,14 @@ pub struct FaHost {
     /// Programs a page with a page of bytes.
     ///
     /// A page is programmed at most once after each erase. The pages of a block are programmed in
-    /// ascending order, and pages may be left out. If the bytes begin as `data` of `write`, they
+    /// ascending order, and pages may be skipped. If the bytes begin like `data` of `write`, they
     /// stand for this data, which is then the newest version of its logical page. If they were read
-    /// from a page of data, they are a copy of this page. All other bytes are the plug-in's own. A
-    /// block in which a program failed takes no more programs and no erase; `is_bad` is true for it
-    /// once an erase has been refused.
+    /// from a data page, they are a copy of that page. All other bytes are the plug-in's own bytes.
+    /// If a program fails, every later program and erase of the block fails, too. `is_bad` returns
+    /// true for the block after an erase has failed.
     pub program:
         unsafe extern "C" fn(host: *const FaHost, page: u32, data: *const c_void) -> FaStatus,
-    /// Reads a page and programs its content, of any kind, into another page.
+    /// Reads a page of any kind and programs its content into another page.
     ///
     /// A copy of the newest version is the newest version from then on.
     pub copy: unsafe extern "C" fn(host: *const FaHost, from: u32, to: u32) -> FaStatus,
@@ -403,7 +413,7 @@ pub struct FaHost {
     pub erase: unsafe extern "C" fn(host: *const FaHost, block: u32) -> FaStatus,
     /// Reads the spare area of a page.
     ///
-    /// During a mount this takes the time of a read. Later it takes no time, since a drive would
+    /// During a mount, this takes the time of a read. Later it takes no time, because a drive would
     /// have the answer in memory.
     pub spare:
         unsafe extern "C" fn(host: *const FaHost, page: u32, spare: *mut FaSpare) -> FaStatus,
@@ -411,7 +421,8 @@ pub struct FaHost {
     pub is_bad: unsafe extern "C" fn(host: *const FaHost, block: u32) -> bool,
     /// Returns the number of erases of a block.
     pub erases: unsafe extern "C" fn(host: *const FaHost, block: u32) -> u32,
-    /// Adds `accesses` accesses of `bytes` bytes each to a table in memory (a `fa_memory`).
+    /// Adds `accesses` accesses of `bytes` bytes each to a table. `memory` is the table's
+    /// `fa_memory`.
     pub access: unsafe extern "C" fn(
         host: *const FaHost,
         memory: u32,
@@ -421,19 +432,19 @@ pub struct FaHost {
     ),
     /// Returns the number of the last operation.
     pub last: unsafe extern "C" fn(host: *const FaHost) -> u64,
-    /// Sets the operations that the next operation waits for, instead of the operation before it.
+    /// Sets the operations for which the next operation waits, instead of the operation before it.
     ///
-    /// 0 stands for no operation. A program of data also waits until the data has arrived, and an
-    /// erase for the programs and copies that superseded pages of its block.
+    /// 0 stands for no operation. A program of data also waits until the data has arrived. An erase
+    /// also waits for the programs and copies that superseded pages of its block.
     pub after: unsafe extern "C" fn(host: *const FaHost, operations: *const u64, count: u32),
     /// Returns the simulated time, in picoseconds.
     pub now: unsafe extern "C" fn(host: *const FaHost) -> u64,
-    /// Sets the reason for which the plug-in answers `FA_FAILED`.
+    /// Sets the reason for which the plug-in returns `FA_FAILED`.
     pub fail: unsafe extern "C" fn(host: *const FaHost, why: *const c_char),
-    /// Returns zeroed memory that is accounted for, or null if there is none.
+    /// Returns zeroed memory, or null if there is not enough.
     ///
-    /// Memory that is not released when `destroy` returns is reported as leaked. This report is the
-    /// only difference from `malloc`, which may be used as well.
+    /// FlashAtlas reports memory that was not released when `destroy` returns as leaked. Apart from
+    /// this report and the zeros, the function is like `malloc`, which may be used as well.
     pub allocate: unsafe extern "C" fn(host: *const FaHost, bytes: u64) -> *mut c_void,
     /// Releases memory that `allocate` returned.
     pub release: unsafe extern "C" fn(host: *const FaHost, memory: *mut c_void),
@@ -442,21 +453,21 @@ pub struct FaHost {
 /// A whole FTL.
 ///
 /// Its callbacks get the host of the drive and return a `fa_status`. The host may be used during a
-/// call and not between two calls. FlashAtlas keeps a map of its own beside the FTL's. The run ends
-/// with an error if `locate` does not return the place of the newest version, if an erase
-/// loses a newest version, or if a page is programmed twice or out of order. The error names the
-/// callback, the page and the block.
+/// call, but not between two calls. FlashAtlas also keeps its own map. The run ends with an error
+/// if `locate` does not find the place of the newest version, if an erase destroys a newest
+/// version, or if a page is programmed twice or out of order. The error names the callback, the
+/// page and the block.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct FaFtl {
-    /// True if trims do not outlive a power failure.
+    /// True if trims are lost in a power failure.
     pub forgets_trims: bool,
-    /// True if the spare areas of data hold all that a mount needs: a FUA write then needs no
-    /// `flush`.
+    /// True if the spare areas of data contain everything that a mount needs. A FUA write then
+    /// needs no `flush`.
     pub recovers_from_spare_areas: bool,
-    /// Returns 0 if the FTL can work on a drive of this shape. May be absent.
+    /// Returns 0 if the FTL can run on a drive of this shape. May be null.
     ///
-    /// Otherwise it writes the reason to `why`, which has room for `room` bytes.
+    /// For any other answer, it writes the reason to `why`, which has room for `room` bytes.
     pub fits: Option<
         unsafe extern "C" fn(
             shape: *const FaShape,
@@ -465,12 +476,12 @@ pub struct FaFtl {
             room: u32,
         ) -> i32,
     >,
-    /// Switches the drive on: builds the tables from the flash, which may be erased or in the state
-    /// that a power failure left.
+    /// Switches the drive on: builds the tables from the flash. The flash may be erased, or in the
+    /// state after a power failure.
     ///
-    /// Returns null if the mount failed: `fail` was called with the reason, or the power failed
-    /// again. After a mount FlashAtlas calls `locate` once for every page, at no cost; a page whose
-    /// place cannot be read counts as lost.
+    /// Returns null if the mount failed. In that case it has called `fail` with the reason, or the
+    /// power has failed again. After a mount, FlashAtlas calls `locate` once for every page, which
+    /// takes no simulated time. A page whose place cannot be read counts as lost.
     pub mount: Option<
         unsafe extern "C" fn(
             host: *const FaHost,
@@ -478,9 +489,10 @@ pub struct FaFtl {
             values: *const FaValue,
         ) -> *mut c_void,
     >,
-    /// Frees the tables of a drive that is gone. The host may be used for `release` alone.
+    /// Frees the tables of a drive that is not used any more. Of the host, only `release` may be
+    /// called.
     pub destroy: Option<unsafe extern "C" fn(ftl: *mut c_void, host: *const FaHost)>,
-    /// Finds the newest version of a logical page: sets `page` to its place, or to `FA_NOWHERE`.
+    /// Finds the newest version of a logical page. Sets `page` to its place, or to `FA_NOWHERE`.
     pub locate: Option<
         unsafe extern "C" fn(
             ftl: *mut c_void,
@@ -489,9 +501,10 @@ pub struct FaFtl {
             page: *mut u32,
         ) -> u32,
     >,
-    /// Writes a logical page: `data` must be programmed when this returns; its last program counts.
+    /// Writes a logical page. When this returns, `data` must be programmed; its last program
+    /// counts.
     ///
-    /// An error that the FTL cannot handle is returned unchanged, as `FA_UNREADABLE` of a copy.
+    /// The FTL returns a result that it cannot handle unchanged, such as `FA_UNREADABLE` of a copy.
     pub write: Option<
         unsafe extern "C" fn(
             ftl: *mut c_void,
@@ -502,15 +515,15 @@ pub struct FaFtl {
     >,
     /// Trims a logical page.
     pub trim: Option<unsafe extern "C" fn(ftl: *mut c_void, host: *const FaHost, lpn: u32) -> u32>,
-    /// Makes all writes and trims outlive a power failure. May be absent.
+    /// Makes all writes and trims durable. May be null.
     pub flush: Option<unsafe extern "C" fn(ftl: *mut c_void, host: *const FaHost) -> u32>,
-    /// Does a small piece of work while the host is idle; sets `worked` to true if there was any.
-    /// May be absent.
+    /// Does a small piece of work while the host is idle. Sets `worked` to true if there was work.
+    /// May be null.
     pub idle: Option<
         unsafe extern "C" fn(ftl: *mut c_void, host: *const FaHost, worked: *mut bool) -> u32,
     >,
-    /// Fills in at most `room` tables in the drive's memory, and returns their number. May be
-    /// absent.
+    /// Fills in the tables in the drive's memory, at most `room` of them. Returns their number. May
+    /// be null.
     pub tables:
         Option<unsafe extern "C" fn(ftl: *mut c_void, tables: *mut FaTable, room: u32) -> u32>,
 }

@@ -50,7 +50,7 @@ pub fn definition(common: Common, ops: FaClassifier) -> Result<ClassifierDef, Pl
         if classifier.is_null() {
             PartFault::raise(who, "`create` answers with null");
         }
-        // a classifier that declares no streams has the same number of both kinds
+        // a classifier that declares no numbers has the same number of streams of both kinds
         let host = if ops.host_streams > 0 { ops.host_streams } else { streams };
         Box::new(Sorter { who, ops, classifier, host, collection: streams }) as Box<dyn Classifier>
     };
@@ -65,7 +65,7 @@ pub fn definition(common: Common, ops: FaClassifier) -> Result<ClassifierDef, Pl
     })
 }
 
-/// Returns the number of a stream, and `true` for a stream of collection.
+/// Returns the number of a stream, and whether it is a stream of collection.
 fn stream(stream: Option<Stream>) -> (i32, bool) {
     match stream {
         None => (FA_NO_STREAM, false),
@@ -81,7 +81,7 @@ fn sorted(page: &Page) -> FaSorted {
 }
 
 impl Sorter {
-    /// Returns the stream of an answer, which must be below `streams`.
+    /// Returns the stream that a callback answered, which must be below `streams`.
     #[inline]
     fn checked(&self, callback: &'static str, page: &Page, stream: u32, streams: u32) -> u32 {
         if stream < streams {

@@ -1,11 +1,12 @@
-//! Parts from shared libraries: victim policies, classifiers, map stores and whole FTLs through a C
-//! ABI.
+//! Parts from shared libraries with a C ABI: victim policies, classifiers, map stores and whole
+//! FTLs.
 //!
-//! `python/flashatlas/include/flashatlas_plugin.h` is the interface, and `src/abi.rs` the same in
-//! Rust. A plug-in is loaded once and stays loaded. Its parts are added to a registry, and are then
-//! used like the other parts. If a plug-in breaks a rule of flash, an error names the plug-in, the
-//! call and the block (`firmware`). If it ends the process or never returns, a line names the call
-//! and the simulated time (`watch`). A wild write into memory of this process is not caught.
+//! The interface is in `python/flashatlas/include/flashatlas_plugin.h`, and in Rust in
+//! `src/abi.rs`. A plug-in is loaded once and stays loaded. Its parts are added to a registry, and
+//! are then used like the other parts. If a plug-in breaks a rule of flash, an error names the
+//! plug-in, the call and the block (`firmware`). If a call crashes the process or never returns, a
+//! message names the call and the simulated time (`watch`). Writes of a plug-in to memory of this
+//! process that it does not own are not detected.
 
 #[allow(non_camel_case_types, reason = "constants are named as C names them")]
 pub mod abi;

@@ -1,4 +1,4 @@
-//! Opening a shared library, and reading the definitions of its parts.
+//! Functions that open a shared library and read the definitions of its parts.
 
 use crate::abi::{
     FA_ABI_VERSION, FaClassifier, FaFtl, FaKind, FaPart, FaPlugin, FaStore, FaVictim,
@@ -31,7 +31,7 @@ impl fmt::Display for PluginError {
 
 impl std::error::Error for PluginError {}
 
-/// A library that was opened. It stays open.
+/// A library that was opened, and that stays open.
 #[derive(Clone)]
 pub struct Library {
     /// The name that the library states.
@@ -44,9 +44,9 @@ pub struct Library {
     pub parts: Vec<Part>,
 }
 
-/// Fields that all parts have.
+/// Fields that parts of every kind have.
 pub(crate) struct Common {
-    /// `plug-in NAME: part`, in messages.
+    /// Name of the part in messages: `plug-in NAME: part`.
     pub who: &'static str,
     pub name: &'static str,
     pub summary: &'static str,
@@ -54,7 +54,7 @@ pub(crate) struct Common {
     pub params: &'static [ParamDef],
 }
 
-/// Returns a text of a plug-in; the text lives as long as the process.
+/// Returns a copy of a plug-in's text that lives as long as the process.
 ///
 /// # Safety
 /// `at` is null or points to bytes that end with a zero.
@@ -74,7 +74,7 @@ pub(crate) unsafe fn text(
     Ok(for_ever(text))
 }
 
-/// Returns a text that lives as long as the process; equal texts are kept once.
+/// Returns a text that lives as long as the process. Equal texts are stored once.
 fn for_ever(text: &str) -> &'static str {
     static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut texts = TEXTS.lock().expect("nobody panics with it");
@@ -88,7 +88,7 @@ fn for_ever(text: &str) -> &'static str {
     }
 }
 
-/// Ends the run: a callback answered `FA_FAULT`, and `why` is the reason.
+/// Ends the run after a callback has answered `FA_FAULT`. The reason is `why`.
 pub(crate) fn fault(who: &'static str, callback: &str, now: Ps, why: Option<*const c_char>) -> ! {
     let at = if now == Ps::ZERO { String::new() } else { format!(" at {}", Dur(now.0)) };
     // SAFETY: as the header says, a text or null
@@ -108,12 +108,12 @@ pub(crate) fn required(who: &str, callbacks: &[(&str, bool)]) -> Result<(), Plug
 
 /// Opens a shared library made with `flashatlas_plugin.h`.
 ///
-/// `bytes` are the bytes of the file, for the digest that records name. A call of the library that
-/// lasts for `patience` ends the process.
+/// `bytes` are the bytes of the file, for the digest in records. A call of the library that takes
+/// `patience` or longer ends the process.
 ///
 /// # Errors
-/// Returns an error if the library cannot be opened, if it does not have this version of the
-/// interface, or if a part of it is declared wrongly.
+/// Returns an error if the library cannot be opened, if it was made for another version of the
+/// interface, or if the declaration of a part is wrong.
 pub fn load(path: &str, bytes: &[u8], patience: Duration) -> Result<Library, PluginError> {
     let wrong = |why: String| PluginError::new(format!("{path}: {why}"));
     // SAFETY: code of the user's own choice runs in this process, which is what a plug-in is for
@@ -162,7 +162,7 @@ pub fn load(path: &str, bytes: &[u8], patience: Duration) -> Result<Library, Plu
 /// Returns the definition of a part.
 ///
 /// # Safety
-/// `part` is as the header says.
+/// `part` obeys the rules of the header.
 unsafe fn part(plugin: &str, part: &FaPart) -> Result<Part, PluginError> {
     // SAFETY: as the caller says
     unsafe {

@@ -1,9 +1,9 @@
-//! The notes of parts from shared libraries.
+//! Notes in the records of runs with parts from shared libraries.
 
 use flashatlas_types::{RANK_MIDDLE, notes};
 
 notes! {
-    /// Map stores of plug-ins.
+    /// Note for map stores of plug-ins.
     pub(crate) PLUGIN_MAP_IN_MEMORY = "plugin-map-in-memory", RANK_MIDDLE,
         "the plug-in's map is in memory alone: a mount reads every spare area, and trims come back",
         "Write a whole FTL (`fa_ftl`) if the map has to be on flash.";

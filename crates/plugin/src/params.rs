@@ -4,12 +4,13 @@ use crate::abi::{FaParam, FaType, FaValue};
 use crate::library::{PluginError, text};
 use flashatlas_types::{ParamDef, ParamKind, Params, Value};
 
-/// Largest bound of a whole number: a bound is a `double`, which is exact up to here.
+/// Largest bound of a whole number. Bounds have the type `double`, which is exact up to this
+/// number.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// Returns the declarations of a part.
+/// Returns the declarations of a part's parameters.
 ///
-/// They are never freed, because registries hand out `'static` declarations.
+/// The declarations are never freed, because registries return `'static` declarations.
 ///
 /// # Safety
 /// `params` is null or points to `count` declarations, whose texts end with a zero byte.

@@ -1,7 +1,7 @@
-//! Map stores of plug-ins, which keep the map in the plug-in's own memory.
+//! Map stores of plug-ins. The map is in the plug-in's own memory.
 //!
-//! FlashAtlas keeps a true map beside it, and compares every answer. Nothing of the plug-in's map
-//! is on flash: a mount reads the spare areas of data.
+//! FlashAtlas also keeps a correct map, with which it compares every answer. The plug-in's map is
+//! not on flash, so a mount reads the spare areas of data.
 
 use crate::abi::{FA_NOWHERE, FaMap, FaStore};
 use crate::library::{Common, PluginError, required};
@@ -15,7 +15,8 @@ use flashatlas_types::{
 };
 use std::ffi::c_void;
 
-/// Largest number of accesses in one call: an endless loop would fill the simulator's memory.
+/// Largest number of accesses in one call. Without it, an endless loop would fill the simulator's
+/// memory.
 const ACCESSES_MAX: usize = 1 << 16;
 
 /// The map of one drive.
@@ -26,12 +27,12 @@ struct Store {
     truth: PpnTable,
     counters: MapCounters,
     accesses: Vec<OpKind>,
-    /// `true` until the mount is complete: until then accesses cost nothing.
+    /// `true` until the mount is complete. Until then, accesses take no time.
     mounting: bool,
 }
 
-// SAFETY: one thread at a time calls a plug-in for each object that it made, and by the header a
-// plug-in keeps no state by thread
+// SAFETY: only one thread at a time calls a plug-in for an object that the plug-in made, and the
+// header forbids static variables
 unsafe impl Send for Store {}
 
 /// Returns the definition of a store with these callbacks.
@@ -74,10 +75,10 @@ pub fn definition(common: Common, ops: FaStore) -> Result<MapStoreDef, PluginErr
     })
 }
 
-/// Adds accesses to a map: the callback `access`.
+/// Adds accesses to a map. This is the function `access` of `fa_map`.
 ///
 /// # Safety
-/// `map` is the pointer that a callback got, and that callback has not returned.
+/// `map` is the pointer that was passed to a callback, and this callback has not returned.
 unsafe extern "C" fn access(
     map: *const FaMap,
     memory: u32,
@@ -95,10 +96,10 @@ unsafe extern "C" fn access(
 }
 
 impl Store {
-    /// Calls `work` with a map that records accesses, and puts the accesses into the plan.
+    /// Calls `work` with a map that records accesses, and adds these accesses to the plan.
     ///
-    /// The accesses run one after the other, after `after`. Returns the answer of `work` and the
-    /// last access.
+    /// The first access waits for `after`, and each other one for the access before it. Returns the
+    /// answer of `work` and the last access.
     fn call<T>(
         &mut self,
         callback: &'static str,
@@ -133,7 +134,7 @@ impl Store {
         PartFault::raise(self.who, format!("`{callback}`: {why}"))
     }
 
-    /// Compares the answer of a callback with the true place of a page, and returns this place.
+    /// Compares the answer of a callback with the correct place of a page. Returns this place.
     fn compare(&self, callback: &str, lpn: Lpn, answer: u32) -> Ppn {
         let truth = self.truth.get(lpn);
         let said = if answer == FA_NOWHERE { Ppn::NONE } else { Ppn(answer) };

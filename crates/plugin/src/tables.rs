@@ -6,7 +6,7 @@ use crate::watch;
 use flashatlas_ftl::MemoryUse;
 use flashatlas_types::{MemoryKind, PartFault};
 
-/// Largest number of tables of a part; more are ignored.
+/// Largest number of tables of a part. Further tables are ignored.
 const TABLES_MAX: usize = 64;
 
 /// Returns the kind of memory with this number, if there is one.
@@ -20,7 +20,7 @@ pub fn memory_of(memory: u32) -> Option<MemoryKind> {
 
 /// Returns the tables that `tables` fills in.
 ///
-/// `tables` gets an array and its length, and returns the number of tables.
+/// `tables` gets an array and its length. It returns the number of tables that it filled in.
 pub fn read(who: &'static str, tables: impl FnOnce(*mut FaTable, u32) -> u32) -> Vec<MemoryUse> {
     let none = FaTable { name: std::ptr::null(), memory: 0, bytes: 0 };
     let mut all = [none; TABLES_MAX];

@@ -14,8 +14,8 @@ struct Victim {
     policy: *mut c_void,
 }
 
-// SAFETY: one thread at a time calls a plug-in for each object that it made, and by the header a
-// plug-in keeps no state by thread
+// SAFETY: only one thread at a time calls a plug-in for an object that the plug-in made, and the
+// header forbids static variables
 unsafe impl Send for Victim {}
 
 /// Returns the definition of a policy with these callbacks.

@@ -1,4 +1,5 @@
-//! Watch over the calls of plug-ins: if a call never returns or ends the process, a line names it.
+//! Watch over the calls of plug-ins. If a call never returns or crashes the process, a message
+//! names it.
 
 use std::cell::Cell;
 use std::io::Write;
@@ -9,10 +10,10 @@ use std::time::Duration;
 /// Time between two checks of the watch.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Milliseconds that a call may take before it counts as one that never returns.
+/// Time in milliseconds after which a call counts as one that never returns.
 static PATIENCE: AtomicU64 = AtomicU64::new(0);
 
-/// The exit code of a process that a watchdog ends.
+/// The exit code of a process that the watch ends.
 pub const EXIT: i32 = 70;
 
 /// The current call of a thread. A name is the address of a static string and its length.
@@ -44,7 +45,7 @@ fn slot() -> &'static Slot {
     })
 }
 
-/// A call of a plug-in, until it is dropped.
+/// A call of a plug-in. The call ends when this value is dropped.
 pub struct Call(&'static Slot);
 
 /// Notes that `callback` of `part` is called at simulated time `now`, in picoseconds.
@@ -68,7 +69,7 @@ impl Drop for Call {
 }
 
 impl Slot {
-    /// Counts one more entry or exit; only the thread of the slot counts.
+    /// Counts one more entry or exit. Only the thread of the slot calls this.
     #[inline]
     fn step(&self) {
         self.calls.store(self.calls.load(Relaxed) + 1, Relaxed);
@@ -79,11 +80,12 @@ impl Slot {
         if at.is_null() {
             return "";
         }
-        // SAFETY: `enter` stores both from a static string; at worst a line mixes two names
+        // SAFETY: `enter` stores address and length of a static string; at worst a message mixes
+        // two names
         unsafe { std::str::from_utf8_unchecked(std::slice::from_raw_parts(at, len)) }
     }
 
-    /// Writes part, callback and time (`page-c: callback write, …`); allocates nothing.
+    /// Writes part, callback and time (`page-c: callback write, …`) without allocating memory.
     fn describe(&self, out: &mut impl Write) -> std::io::Result<()> {
         let (part, callback) = (Slot::text(&self.part), Slot::text(&self.callback));
         write!(out, "{part}: callback `{callback}`, at simulated time {}", self.now.load(Relaxed))?;
@@ -91,10 +93,10 @@ impl Slot {
     }
 }
 
-/// Watches this process: a call that lasts for `patience` ends the process with [`EXIT`].
+/// Watches this process. A call that takes `patience` or longer ends the process with [`EXIT`].
 ///
-/// A signal in a call ends the process as it would without the watch, after a line that names the
-/// call.
+/// A signal during a call ends the process as it would without the watch, after a message that
+/// names the call.
 pub fn begin(patience: Duration) {
     static BEGUN: Once = Once::new();
     PATIENCE.store(patience.as_millis() as u64, Relaxed);
@@ -133,14 +135,14 @@ fn look() {
                 let _ = slot.describe(&mut line);
                 let _ = writeln!(line, " has not returned for {patience:?}");
                 line.print();
-                // SAFETY: the process cannot go on, and no buffer has to be written
+                // SAFETY: the process ends here, and no buffer must be written before
                 unsafe { libc::_exit(EXIT) };
             }
         }
     }
 }
 
-/// A line in memory that needs no allocation, because signal handlers must not allocate.
+/// A text of fixed size that needs no allocation, because signal handlers must not allocate.
 struct Line {
     text: [u8; 400],
     len: usize,

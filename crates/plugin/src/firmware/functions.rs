@@ -1,4 +1,5 @@
-//! The functions of `fa_host`, which C calls: each finds the current session, and catches panics.
+//! The functions of `fa_host`, which the firmware calls. Each function finds the current session,
+//! and catches panics.
 
 use super::host::{HostCell, Session, Wrong};
 use crate::abi::{FaHost, FaSpare, FaStatus};
@@ -8,10 +9,10 @@ use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-/// Bytes before each allocation, which hold its length; with 16 bytes allocations stay aligned.
+/// Bytes before each allocation, which hold its length. With 16 bytes, allocations stay aligned.
 const HEADER: usize = 16;
 
-/// Returns the functions that a firmware gets, for a cell at `context`.
+/// Returns the functions for a firmware whose cell is at `context`.
 pub(super) fn table(context: *mut c_void) -> FaHost {
     FaHost {
         context,
@@ -32,12 +33,12 @@ pub(super) fn table(context: *mut c_void) -> FaHost {
     }
 }
 
-/// Serves a function of the host: `serve` gets the session of the current call.
+/// Carries out a function of the host. `serve` gets the session of the current call.
 ///
 /// A panic does not leave this function, because it must not pass through C code.
 ///
 /// # Safety
-/// `host` is the host that the firmware was given.
+/// `host` is the host that was passed to the firmware.
 unsafe fn serve<T>(
     host: *const FaHost,
     function: &'static str,

@@ -1,4 +1,5 @@
-//! Sessions: one call of the firmware, and the functions of the drive that it uses meanwhile.
+//! Sessions. A session is one call of the firmware, with the functions of the drive that it uses
+//! during the call.
 
 use super::functions;
 use super::shadow::Shadow;
@@ -23,23 +24,25 @@ use std::panic::resume_unwind;
 use std::ptr;
 use std::sync::Arc;
 
-/// Operations of one call for each page of the drive: a call with more counts as an endless loop.
+/// Largest number of operations in one call, for each page of the drive. A call with more
+/// operations counts as an endless loop.
 const PER_PAGE: u64 = 64;
-/// Operations that every call may have, however small the drive is.
+/// Number of operations that every call may have, even on a small drive.
 const AT_LEAST: u64 = 1 << 16;
 
-/// Target of the pointer in `fa_host`: its address stays the same while the firmware lives.
+/// Target of the pointer in `fa_host`. Its address does not change while the firmware exists.
 pub(super) struct HostCell {
     pub host: FaHost,
-    /// The call that is being served; null between calls.
+    /// The session of the current call; null between calls.
     pub(super) session: Cell<*mut c_void>,
-    /// The function of the host that the firmware called between two of its calls.
+    /// A function of the host that the firmware called outside of any call.
     pub(super) stray: Cell<Option<&'static str>>,
     pub(super) allocations: Cell<u64>,
     pub(super) allocated: Cell<u64>,
 }
 
-/// Operations that an operation waits for: mostly at most the arrival of data and an erase.
+/// Operations for which an operation waits. Mostly these are at most the arrival of data and an
+/// erase.
 pub(super) type Waits = SmallVec<[OpId; 4]>;
 
 /// Counts of a firmware's work since the counters were reset.
@@ -50,13 +53,13 @@ pub(super) struct Counts {
     pub own_reads: u64,
 }
 
-/// State that outlives the calls of a firmware.
+/// State that is kept from one call of a firmware to the next.
 pub(super) struct State {
     pub who: &'static str,
     pub shadow: Shadow,
-    /// The last operation, which the next one waits for.
+    /// The last operation, for which the next one waits.
     pub chain: OpId,
-    /// Number of writes so far, which tells the data of two writes apart.
+    /// Number of writes so far, which distinguishes the data of two writes.
     pub writes: u64,
     pub counts: Counts,
     pub mount: MountReport,
@@ -68,28 +71,30 @@ pub(super) struct Session<'a, 'b> {
     pub cx: &'a mut FtlContext<'b>,
     pub state: &'a mut State,
     pub callback: &'static str,
-    /// The causes of three kinds of operations: data, copies and erases, the firmware's own pages.
+    /// The causes of three kinds of operations: programs of data; copies and erases; reads, and
+    /// programs of the firmware's own pages.
     pub causes: [Cause; 3],
-    /// The unit that is written, and the operation that its program waits for.
+    /// The unit that is written, and the operation for which its program waits.
     pub unit: Option<(&'a Unit, OpId)>,
     /// `true` if the unit was programmed.
     pub programmed: bool,
     /// `true` during the mount.
     pub mounting: bool,
-    /// `true` if the call is not part of the simulation: nothing is counted, nothing takes time.
+    /// `true` if the call is not part of the simulation. Nothing is then counted, and nothing takes
+    /// time.
     pub silent: bool,
-    /// The operations that the next operation waits for instead of the last one.
+    /// The operations for which the next operation waits instead of the last one.
     pub(super) after: Option<Waits>,
     operations: u64,
     /// The last error of the medium, which the firmware may return.
     said: Option<(FaStatus, MediumError)>,
-    /// The fault of this call, which counts more than the firmware's answer.
+    /// The fault of this call, which overrides the firmware's answer.
     pub(super) wrong: Option<Wrong>,
     /// The reason that the firmware has given for `FA_FAILED`.
     pub why: Option<String>,
 }
 
-/// Reason why a call fails, whatever the firmware answers.
+/// Reason why a call fails regardless of the firmware's answer.
 pub(super) enum Wrong {
     Fault(String),
     Medium(MediumError),
@@ -109,12 +114,12 @@ impl HostCell {
         cell
     }
 
-    /// Returns the bytes and the pieces of memory that the firmware has from `allocate`.
+    /// Returns the bytes and the number of allocations that the firmware has not released.
     pub fn allocated(&self) -> (u64, u64) {
         (self.allocated.get(), self.allocations.get())
     }
 
-    /// Returns the function that the firmware called between two calls, and clears it.
+    /// Returns the function that the firmware called outside of any call, and clears it.
     pub fn stray(&self) -> Option<&'static str> {
         self.stray.take()
     }
@@ -146,7 +151,7 @@ impl<'a, 'b> Session<'a, 'b> {
     /// Calls the firmware.
     ///
     /// # Errors
-    /// Returns the error that no firmware can handle: the power is gone.
+    /// Returns an error if the power has failed, which no firmware can handle.
     ///
     /// # Panics
     /// Panics with a [`PartFault`] for a fault of the firmware.
@@ -176,7 +181,7 @@ impl<'a, 'b> Session<'a, 'b> {
         self.said.filter(|&(status, _)| status as u32 == answer).map(|(_, error)| error)
     }
 
-    /// Ends the run: the firmware did `what`.
+    /// Ends the run with the fault `what` of the firmware.
     pub fn raise(&self, what: impl std::fmt::Display) -> ! {
         let (callback, now) = (self.callback, self.cx.now);
         PartFault::raise(self.state.who, format!("`{callback}` at {}: {what}", Dur(now.0)))
@@ -203,7 +208,7 @@ impl<'a, 'b> Session<'a, 'b> {
         status
     }
 
-    /// Begins one more operation, and returns the operations that it waits for.
+    /// Begins another operation. Returns the operations for which it waits.
     fn begin(&mut self, more: &[OpId]) -> Result<Waits, FaStatus> {
         if matches!(self.wrong, Some(Wrong::Medium(_))) {
             return Err(FA_POWER_LOST);
@@ -237,7 +242,8 @@ impl<'a, 'b> Session<'a, 'b> {
 
     /// Returns the content of a buffer that is to be programmed.
     ///
-    /// This is the unit, the place that it was read from, and the operation with which it arrives.
+    /// The content is the unit, the place from which it was read, and the operation with which it
+    /// arrives.
     pub(super) fn content(&mut self, data: &[u8]) -> Result<(Unit, Option<Ppn>, OpId), FaStatus> {
         let Some(token) = Token::decode(data) else {
             let (lpn, stamp) = (Lpn::NONE, Stamp(crc32c::crc32c(data)));
@@ -306,8 +312,8 @@ impl<'a, 'b> Session<'a, 'b> {
             self.state.counts.own_programs += 1;
         } else if from_host {
             self.state.shadow.moved(unit.lpn, frame, op, oldest);
-            // the firmware may program the data again, as after a failed checkpoint of its own:
-            // only the last program counts
+            // the firmware may program the data again, for example after its own checkpoint has
+            // failed; only the last program counts
             match self.cx.programmed.last_mut().filter(|_| self.programmed) {
                 Some(before) => before.op = op,
                 None => self.cx.programmed.push(Programmed { op, units: 1 }),
@@ -316,7 +322,7 @@ impl<'a, 'b> Session<'a, 'b> {
         } else {
             self.state.counts.copies += 1;
             let newest = self.state.shadow.newest.get(unit.lpn.0 as usize).copied();
-            // if a version has two copies, the firmware may copy either
+            // if there are two copies of a version, the firmware may copy either one
             let medium = &*self.cx.flash.medium;
             let same = |at: Ppn| medium.unit(at).is_ok_and(|there| there == *unit);
             if newest.and_then(Ppn::mapped).is_some_and(|at| Some(at) == from || same(at)) {

@@ -1,10 +1,10 @@
-//! Whole FTLs of plug-ins: firmware in C or C++ that is run, timed, checked and cut like the
-//! schemes of the project.
+//! Whole FTLs of plug-ins. Such a firmware in C or C++ is run, timed and checked like a built-in
+//! scheme, also under power failures.
 //!
-//! FlashAtlas keeps a map of its own beside the firmware's, made from the firmware's programs
-//! ([`shadow`]). The run ends with an error if a page is programmed twice or out of order, if an
-//! erase loses a page, or if an answer is not the newest version. The error names the plug-in, the
-//! callback and the block.
+//! FlashAtlas keeps its own map, which it derives from the firmware's programs ([`shadow`]). The
+//! run ends with an error if a page is programmed twice or out of order, if an erase destroys the
+//! newest version of a page, or if an answer is not the newest version. The error names the
+//! plug-in, the callback and the block.
 
 mod functions;
 mod host;
@@ -28,10 +28,10 @@ use shadow::Shadow;
 use std::ffi::{CStr, c_void};
 use token::Token;
 
-/// Bytes for the reason of `fits`.
+/// Bytes for the reason that `fits` writes.
 const WHY_BYTES: usize = 512;
 
-/// Reads of each page that a mount may take.
+/// Number of reads of each page that a mount may use.
 const READS_PER_PAGE: u64 = 64;
 
 struct Firmware {
@@ -39,7 +39,7 @@ struct Firmware {
     ftl: *mut c_void,
     cell: Box<HostCell>,
     state: State,
-    /// The page that `write` is given.
+    /// The buffer with the page that is passed to `write`.
     data: Vec<u8>,
 }
 
@@ -76,7 +76,8 @@ pub fn definition(common: Common, ops: FaFtl) -> Result<SchemeDef, PluginError> 
                 Ok(Box::new(Firmware::mount(who, ops, &values, cx)?) as Box<dyn Ftl>)
             },
         )),
-        // any of the parameters may decide the places of pages: only the firmware could tell
+        // all parameters are listed, because only the firmware knows which of them decide the
+        // places of pages
         on_flash: keys.leak(),
         mount_limit: &|_, layout| {
             let (blocks, frames) = (u64::from(layout.blocks()), u64::from(layout.frames()));
@@ -181,11 +182,11 @@ impl Firmware {
 
     /// Fills the shadow map from the firmware's map after a mount.
     ///
-    /// Asks for every page once, at no cost.
+    /// Asks for every page once, without simulated time.
     fn learn(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         let chain = self.state.chain;
         for lpn in (0..self.state.shadow.layout.logical_units).map(Lpn) {
-            // a page that cannot be read is lost, and the mount has counted it
+            // a page that cannot be read is lost, and the mount has already counted it
             let place = match self.ask(cx, lpn, true) {
                 Err(FtlError::Medium(MediumError::Unreadable(_) | MediumError::Damaged(_))) => {
                     continue;
@@ -210,7 +211,7 @@ impl Firmware {
         Ok(())
     }
 
-    /// Asks the firmware for the place of a page, and returns the answer unchecked.
+    /// Asks the firmware for the place of a page. Returns the answer unchecked.
     fn ask(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn, silent: bool) -> Result<Ppn, FtlError> {
         let (ops, ftl) = (self.ops, self.ftl);
         let frames = self.state.shadow.layout.frames();
@@ -228,10 +229,11 @@ impl Firmware {
         Ok(if page == FA_NOWHERE { Ppn::NONE } else { Ppn(page) })
     }
 
-    /// Returns `true` if `found` is a valid answer instead of `newest`, the place programmed last.
+    /// Returns `true` if the answer `found` is valid although the page was last programmed at
+    /// `newest`.
     ///
-    /// It is valid if it holds the same version: then it is the newest place from then on. It is
-    /// also valid if the page was lost before a mount.
+    /// The answer is valid if that place holds the same version, and is then the newest place from
+    /// then on. The answer is also valid if the page was lost before a mount.
     fn is_as_good(&mut self, cx: &FtlContext<'_>, lpn: Lpn, found: Ppn, newest: Ppn) -> bool {
         let Some(found) = found.mapped() else { return false };
         let Ok(here) = cx.flash.medium.unit(found) else { return newest == Ppn::NONE };
@@ -244,7 +246,7 @@ impl Firmware {
         same && here.lpn == lpn
     }
 
-    /// Makes all writes and trims outlive a power failure.
+    /// Makes all writes and trims durable.
     fn flush_map(&mut self, cx: &mut FtlContext<'_>) -> Result<OpId, FtlError> {
         let Some(flush) = self.ops.flush else { return Ok(self.state.chain) };
         let ftl = self.ftl;
@@ -256,7 +258,8 @@ impl Firmware {
     }
 }
 
-/// Checks the answer of a callback: any but `FA_OK` is an error of the drive, or ends the run.
+/// Checks the answer of a callback. An answer other than `FA_OK` is an error of the drive, or ends
+/// the run.
 fn answered(session: &mut Session<'_, '_>, answer: u32) -> Result<(), FtlError> {
     const OK: u32 = FaStatus::FA_OK as u32;
     const NO_SPACE: u32 = FaStatus::FA_NO_SPACE as u32;
@@ -280,7 +283,7 @@ fn answered(session: &mut Session<'_, '_>, answer: u32) -> Result<(), FtlError> 
 
 impl Ftl for Firmware {
     fn locate(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<Located, FtlError> {
-        // a lookup begins with its command, and does not wait for other work of the firmware
+        // a lookup waits for its command only, and not for other work of the firmware
         let chain = std::mem::replace(&mut self.state.chain, cx.command);
         let found = self.ask(cx, lpn, false)?;
         let ready = std::mem::replace(&mut self.state.chain, chain);

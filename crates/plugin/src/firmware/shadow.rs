@@ -1,24 +1,25 @@
-//! Shadow map: the place of the newest version of each logical page, from the firmware's programs.
+//! Shadow map: the place of each logical page's newest version, derived from the firmware's
+//! programs.
 //!
-//! The answers of the firmware are compared with it.
+//! The answers of the firmware are compared with this map.
 
 use flashatlas_ftl::blocks::{Blocks, check_names};
 use flashatlas_ftl::{Place, Role, Superseded};
 use flashatlas_nand::Medium;
 use flashatlas_types::{BlockId, FrameId, Layout, Lpn, OpId, Ppn, Violation};
 
-/// Map of a drive, beside its firmware's.
+/// FlashAtlas' own map of a drive with a firmware.
 pub(super) struct Shadow {
     pub layout: Layout,
     pub newest: Vec<Ppn>,
     pub blocks: Blocks,
     pub superseded: Superseded,
-    /// The last erase of each block: the block's programs wait for it.
+    /// The last erase of each block, for which the block's programs wait.
     pub erased: Vec<OpId>,
 }
 
 impl Shadow {
-    /// Returns the shadow map of a drive before its mount: every page is nowhere.
+    /// Returns the shadow map of a drive before its mount, in which no page has a place.
     pub fn new(medium: &Medium) -> Shadow {
         let layout = medium.layout().clone();
         let mut shadow = Shadow {
@@ -54,7 +55,8 @@ impl Shadow {
         self.blocks.set_valid(slot);
     }
 
-    /// Notes that a page is nowhere from now on; `program` superseded it, if it is not `NONE`.
+    /// Notes that a page has no place from now on. If `program` is not `NONE`, it superseded the
+    /// page.
     pub fn forget(&mut self, lpn: Lpn, program: OpId, oldest_unfinished: OpId) {
         let newest = &mut self.newest[lpn.0 as usize];
         let Some(old) = newest.mapped() else { return };
@@ -74,7 +76,7 @@ impl Shadow {
         self.newest[lpn.0 as usize].mapped().map_or(Place::Nowhere, Place::Flash)
     }
 
-    /// Checks the rules in O(n).
+    /// Checks the rules of the map and of the medium in O(n).
     pub fn check(&self, medium: &Medium) -> Result<(), Violation> {
         medium.check()?;
         self.blocks.check(&self.layout, medium)?;

@@ -1,21 +1,22 @@
-//! Tokens that stand for the data of the host in the buffers of a firmware.
+//! Tokens that represent host data in the buffers of a firmware.
 //!
-//! The simulator keeps contents as stamps, and a firmware moves data without looking at it.
+//! The simulator stores contents as stamps. A token is enough, because a firmware moves data
+//! without using it.
 
 use flashatlas_types::{Lpn, Ppn};
 
-/// First bytes of a buffer with data of the host, in contrast to the firmware's own bytes.
+/// First bytes of a buffer with host data, which distinguish it from the firmware's own bytes.
 const MAGIC: [u8; 16] = *b"\xF1ashAtlas: data\0";
 
 /// Bytes of a token.
 pub(super) const TOKEN_BYTES: usize = 32;
 
-/// Data of a logical page: on its way from the host, or as it was read from flash.
+/// Data of a logical page, which comes from the host or was read from flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Token {
     /// The logical page.
     pub lpn: Lpn,
-    /// The place that the data was read from; `Ppn::NONE`: the data comes from the host.
+    /// The place from which the data was read, or `Ppn::NONE` if it comes from the host.
     pub from: Ppn,
     /// The number of the program at `from`, or of the host's write.
     pub number: u64,
@@ -32,7 +33,7 @@ impl Token {
         bytes
     }
 
-    /// Returns the token that a buffer begins with, if there is one.
+    /// Returns the token with which a buffer begins, or `None` if there is none.
     pub fn decode(bytes: &[u8]) -> Option<Token> {
         let bytes: &[u8; TOKEN_BYTES] = bytes.first_chunk()?;
         let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four"));

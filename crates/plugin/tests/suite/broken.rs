@@ -1,4 +1,4 @@
-//! Faults of plug-ins, one at a time: the error names the fault, the callback and the place.
+//! Tests of plug-ins with one fault each. The error names the fault, the callback and the place.
 
 use crate::build::{self, PATIENCE};
 use flashatlas_crash::{CrashSpec, run as crash};
@@ -90,9 +90,9 @@ fn what_a_firmware_may_do_is_no_error() {
     let good = "done = host->program(host, page, data);";
     let more = "if (done == FA_OK && in->open[HOST].next + 1 < ftl->shape.pages)";
     for bad in [
-        // programs the data again, as after a checkpoint that failed; the last program counts
+        // programs the data again, as after its own checkpoint has failed; the last program counts
         "{ in->open[HOST].next++; page++; done = host->program(host, page, data); }",
-        // makes a second copy, and goes on with the first one
+        // makes a second copy, but continues to use the first one
         "{ in->open[HOST].next++; host->copy(host, page, page + 1); }",
     ] {
         let text = page_with(good, &format!("{good} {more} {bad}"));

@@ -1,4 +1,4 @@
-//! Compiling plug-ins, loading them, and running their parts.
+//! Functions that compile and load plug-ins, and run their parts.
 
 use flashatlas_device::Registry;
 use flashatlas_host::STANDARD;
@@ -28,7 +28,7 @@ pub fn example(name: &str) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// Compiles a text into a library with a new name, so that no name is opened twice.
+/// Compiles a text into a library whose name is new, so that no library is opened twice.
 pub fn with(compiler: &str, name: &str, text: &str, more: &[&str]) -> Result<PathBuf, String> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let n = NUMBER.fetch_add(1, Relaxed);
@@ -58,7 +58,7 @@ pub fn loaded(text: &str) -> Library {
         .unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Returns the registry of the project's parts and the parts of a library.
+/// Returns a registry with the built-in parts and the parts of a library.
 pub fn registry(library: &Library) -> Registry {
     library.parts.iter().fold(STANDARD, |r, &part| r.with(part).unwrap_or_else(|e| panic!("{e}")))
 }

@@ -1,4 +1,4 @@
-//! Compilers take the headers.
+//! Tests that compilers accept the headers.
 
 use crate::build;
 

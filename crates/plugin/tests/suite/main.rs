@@ -1,4 +1,4 @@
-//! Plug-ins in C, compiled here with the system's compiler.
+//! Tests of plug-ins in C and C++, which are compiled here with the system's compilers.
 
 mod broken;
 mod build;

@@ -1,4 +1,4 @@
-//! The example, page mapping in C, compared with the project's own page mapping.
+//! Tests that compare the example, page mapping in C, with the built-in page mapping.
 
 use crate::build;
 use flashatlas_crash::{CrashSpec, run as crash};
@@ -20,11 +20,12 @@ fn page_mapping_in_c_costs_what_our_own_does() {
     };
     let (own, c) = (record("page"), record("page-c"));
     let waf = |r: &serde_json::Value| r["waf"].as_f64().unwrap();
-    // both are greedy with two frontiers, but they differ in their reserves and in ties
+    // both policies are greedy with two frontiers, but they differ in the blocks that they reserve
+    // and in how they break ties
     assert!((waf(&c) / waf(&own) - 1.0).abs() < 0.1, "{} {}", waf(&c), waf(&own));
     assert_eq!(c["oracle"]["violations"], 0);
     assert!(c["scheme"]["copies"].as_u64().unwrap() > 1000, "{}", c["scheme"]);
-    // the map of 2 KiB pages, as both declare it
+    // both declare the map of 2 KiB pages
     let map = |r: &serde_json::Value| r["memory_bytes"]["tables"].to_string();
     assert!(map(&c).contains("map (L2P)"), "{}", map(&c));
 }

@@ -1,4 +1,5 @@
-//! A map store in C: the template compared with the built-in `dram`, and stores with faults.
+//! Tests of a map store in C. The template is compared with the built-in store `dram`, and stores
+//! with faults are refused.
 
 use crate::build::{self, loaded, played, registry};
 use flashatlas_crash::{CrashSpec, run as crash};
@@ -28,7 +29,7 @@ fn a_store_in_c_is_as_right_as_ours_and_takes_the_time_that_it_says() {
     };
     assert_eq!(counted(&ours), counted(&theirs));
     assert_eq!(theirs["memory_bytes"]["tables"]["cache of entries"], 2 * 4 * 1024);
-    // 100 us for each entry that is not in SRAM, and no more requests than one at a time
+    // each entry that is not in SRAM takes 100 us, and only one request is in flight at a time
     let iops = |lines: u32| {
         let mut spec = spec("mine");
         let lines = format!("map.mine_lines={lines}");

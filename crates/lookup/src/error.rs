@@ -1,15 +1,15 @@
-//! Refusals of the tables.
+//! Errors of the tables.
 
 use std::fmt;
 
-/// Reason why an operation on the tables cannot be carried out; the operation has changed nothing.
+/// Reason why an operation on the tables was refused. A refused operation has changed nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LookupError {
     /// The chain of the key is full, and every secondary set is in use.
     Overflow {
         /// The address.
         la: u32,
-        /// Secondary sets.
+        /// Number of secondary sets.
         sets: u32,
     },
     /// No row of any block table is free.
@@ -21,7 +21,7 @@ pub enum LookupError {
         /// Bits of the field.
         bits: u32,
     },
-    /// A file begins at the address already.
+    /// A file already begins at the address.
     Exists {
         /// The address.
         la: u32,
@@ -35,7 +35,7 @@ pub enum LookupError {
     Row {
         /// The page.
         pn: u32,
-        /// Fault of the row.
+        /// The wrong state of the row.
         why: &'static str,
     },
 }

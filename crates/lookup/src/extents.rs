@@ -1,29 +1,28 @@
-//! The tables of a drive, which looks up any page of an extent.
+//! The tables of a drive, in which any page of an extent can be looked up.
 //!
-//! What the paper calls a file is an extent here: logical pages that were written one after the
-//! other, inside a window of a few pages. The paper looks files up by their beginnings only, but a
-//! drive also needs pages in the middle. Such a page is not in the LPMT. A bit map has one bit for
-//! each page, which is set if an extent begins there. One burst of the bit map shows where the
-//! extent of a page begins. The engine then looks up this beginning, and follows the links to the
-//! page.
+//! An extent is a file of the paper: logical pages that were written one after the other, within a
+//! window of a few pages. The paper looks up only the beginning of a file, but a drive must also
+//! find pages in the middle. Such a page is not in the LPMT. A bit map has one bit for each page,
+//! which is set if an extent begins there. One burst of the bit map shows where the extent of a
+//! page begins. The engine then looks up this beginning, and follows the links to the page.
 
 use crate::LookupError;
 use crate::tables::{Memory, Pn, SearchResult, Tables};
 use flashatlas_types::Violation;
 
-/// Reason why an operation of the tables cannot fail here: [`crate::tables::TableShape::holds_any`]
-/// was checked, and the caller gives the right place of a page and a free place for it.
+/// Reason why an operation of the tables cannot fail here. [`crate::tables::TableShape::holds_any`]
+/// was checked, and the caller passes the right place of a page and a free place for it.
 const ROOM: &str = "tables that hold any addresses, the right place of a page, and a free place";
 
-/// Pages, found by any address.
+/// Extents, whose pages can be looked up by any address.
 pub struct Extents {
     /// The LPMT and the block tables.
     pub tables: Tables,
-    /// Pages of a window, a power of two up to 64.
+    /// Number of pages in a window, a power of two up to 64.
     window: u32,
-    /// Bit for each page, set if an extent begins there.
+    /// One bit for each page, which is set if an extent begins there.
     starts: Vec<u64>,
-    /// The page that was written last: the next one may continue its extent.
+    /// The page that was written last. The next page may continue its extent.
     written: Option<u32>,
     /// Counts so far.
     pub counts: Counts,
@@ -34,20 +33,20 @@ struct Searched {
     /// Result of the search under the page's own address.
     own: SearchResult,
     pn: Option<Pn>,
-    /// `true` if the beginning of the page's extent was searched for, too.
+    /// `true` if a second search looked for the beginning of the page's extent.
     second: bool,
-    /// Steps along block tables.
+    /// Number of links of block tables that were followed.
     walked: u64,
 }
 
-/// Costs of extents beside the first search.
+/// Counts of the work that extents cost in addition to the first search.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Counts {
     /// Searches for the beginning of an extent, after the search for the page itself had failed.
     pub second_searches: u64,
-    /// Steps along block tables.
+    /// Number of links of block tables that were followed.
     pub walked: u64,
-    /// Pages that were linked to the page before them.
+    /// Number of written pages that continued the extent of the page before them.
     pub continued: u64,
 }
 
@@ -67,7 +66,7 @@ impl Extents {
         }
     }
 
-    /// Returns the number of bytes of the bit map; 0 if every page is an extent.
+    /// Returns the number of bytes of the bit map, or 0 if every page is an extent.
     pub fn bitmap_bytes(&self) -> u64 {
         if self.window > 1 { self.starts.len() as u64 * 8 } else { 0 }
     }
@@ -89,8 +88,8 @@ impl Extents {
         }
     }
 
-    /// Returns the beginning of the extent that a page in its middle would belong to, or `None` if
-    /// there is no such extent.
+    /// Returns the beginning of the last extent before a page in the same window, or `None` if
+    /// there is none.
     fn start_before(&self, la: u32) -> Option<u32> {
         let before = self.starts[la as usize / 64] & ((1u64 << (la % 64)) - 1);
         let start = la / 64 * 64 + 63u32.checked_sub(before.leading_zeros())?;
@@ -126,8 +125,8 @@ impl Extents {
         self.find(la, &mut ()).pn
     }
 
-    /// Looks a page up by its own address; then, if extents are longer than a page, by the address
-    /// at which its extent begins. Returns `None` if neither leads to the page.
+    /// Looks up a page by its own address. If this fails and extents may have several pages, looks
+    /// up the beginning of its extent. Returns `None` if neither search finds the page.
     pub fn lookup(&mut self, la: u32, memory: &mut impl Memory) -> Option<Pn> {
         self.search(la, memory).pn
     }
@@ -139,7 +138,7 @@ impl Extents {
         searched
     }
 
-    /// Returns the page that follows in the extent, or `None` after the last.
+    /// Returns the next page of the extent, or `None` after the last one.
     pub fn next_page(&mut self, pn: Pn, memory: &mut impl Memory) -> Option<Pn> {
         self.counts.walked += 1;
         self.tables.next_page(pn, memory)
@@ -194,21 +193,22 @@ impl Extents {
         }
     }
 
-    /// Returns the last page of the extent that `la` continues, if it continues one.
+    /// Returns the last page of the extent that page `la` continues, or `None` if it continues
+    /// none.
     fn continued(&mut self, la: u32, links: bool) -> Option<Pn> {
         let before = la.checked_sub(1)?;
         if !links || self.written != Some(before) || !self.share_window(before, la) {
             return None;
         }
-        // the engine has just written this page, so it needs no timed search
+        // the engine has just written this page, so the search takes no time
         let last = self.peek(before)?;
         let ends = self.tables.blocks.next(last).is_none();
         self.counts.continued += u64::from(ends);
         ends.then_some(last)
     }
 
-    /// Moves a page from `old` to `new`. The links lead from `old` to the page's neighbours or its
-    /// entry.
+    /// Moves a page from `old` to `new`. Its neighbours and its entry are found by the links at
+    /// `old`.
     ///
     /// # Errors
     /// Returns the errors of [`Tables::relocate`].
@@ -221,7 +221,7 @@ impl Extents {
         self.tables.relocate(old, new, memory)
     }
 
-    /// Makes the next page that is written begin an extent.
+    /// Ends the current extent, so that the next written page begins a new one.
     pub fn pause(&mut self) {
         self.written = None;
     }
@@ -229,7 +229,7 @@ impl Extents {
     /// Checks the rules of the tables and of the bit map.
     ///
     /// # Errors
-    /// Returns the first rule that does not hold.
+    /// Returns the first violation.
     pub fn check(&self) -> Result<(), Violation> {
         self.tables.check()?;
         let lpmt = &self.tables.lpmt;

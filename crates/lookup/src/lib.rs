@@ -1,10 +1,11 @@
 //! The hardware lookup engine of Song et al., An implementation of low latency address-mapping
 //! logic for SSD controllers (2019): a set-associative table from logical addresses to pages
-//! (LPMT), with block tables (BT) behind it. The tables are in the banks of a DRAM. The order in
-//! which the engine visits the banks follows their recent use.
+//! (LPMT), followed by block tables (BT). The tables are in the banks of a DRAM. The recent use of
+//! the banks determines the order in which the engine visits them.
 //!
-//! [`tables`] answers lookups, and shows which items they touch. [`probe`] finds the banks and rows
-//! of these items, and the order in which they are read. [`flashatlas_dram`] finds the times.
+//! [`tables`] answers lookups, and reports the items that a lookup reads. [`probe`] determines the
+//! banks and rows of these items, and the order in which they are read. [`flashatlas_dram`]
+//! determines the times.
 //!
 //! ```
 //! use flashatlas_lookup::hashes::STANDARD;

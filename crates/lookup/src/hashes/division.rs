@@ -1,4 +1,4 @@
-//! Division: the remainder by a divisor that is at most the number of sets.
+//! Division. The key is the remainder of the address, divided by at most the number of sets.
 
 use super::{Hash, HashDef};
 use flashatlas_types::{ConfigError, Param, Text};

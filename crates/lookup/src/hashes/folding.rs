@@ -1,4 +1,4 @@
-//! Folding: the address cut into parts, which are added up.
+//! Folding. The address is divided into parts, which are added or combined by exclusive or.
 
 use super::{Hash, HashDef, mask};
 use flashatlas_types::{ConfigError, Param, Text};

@@ -1,4 +1,5 @@
-//! A mixer as hash tables use them today: every bit of the address changes half of the key's.
+//! A mixer as in present hash tables. A change of one bit of the address changes about half of the
+//! key's bits.
 
 use super::{Hash, HashDef};
 use flashatlas_types::content::mix;
@@ -20,7 +21,8 @@ impl Hash for Mixer {
     #[inline]
     fn key(&self, la: u32) -> u32 {
         let x = mix(u64::from(la));
-        // the highest bits; shifted in two steps, because a single set needs a shift by 64 bits
+        // the key is the highest bits; two steps are needed, because one shift by 64 bits is not
+        // allowed
         ((x >> 1) >> (63 - self.set_bits)) as u32
     }
 }

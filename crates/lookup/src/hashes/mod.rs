@@ -1,6 +1,7 @@
 //! Hash functions from a logical address to a set of the primary LPMT. The paper (Song et al. 2019)
-//! names four functions and defines none of them, so each file names the textbook definition that
-//! it uses. Each function has one file, and one line here. A program may add others to a registry.
+//! names four functions but does not define them, so each file cites the definition that it uses.
+//! Each function has one file, and one line here. A program may add further functions to a
+//! registry.
 
 mod division;
 mod folding;

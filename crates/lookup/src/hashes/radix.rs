@@ -1,4 +1,5 @@
-//! Radix transformation: the digits of the address in one base, read as a number in a larger one.
+//! Radix transformation. The digits of the address in one base are read as a number in a larger
+//! base.
 
 use super::{Hash, HashDef, mask};
 use flashatlas_types::{ConfigError, Param};
@@ -49,7 +50,7 @@ impl Hash for Radix {
     fn key(&self, la: u32) -> u32 {
         let (mut rest, mut weight, mut sum) = (la, 1u32, 0u32);
         while rest > 0 {
-            // modulo 2^32, which the number of sets divides
+            // the sum is modulo 2^32, which is a multiple of the number of sets
             sum = sum.wrapping_add((rest % self.from).wrapping_mul(weight));
             weight = weight.wrapping_mul(self.to);
             rest /= self.from;

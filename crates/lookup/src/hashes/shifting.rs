@@ -1,4 +1,4 @@
-//! Shifting: some of the address's own bits.
+//! Shifting. The key is a part of the address's bits.
 
 use super::{Hash, HashDef, mask};
 use flashatlas_types::{ConfigError, Param};

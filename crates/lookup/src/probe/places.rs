@@ -6,19 +6,19 @@ use crate::tables::TableShape;
 use flashatlas_dram::Device;
 use flashatlas_types::{ConfigError, DramAccess, Params};
 
-/// Places of items of one size, which fill one row of each bank in turn.
+/// Places of items of one size. The items fill one row of each bank in turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Linear {
     first_bank: u32,
     banks: u32,
     first_row: u32,
     items_per_row: u32,
-    /// Bursts of an item.
+    /// Number of bursts of an item.
     pub bursts: u16,
 }
 
-/// Returns the number of items of `bits` bits in a burst, and of bursts in an item; one of the two
-/// is 1.
+/// Returns how many items of `bits` bits are in a burst, and how many bursts an item takes. At
+/// least one of the two numbers is 1.
 fn packing(device: &Device, bits: u32) -> (u32, u32) {
     let burst = device.burst_bytes() * 8;
     if bits <= burst { (burst / bits, 1) } else { (1, bits.div_ceil(burst)) }
@@ -39,7 +39,7 @@ impl Linear {
         }
     }
 
-    /// Returns the number of rows of each bank that `items` items take.
+    /// Returns the number of rows that `items` items take in each bank.
     pub fn rows(&self, items: u64) -> u64 {
         items.div_ceil(u64::from(self.items_per_row)).div_ceil(u64::from(self.banks))
     }
@@ -68,16 +68,16 @@ enum SetToBank {
 /// Places of the LPMT and the block tables.
 #[derive(Clone, Debug)]
 pub struct Places {
-    /// Sets of the primary table, and of the secondary one.
+    /// Number of sets of the primary table, then of the secondary table.
     sets: [u32; 2],
-    /// Groups of `spread` banks; each set is in one group.
+    /// Number of groups of `spread` banks. Each set is in one group.
     groups: u32,
-    /// Banks of one set.
+    /// Number of banks of one set.
     pub spread: u32,
     set_to_bank: SetToBank,
-    /// Ways in each bank of a set; the last bank may have fewer.
+    /// Number of ways in each bank of a set. The last bank may hold fewer.
     ways_per_bank: u32,
-    /// Entries in a burst, or bursts of an entry; one of the two is 1.
+    /// Number of entries in a burst, and of bursts of an entry. At least one of the two is 1.
     per_burst: u32,
     entry_bursts: u32,
     /// Bursts of a set in each of its banks.
@@ -85,23 +85,23 @@ pub struct Places {
     sets_per_row: u32,
     /// First bank and first row of the secondary table.
     secondary: (u32, u32),
-    /// Rows of the block tables.
+    /// Places of the rows of the block tables.
     pub block_tables: Linear,
-    /// Bit for each address, set if a file begins there.
+    /// Places of the bit map, which has one bit for each address, set if a file begins there.
     pub starts: Linear,
-    /// Bytes of DRAM that the LPMT takes, and the block tables.
+    /// Bytes of DRAM of the LPMT, then of the block tables.
     pub bytes: (u64, u64),
-    /// Banks in use.
+    /// Number of banks in use.
     pub banks: u32,
 }
 
 impl Places {
-    /// Returns the places that `params` describe for tables of `shape` and, with `starts`, for the
-    /// bit map of beginnings.
+    /// Returns the places that `params` describe for tables of `shape`. With `starts`, the bit map
+    /// of beginnings has places, too.
     ///
     /// # Errors
-    /// Returns an error for banks that the device does not have or that do not divide up, for sets
-    /// larger than a row, and for tables larger than the banks.
+    /// Returns an error if the device does not have the banks, if the banks cannot be divided into
+    /// groups, if a set is larger than a row, or if the tables are larger than the banks.
     pub fn from_params(
         params: &Params,
         shape: &TableShape,
@@ -117,7 +117,7 @@ impl Places {
         };
         let bad =
             |key: &str, why: String, allowed: String| Err(ConfigError::allowing(key, why, allowed));
-        // each bank of a set holds some of its ways
+        // each bank of a set must hold some of its ways
         let full = |spread: u32| shape.ways.div_ceil(shape.ways.div_ceil(spread)) == spread;
         if banks % spread != 0 || !full(spread) {
             let fits = (1..=banks).filter(|&spread| banks % spread == 0 && full(spread));
@@ -180,7 +180,7 @@ impl Places {
         let spare: u32 =
             (0..spread).map(|b| u32::from(bursts[b as usize]) * burst - ways_of(b) * entry).sum();
         if spare < shape.header_bits(true) {
-            // NSid and PSid in bursts of their own
+            // NSid and PSid need additional bursts
             bursts[0] += shape.header_bits(true).div_ceil(burst) as u16;
         }
         let stripe = u32::from(bursts[0]) * device.burst_bytes();
@@ -269,8 +269,8 @@ impl Places {
         self.bursts[stripe as usize]
     }
 
-    /// Returns the end of a way's data: the bank of the set, counted from its first bank, and the
-    /// burst in that bank.
+    /// Returns the place of a way's last burst: its bank, counted from the first bank of the set,
+    /// and the number of the burst in that bank.
     #[inline]
     pub fn way(&self, way: u32) -> (u32, u16) {
         let (stripe, nth) = (way / self.ways_per_bank, way % self.ways_per_bank);

@@ -1,12 +1,11 @@
-//! Places of sets in banks: the paper's three configurations, and the second reading of one of
-//! them.
+//! Places of sets in banks: the paper's three configurations, one of which can be read in two ways.
 
 /// Order in which a set's banks are visited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// By number.
+    /// In order of the banks' numbers.
     Fixed,
-    /// The bank activated longest ago first (Fig. 7).
+    /// The bank that was activated longest ago first (Fig. 7).
     LeastRecent,
 }
 

@@ -1,10 +1,11 @@
-//! Order of the banks' last activations: Song et al. (2019), Fig. 7, for any number of banks.
+//! Order of the banks' last activations, as in Fig. 7 of Song et al. (2019), for any number of
+//! banks.
 //!
-//! The figure's registers `access_t … access_{t-3}` are a list, most recent first, and its four
-//! branches all do the same: the activated bank moves to the front, and the banks before it move
-//! back by one. So the list is sorted by the time of the last activation, and a number for each
-//! bank has the same information. A set that opens a row in each of its banks leaves the banks in
-//! the order of its visits, so the next set finds them sorted.
+//! The figure's registers `access_t … access_{t-3}` are a list with the most recent bank first. All
+//! its four branches do the same: the activated bank moves to the front, and the banks before it
+//! move back by one. So the list is sorted by the time of the last activation, and one number for
+//! each bank holds the same information. If a set opens a row in each of its banks, the banks are
+//! afterwards sorted in the order of the visits.
 
 /// Time at which each bank was activated last, counted in activations.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,7 +15,8 @@ pub struct Recency {
 }
 
 impl Recency {
-    /// Returns the recency of `banks` banks; at first, lower ones count as activated longer ago.
+    /// Returns the recency of `banks` banks. At first, a bank with a lower number counts as
+    /// activated longer ago.
     pub fn new(banks: u32) -> Recency {
         Recency { last: (0..banks.into()).collect(), activations: banks.into() }
     }
@@ -26,8 +28,8 @@ impl Recency {
         self.activations += 1;
     }
 
-    /// Sorts some banks, so that the bank activated longest ago goes first. Banks that are sorted
-    /// already take one comparison each.
+    /// Sorts some banks so that the bank that was activated longest ago comes first. If the banks
+    /// are already sorted, each takes one comparison.
     #[inline]
     pub fn sort(&self, banks: &mut [u8]) {
         let last = |bank: u8| self.last[usize::from(bank)];

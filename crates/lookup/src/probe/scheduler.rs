@@ -1,4 +1,4 @@
-//! Translation of the items that an operation touches into accesses to banks, in order.
+//! Translation of the items that an operation reads or changes into accesses to banks, in order.
 
 use super::places::policy;
 use super::{Order, Places, Recency};
@@ -14,7 +14,7 @@ enum Scan {
     Pipelined,
 }
 
-/// The rows that accesses have opened.
+/// The rows that are open after the accesses so far.
 #[derive(Clone, Debug)]
 struct OpenRows {
     /// Open row of each bank.
@@ -35,27 +35,28 @@ impl OpenRows {
 
 /// Scheduler that turns lookups and changes into accesses.
 ///
-/// It decides on the order of a set's banks when the set is scanned, from the activations that its
-/// own accesses need. Activations that only a refresh makes necessary are not counted.
+/// The order of a set's banks is decided when the set is scanned. It depends on the activations
+/// that the scheduler's accesses need. Activations that are needed only because of a refresh are
+/// not counted.
 #[derive(Clone, Debug)]
 pub struct Scheduler {
     places: Places,
     order: Order,
     one_by_one: bool,
     scan: Scan,
-    /// Number of reads that are under way when the data of one comes back.
+    /// Number of later reads that are already issued when the data of a read arrives.
     late: u32,
-    /// All banks, group by group. The banks of a group are in the order of their last visits.
+    /// All banks, group by group. Within a group, the banks are in the order of their last visits.
     visits: Vec<u8>,
     open: OpenRows,
     row_of_table: u32,
     rows: u32,
     /// The operation's accesses so far.
     pub(crate) accesses: Vec<DramAccess>,
-    /// `true` if the operation has loaded an item that the next access depends on.
+    /// `true` if the operation has loaded an item on which the next access depends.
     loaded: bool,
-    /// `true` if the last load was a set. The next set of its chain may then follow without
-    /// waiting.
+    /// `true` if the last load was a set. The next set of its chain may then be read without a
+    /// wait.
     chain: bool,
     chain_waits: bool,
     /// Number of sets scanned so far, by all operations.
@@ -85,8 +86,8 @@ impl Scheduler {
                 "pipelined" => Scan::Pipelined,
                 _ => Scan::Full,
             },
-            // while data is under way (CL and DL), reads go on at the pace of one bank, or of
-            // different ones
+            // until the data arrives (CL and DL), further reads are issued at intervals of tCCD_L
+            // or tCCD_S
             late: (timings.cl + timings.dl - 1)
                 / if one_by_one || !rules.ccd_l { timings.ccd_s } else { timings.ccd_l },
             visits: (0..places.banks as u8).collect(),
@@ -123,7 +124,7 @@ impl Scheduler {
         &self.accesses
     }
 
-    /// Loads an item that lies apart from the tables.
+    /// Loads an item that is outside of the tables.
     pub fn load(&mut self, access: DramAccess) {
         self.push(DramAccess { dependent: self.loaded, ..access });
         (self.loaded, self.chain) = (true, false);
@@ -141,19 +142,19 @@ impl Scheduler {
     }
 }
 
-/// Limit of the reads of a set that stop before its end.
+/// Limit of the reads of a set, if the scan stops before its end.
 struct Limit {
-    /// Place of the wanted entry: its bank, counted from the set's first, and the burst that
-    /// completes it.
+    /// Place of the wanted entry: its bank, counted from the first bank of the set, and the burst
+    /// that completes the entry.
     wanted: (u32, u16),
-    /// Number of reads that are issued after that burst.
+    /// Number of reads that are issued after the wanted burst.
     more: u32,
     /// Number of reads that may still be issued; `None` until the wanted burst is reached.
     left: Option<u32>,
 }
 
 impl Limit {
-    /// Returns the number of the bursts from `begin` to `end` of a bank that are read.
+    /// Returns how many of the bursts from `begin` to `end` of a bank are read.
     fn allow(&mut self, stripe: u32, begin: u16, end: u16) -> u32 {
         let bursts = u32::from(end - begin);
         let (there, at) = self.wanted;

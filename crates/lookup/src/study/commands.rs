@@ -1,10 +1,10 @@
-//! The commands that a study issued to its DRAM, for other programs to check.
+//! The commands that a study issued to its DRAM, which other programs can check.
 
 use flashatlas_dram::queue::ServedBurst;
 use flashatlas_dram::{Command, Dram, Queue, Served, Transitions};
 use flashatlas_types::DramAccess;
 
-/// Commands so far, if they are kept.
+/// Commands so far, if they are recorded.
 #[derive(Default)]
 pub(super) struct CommandLog(Option<Vec<Command>>);
 
@@ -18,8 +18,8 @@ impl CommandLog {
         self.0.as_ref().map_or(0, Vec::len)
     }
 
-    /// Serves accesses as [`Dram::serve_all`] does. Unless commands are kept, a table serves them
-    /// without showing commands.
+    /// Serves accesses as [`Dram::serve_all`] does. If commands are not recorded, a table serves
+    /// the accesses without showing commands.
     #[inline]
     pub fn serve_all(
         &mut self,
@@ -44,8 +44,8 @@ impl CommandLog {
 
     /// Returns all commands, in the order of their clocks.
     ///
-    /// The engine issues some commands later than others that follow them on the bus, because it
-    /// opens a row while earlier reads are under way.
+    /// The order in which the engine issues commands is not always their order on the bus, because
+    /// it opens a row while earlier reads are not finished.
     pub fn in_order(self) -> Vec<Command> {
         let mut commands = self.0.unwrap_or_default();
         commands.sort_by_key(|command| command.at);

@@ -8,26 +8,26 @@ use hdrhistogram::Histogram;
 /// A tenth of the requests, in order (Fig. 8).
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Tenth {
-    /// Lookups.
+    /// Number of lookups.
     pub lookups: u64,
-    /// Bursts that they read.
+    /// Number of bursts that these lookups read.
     pub reads: u64,
-    /// Clocks from the last read before the tenth to the tenth's own last read.
+    /// Clocks from the last read before the tenth to the last read of the tenth.
     pub clocks: u64,
-    /// Clocks by the paper's table.
+    /// Clocks of the same reads by the paper's table.
     pub paper_clocks: u64,
 }
 
 /// The outcome of a study.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
-    /// Picoseconds of a clock.
+    /// Length of a clock in picoseconds.
     pub tck_ps: u32,
     /// Number of lookups.
     pub lookups: u64,
-    /// Lookups that found their address.
+    /// Number of lookups that found their address.
     pub hits: u64,
-    /// Bursts read by lookups.
+    /// Number of bursts that lookups read.
     pub reads: u64,
     /// Clocks from the first lookup's arrival to the last read.
     pub clocks: u64,
@@ -37,8 +37,8 @@ pub struct Summary {
     pub classes: [u64; CLASSES.len()],
     /// Percentiles of the service, in clocks: 50, 90, 99, 99.9, 100.
     pub service: [u64; 5],
-    /// The same percentiles of the latency, which is the time from when a lookup is known until its
-    /// data has arrived. Zero if all lookups are known at once.
+    /// The same percentiles of the latency, which is the time from a lookup's arrival until its
+    /// data has arrived. Zero if all lookups arrive at once.
     pub latency: [u64; 5],
     /// Mean latency in clocks.
     pub latency_mean: f64,
@@ -46,23 +46,23 @@ pub struct Summary {
     pub tenths: Vec<Tenth>,
     /// Share of the lookups whose first read goes to each bank.
     pub banks: Vec<f64>,
-    /// Activations, of lookups and changes.
+    /// Number of activations for lookups and changes.
     pub activations: u64,
-    /// Refreshes.
+    /// Number of refreshes.
     pub refreshes: u64,
-    /// Entries of the LPMT at the end.
+    /// Number of entries in the LPMT at the end.
     pub entries: u64,
     /// Share of these entries that are in the primary table (Table IV).
     pub primary_share: f64,
-    /// Secondary sets in use.
+    /// Number of secondary sets in use at the end.
     pub secondary_used: u32,
-    /// Keys with chains of 1, 2, 3 … sets.
+    /// Numbers of keys whose chains have 1, 2, 3 … sets.
     pub chains: Vec<u64>,
-    /// Sets scanned by lookups and timed changes.
+    /// Number of sets that lookups and timed changes scanned.
     pub sets_scanned: u64,
-    /// Bytes of DRAM rows under the LPMT (or the flat array).
+    /// Bytes of the DRAM rows that hold the LPMT (or the flat array).
     pub lpmt_bytes: u64,
-    /// Bytes of DRAM rows under the block tables.
+    /// Bytes of the DRAM rows that hold the block tables.
     pub block_table_bytes: u64,
     /// Bytes of the LPMT if every field has its least width.
     pub lpmt_packed_bytes: u64,
@@ -71,13 +71,14 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Returns the mean clocks of a lookup: the whole time divided by the number of lookups.
+    /// Returns the mean clocks of a lookup, which is the total time divided by the number of
+    /// lookups.
     pub fn clocks_per_lookup(&self) -> f64 {
         self.clocks as f64 / self.lookups.max(1) as f64
     }
 
-    /// Returns the sum of the squares of the banks' shares: 1 over the number of banks if all are
-    /// used alike, 1 for a single bank.
+    /// Returns the sum of the squares of the banks' shares. It is 1 for a single bank, and 1
+    /// divided by the number of banks if all are used equally.
     pub fn bank_skew(&self) -> f64 {
         self.banks.iter().map(|share| share * share).sum()
     }
@@ -86,8 +87,8 @@ impl Summary {
 /// Percentiles of [`Summary::service`] and [`Summary::latency`].
 pub const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 100.0];
 
-/// Times in clocks: each time below [`Times::EXACT`] is counted by itself, and longer times are
-/// counted in a histogram.
+/// Counts of times in clocks. Times below [`Times::EXACT`] have one exact count each; longer times
+/// are counted in a histogram.
 struct Times {
     exact: Vec<u64>,
     longer: Histogram<u64>,
@@ -119,7 +120,7 @@ impl Times {
         self.total as f64 / self.count.max(1) as f64
     }
 
-    /// Returns the smallest time that at least `percent` per cent of the times do not exceed.
+    /// Returns the smallest time such that at least `percent` per cent of the times are not longer.
     fn percentile(&self, percent: f64) -> u64 {
         let wanted = ((percent / 100.0 * self.count as f64).ceil() as u64).max(1);
         let mut seen = 0;
@@ -140,9 +141,9 @@ impl Times {
 }
 
 pub(super) struct Measure {
-    /// Clocks of a read by class, in the paper's table.
+    /// Clocks of a read of each class, by the paper's table.
     clocks: [u64; CLASSES.len()],
-    /// Reads by class, since the current tenth began.
+    /// Number of reads of each class since the current tenth began.
     classes: [u64; CLASSES.len()],
     summary: Summary,
     classifier: Classifier,
@@ -173,7 +174,7 @@ impl Measure {
         }
     }
 
-    /// Announces the number of requests that will come.
+    /// Announces how many requests will come.
     pub fn expect(&mut self, requests: u64) {
         (self.expected, self.next) = (requests, requests.div_ceil(10));
     }
@@ -189,20 +190,20 @@ impl Measure {
         self.requests += 1;
     }
 
-    /// Notes a change of the tables: it is no lookup, but it leaves other rows open.
+    /// Notes a change of the tables. It is not a lookup, but it opens other rows.
     pub fn change(&mut self, accesses: &[DramAccess]) {
         for access in accesses {
             self.classifier.read(access.bank, access.row, access.bursts.into());
         }
     }
 
-    /// Notes that an access of a lookup was served: the `first` of the lookup, or another.
+    /// Notes that an access of a lookup was served. `first` marks the lookup's first access.
     #[inline]
     pub fn read(&mut self, access: DramAccess, first: bool) {
         let bursts = u64::from(access.bursts);
         let class = self.classifier.read(access.bank, access.row, bursts);
         self.classes[class] += 1;
-        // the others hit the row that the first has opened
+        // the other bursts hit the row that the first one opened
         self.classes[5] += bursts - 1;
         self.first_reads[usize::from(access.bank)] += u64::from(first);
     }

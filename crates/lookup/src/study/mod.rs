@@ -1,9 +1,10 @@
-//! The engine alone, without a drive: a stream of lookups through tables, placement and DRAM.
+//! A study of the engine without a drive. A stream of lookups passes tables, placement and DRAM.
 //!
-//! Lookups come back to back: a lookup's *service* is the time from the last read of the lookup
-//! before to its own last read. So the mean of the services is the throughput's inverse. Timed
-//! changes count towards the lookup that follows. With `lookup.look_ahead = n` a lookup is known
-//! only once the lookup `n` before it has issued its last read.
+//! Lookups follow each other without a pause. The *service* of a lookup is the time from the last
+//! read of the previous lookup to its own last read. So the mean service is the inverse of the
+//! throughput. The time of a timed change is part of the next lookup's service. With
+//! `lookup.look_ahead = n`, a lookup arrives when the lookup `n` places before it has issued its
+//! last read.
 
 mod commands;
 mod measure;
@@ -104,7 +105,8 @@ pub fn params(hashes: Entries<HashDef>) -> Vec<&'static ParamDef> {
     own.into_iter().flatten().chain(hashes::params(hashes)).collect()
 }
 
-/// Returns the parameters of a study: settings over the paper's device and sizes.
+/// Returns the parameters of a study. The defaults are the paper's device and sizes, which `given`
+/// changes.
 ///
 /// # Errors
 /// Returns an error for an unknown key or a bad value.
@@ -124,23 +126,23 @@ pub fn settings(hashes: Entries<HashDef>, given: &[String]) -> Result<Params, Co
     raw.resolve(&params(hashes), |_| None)
 }
 
-/// Number of requests that are searched for together.
+/// Number of requests whose entries are searched for together.
 const AT_ONCE: usize = 32;
 
-/// Request to the engine.
+/// A request to the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LookupRequest {
-    /// Pages from an address on: looked up, and inserted if they are not there.
+    /// Lookup of a number of pages from an address on. Pages that are not there are inserted.
     Pages(u32, u32),
     /// Deletion of the file that begins at an address.
     Delete(u32),
-    /// Scan of a set to its end, whatever it holds.
+    /// Scan of a whole set, regardless of its entries.
     Set(u32),
 }
 
 /// A change of the tables.
 enum TableChange {
-    /// Insertion of an address that a search has not found.
+    /// Insertion of an address that was not found.
     Insert(SearchResult, u32, Pn),
     Extend(Pn, Pn),
     Delete(u32),
@@ -158,7 +160,7 @@ impl TableChange {
     }
 }
 
-/// Array of one entry for each address.
+/// Array with one entry for each address.
 struct Flat {
     places: Linear,
     bytes: u64,
@@ -205,7 +207,7 @@ fn queue(params: &Params) -> Result<Option<Queue>, ConfigError> {
     }
 }
 
-/// Tables, placement and DRAM, and what was measured.
+/// Tables, placement and DRAM, with the measurements.
 pub struct Study {
     tables: Tables,
     shape: TableShape,
@@ -218,7 +220,7 @@ pub struct Study {
     look_ahead: usize,
     /// Clock of the last read of each of the last lookups.
     ends: VecDeque<i64>,
-    /// The last read of the last lookup, and the end of its data.
+    /// Clock of the last read of the last lookup, and of the end of its data.
     last: Served,
     all_pages: bool,
     timed_changes: bool,
@@ -228,7 +230,7 @@ impl Study {
     /// Returns a study with empty tables.
     ///
     /// # Errors
-    /// Returns an error if parameters do not fit together.
+    /// Returns an error if parameters contradict each other.
     pub fn new(hashes: Entries<HashDef>, params: &Params) -> Result<Study, ConfigError> {
         let (device, timings, rules) = dram::timings::from_params(params)?;
         let la_bits = params.get(LA_BITS);
@@ -237,7 +239,7 @@ impl Study {
             _ => None,
         };
         let shape = match &flat {
-            // the tables exist, but are as small as possible
+            // the tables are not used, so they are as small as possible
             Some(_) => TableShape {
                 set_bits: 0,
                 ways: 1,
@@ -276,8 +278,8 @@ impl Study {
         })
     }
 
-    /// Announces the number of requests, so that the summary has tenths of them. Without this all
-    /// requests are one part.
+    /// Announces the number of requests, so that the summary can divide them into tenths. Without
+    /// this call, all requests are one part.
     pub fn expect(&mut self, requests: u64) {
         self.measure.expect(requests);
     }
@@ -287,22 +289,22 @@ impl Study {
         self.shape.sets()
     }
 
-    /// Returns the tables; they are empty if a flat array is studied.
+    /// Returns the tables, which are empty if a flat array is studied.
     pub fn tables(&self) -> &Tables {
         &self.tables
     }
 
     /// Serves requests, in order.
     ///
-    /// Requests that find their entry in a primary set are searched for together, and then timed
-    /// one by one. So the processor searches other sets while it waits for one.
+    /// Several requests are searched for together, and those that find their entry in a primary set
+    /// are then timed one by one. So the processor can search other sets while it waits for memory.
     ///
     /// # Errors
-    /// Returns an error if the tables have no room for one of them.
+    /// Returns an error if the tables have no room for a request.
     pub fn ask_all(&mut self, asks: &[LookupRequest]) -> Result<(), LookupError> {
         let mut primary = [None; AT_ONCE];
         for some in asks.chunks(AT_ONCE) {
-            // only a deletion can move an entry from the place where it was found
+            // only a deletion can move an entry after it was found
             let moves = some.iter().any(|ask| matches!(ask, LookupRequest::Delete(_)));
             if self.all_pages || self.flat.is_some() || moves {
                 some.iter().try_for_each(|&ask| self.ask(ask))?;
@@ -334,7 +336,7 @@ impl Study {
     /// Serves one request.
     ///
     /// # Errors
-    /// Returns an error if the tables have no room for it.
+    /// Returns an error if the tables have no room for the request.
     pub fn ask(&mut self, ask: LookupRequest) -> Result<(), LookupError> {
         self.measure.request();
         self.scheduler.begin();
@@ -386,7 +388,7 @@ impl Study {
         Ok(())
     }
 
-    /// Changes the tables, after the lookup that decided on the change.
+    /// Changes the tables after the lookup that made the change necessary.
     fn change(&mut self, change: TableChange) -> Result<(), LookupError> {
         if !self.timed_changes {
             return change.carry_out(&mut self.tables, &mut ());
@@ -399,7 +401,7 @@ impl Study {
         Ok(())
     }
 
-    /// Measures the time of the lookup that the scheduler has gathered.
+    /// Measures the time of the lookup whose accesses are in the scheduler.
     fn time(&mut self, hit: bool) {
         let accesses = std::mem::take(&mut self.scheduler.accesses);
         self.serve(&accesses, hit);
@@ -430,23 +432,22 @@ impl Study {
         self.measure.lookup(service, latency, hit);
     }
 
-    /// Keeps, from now on, every command that is issued to the DRAM.
+    /// Begins to record every command that is issued to the DRAM.
     pub fn keep_commands(&mut self) {
         self.commands.keep();
     }
 
-    /// Returns the number of commands that were kept.
+    /// Returns the number of recorded commands.
     pub fn commands_kept(&self) -> usize {
         self.commands.len()
     }
 
-    /// Returns everything that was measured.
+    /// Returns all measurements.
     pub fn finish(self) -> Summary {
         self.finish_with_commands().0
     }
 
-    /// Returns everything that was measured, and the commands that were kept, in the order of their
-    /// clocks.
+    /// Returns all measurements, and the recorded commands in the order of their clocks.
     pub fn finish_with_commands(mut self) -> (Summary, Vec<Command>) {
         if let Some(queued) = &mut self.queued {
             queued.drain((self.dram.dram(), &mut self.commands), &mut self.measure);

@@ -1,4 +1,4 @@
-//! Lookups whose reads wait in the queue of a memory controller, and are served in another order.
+//! Lookups whose reads wait in the queue of a memory controller, which may change their order.
 
 use super::commands::CommandLog;
 use super::measure::Measure;
@@ -7,11 +7,11 @@ use flashatlas_dram::{Dram, Queue};
 use flashatlas_types::DramAccess;
 use std::collections::VecDeque;
 
-/// A lookup with reads that wait.
+/// A lookup whose reads are not all served.
 struct OpenLookup {
     /// Number of the lookup's bursts that were not served yet.
     left: u64,
-    /// End of the data of the bursts that were served.
+    /// Clock at which the data of all served bursts has arrived.
     loaded: i64,
     /// `true` if the lookup's first read was served.
     begun: bool,
@@ -21,11 +21,11 @@ struct OpenLookup {
 /// The queue, and the lookups that have reads in it.
 pub(super) struct Queued {
     queue: Queue,
-    /// Lookups, beginning with the oldest that is not complete.
+    /// Lookups, beginning with the oldest one that is not complete.
     open: VecDeque<OpenLookup>,
-    /// Number of the first of these lookups.
+    /// Number of the first lookup in `open`.
     first: u64,
-    /// Clock of the last read of the lookup that was complete last.
+    /// Clock of the last read of the lookup that completed last.
     last: i64,
 }
 
@@ -34,8 +34,8 @@ impl Queued {
         Queued { queue, open: VecDeque::new(), first: 0, last: 0 }
     }
 
-    /// Lets the reads of one lookup wait, and serves others if the queue is full. Reads that depend
-    /// on earlier data wait outside until the data is there.
+    /// Adds the reads of one lookup to the queue, and serves other reads if the queue is full.
+    /// Reads that depend on earlier data are added when the data has arrived.
     pub fn look_up(
         &mut self,
         accesses: &[DramAccess],
@@ -68,7 +68,7 @@ impl Queued {
         &mut self.open[(owner - self.first) as usize]
     }
 
-    /// Serves one burst. Returns `true` if there was one.
+    /// Serves one burst, or returns `false` if the queue is empty.
     fn serve(&mut self, dram: &mut Dram, log: &mut CommandLog, measure: &mut Measure) -> bool {
         let Some(ServedBurst { owner, access, served }) = log.serve_one(&mut self.queue, dram)
         else {
@@ -90,7 +90,7 @@ impl Queued {
         true
     }
 
-    /// Serves all bursts that wait.
+    /// Serves all bursts in the queue.
     pub fn drain(&mut self, (dram, log): (&mut Dram, &mut CommandLog), measure: &mut Measure) {
         while self.serve(dram, log, measure) {}
     }

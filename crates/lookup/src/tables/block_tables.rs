@@ -1,5 +1,5 @@
 //! The block tables. There is one table for each flash block, with one row for each page. Rows link
-//! the pages of a file both ways, and the row of the first page leads back to the LPMT entry.
+//! the pages of a file in both directions. The row of the first page points back to the LPMT entry.
 
 use super::pack::Writer;
 use super::{Location, Pn, TableShape};
@@ -13,7 +13,8 @@ const LAST: u8 = 4;
 
 #[derive(Clone, Copy, Debug)]
 struct Row {
-    /// The page before; or, for a first page, the place of its entry: set and way.
+    /// The previous page of the file. For a first page, the place of its entry, which is a set and
+    /// a way.
     ppid: u32,
     npid: u32,
     flags: u8,
@@ -28,7 +29,7 @@ pub struct BlockTables {
     row_bits: u32,
     way_bits: u32,
     rows: Vec<Row>,
-    /// WP of each table: number of rows, from the first on, that were used since it was erased.
+    /// WP of each table, which is the number of its rows that were used since the last erase.
     write_pointer: Vec<u32>,
     /// Number of valid rows of each table.
     valid: Vec<u32>,
@@ -112,20 +113,21 @@ impl BlockTables {
         self.is_used(pn).is_ok()
     }
 
-    /// Returns NPid: the page that follows in the file, or `None` after the last.
+    /// Returns NPid, which is the next page of the file, or `None` after the last page.
     pub fn next(&self, pn: Pn) -> Option<Pn> {
         let row = self.row(pn);
         (row.flags & LAST == 0).then_some(row.npid)
     }
 
-    /// Returns PPid of a page that is not the first: the page before it. Returns `None` for a first
+    /// Returns PPid of a page, which is the previous page of the file. Returns `None` for a first
     /// page.
     pub fn previous(&self, pn: Pn) -> Option<Pn> {
         let row = self.row(pn);
         (row.flags & FIRST == 0).then_some(row.ppid)
     }
 
-    /// Returns PPid of a first page: the place of its entry. Returns `None` for any other page.
+    /// Returns PPid of a first page, which is the place of its entry. Returns `None` for any other
+    /// page.
     pub fn location(&self, pn: Pn) -> Option<Location> {
         let row = self.row(pn);
         let way_mask = (1 << self.way_bits) - 1;
@@ -151,7 +153,7 @@ impl BlockTables {
         self.put(pn, Row { ppid, npid: NONE, flags: VALID | FIRST | LAST });
     }
 
-    /// Appends `pn` behind `last`.
+    /// Appends page `pn` after page `last`.
     pub(super) fn append(&mut self, last: Pn, pn: Pn) {
         let row = self.row_mut(last);
         row.npid = pn;
@@ -159,7 +161,7 @@ impl BlockTables {
         self.put(pn, Row { ppid: last, npid: NONE, flags: VALID | LAST });
     }
 
-    /// Links `first`, which began a file, behind `last`.
+    /// Links the file that begins at `first` after page `last`.
     pub(super) fn link(&mut self, last: Pn, first: Pn) {
         let row = self.row_mut(last);
         row.npid = first;
@@ -211,8 +213,8 @@ impl BlockTables {
         self.write_pointer[table as usize]
     }
 
-    /// Notes that the flash block of a table was erased: its rows can be used again from the first
-    /// on.
+    /// Notes that the flash block of a table was erased. Its rows can then be used again, from the
+    /// first on.
     ///
     /// # Panics
     /// Panics if a row is still valid.
@@ -224,8 +226,8 @@ impl BlockTables {
         self.write_pointer[table as usize] = 0;
     }
 
-    /// Returns the next page to write, the row at WP of the current table, or `None` if there is
-    /// none.
+    /// Returns the next page to write, or `None` if there is none. It is the row at WP of the
+    /// current table.
     ///
     /// If the current table is full, a table without valid rows is erased and becomes the current
     /// one. (The paper leaves the choice open.)
@@ -241,7 +243,7 @@ impl BlockTables {
         Some(self.page(self.current, self.write_pointer[self.current as usize]))
     }
 
-    /// Returns a row as the hardware holds it: V, F, L, PPid, NPid.
+    /// Returns a row in the format of the hardware: V, F, L, PPid, NPid.
     pub fn pack(&self, pn: Pn) -> Vec<u8> {
         let row = self.row(pn);
         let mut out = Writer::default();

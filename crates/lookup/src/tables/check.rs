@@ -1,4 +1,4 @@
-//! The rules of the tables: every link has a link back.
+//! The rules of the tables. For every link there must be a link back.
 
 use super::{Location, Tables};
 use flashatlas_types::Violation;
@@ -7,7 +7,7 @@ impl Tables {
     /// Checks every link of the LPMT and of the block tables.
     ///
     /// # Errors
-    /// Returns the first rule that does not hold.
+    /// Returns the first violation.
     pub fn check(&self) -> Result<(), Violation> {
         let shape = *self.lpmt.shape();
         let broken = |detail: String| {
@@ -77,7 +77,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Follows the pages of one file, and returns their number.
+    /// Checks the links of one file. Returns the number of its pages.
     fn check_file(&self, at: Location) -> Result<u64, Violation> {
         let la = self.lpmt.address(at);
         let (first, single) = self.lpmt.get(at);

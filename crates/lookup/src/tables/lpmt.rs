@@ -1,17 +1,17 @@
-//! The LPMT: primary sets of entries, which are found by key, and secondary sets that lengthen
-//! them.
+//! The LPMT. A key selects a primary set of entries. Secondary sets extend primary sets that are
+//! full.
 
 use super::pack::{Reader, Writer};
 use super::{BlockTables, Memory, Pn, TableShape};
 use crate::LookupError;
 
-/// Number that stands for no set.
+/// Value for no set.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// Place of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Location {
-    /// Number of the set: primary ones from 0 on, secondary ones after them.
+    /// Number of the set. Primary sets are numbered from 0, and secondary sets after them.
     pub set: u32,
     /// Way.
     pub way: u32,
@@ -22,9 +22,9 @@ pub struct Location {
 pub enum SearchResult {
     /// The entry.
     At(Location),
-    /// No entry was found. The fields are the first invalid way of the chain, and its last set.
+    /// No entry was found.
     Nowhere {
-        /// Free place for an entry in a set of the chain, if there is one.
+        /// The first free place for an entry in the chain, if there is one.
         free: Option<Location>,
         /// The last set of the chain.
         tail: u32,
@@ -35,17 +35,17 @@ pub enum SearchResult {
 #[derive(Clone, Debug)]
 pub struct Lpmt {
     shape: TableShape,
-    /// LA, PN, V, S from the lowest bit on; an invalid entry is 0.
+    /// Entries with LA, PN, V and S from the lowest bit on. An invalid entry is 0.
     entries: Vec<u64>,
-    /// NSid of each set, as a set of both tables together.
+    /// NSid of each set, as the number of a set in both tables.
     next: Vec<u32>,
     /// PSid of each secondary set.
     previous: Vec<u32>,
-    /// First of the free secondary sets, which NSid links.
+    /// The first free secondary set. NSid links the free sets.
     free: u32,
-    /// Secondary sets in use.
+    /// Number of secondary sets in use.
     pub secondary_used: u32,
-    /// Entries of the primary and of the secondary table.
+    /// Numbers of entries in the primary and in the secondary table.
     pub used: [u64; 2],
     pn_shift: u32,
     valid: u64,
@@ -57,7 +57,7 @@ impl Lpmt {
     pub fn new(shape: &TableShape) -> Lpmt {
         let (sets, secondary) = (shape.sets(), shape.secondary_sets);
         let all = sets + secondary;
-        // secondary sets are free in the order of their numbers
+        // the list of free secondary sets is in the order of their numbers
         let next =
             (0..all).map(|set| if set < sets || set + 1 == all { NONE } else { set + 1 }).collect();
         Lpmt {
@@ -74,7 +74,7 @@ impl Lpmt {
         }
     }
 
-    /// Returns the sizes and widths.
+    /// Returns the sizes of the tables and the widths of their fields.
     pub fn shape(&self) -> &TableShape {
         &self.shape
     }
@@ -100,8 +100,8 @@ impl Lpmt {
         let mut set = key;
         loop {
             let ways = self.ways(set);
-            // all ways are compared, as in hardware, because no branch prediction can guess the
-            // entry's way
+            // all ways are compared, as in hardware, because a branch predictor could not predict
+            // the entry's way
             let hits = ways
                 .iter()
                 .rev()
@@ -141,10 +141,12 @@ impl Lpmt {
         self.ways(at.set)[at.way as usize] & self.valid != 0
     }
 
-    /// Puts an entry of one page where a search for it ended, into a new secondary set if need be.
+    /// Inserts an entry of one page where the search for it ended, in a new secondary set if
+    /// needed.
     ///
     /// # Errors
-    /// Returns an error if the address is there already, or there is no free set.
+    /// Returns an error if the address is already there, or if a new set is needed and none is
+    /// free.
     pub(super) fn insert(
         &mut self,
         found: SearchResult,
@@ -187,8 +189,9 @@ impl Lpmt {
         usize::from(set >= self.shape.sets())
     }
 
-    /// Clears an entry, and frees a secondary set that is empty then. In dense chains, the last
-    /// entry of the chain moves to this place, and the row of its file's first page is updated.
+    /// Clears an entry. If its secondary set is then empty, the set is freed. In dense chains, the
+    /// last entry of the chain moves to the cleared place, and the row of its file's first page is
+    /// updated.
     pub(super) fn remove(
         &mut self,
         at: Location,
@@ -219,7 +222,7 @@ impl Lpmt {
         }
     }
 
-    /// Takes an empty secondary set out of its chain.
+    /// Removes an empty secondary set from its chain.
     fn unlink(&mut self, set: u32, memory: &mut impl Memory) {
         let sets = self.shape.sets();
         let before = std::mem::replace(&mut self.previous[(set - sets) as usize], NONE);
@@ -268,15 +271,15 @@ impl Lpmt {
             .take_while(move |&s| s < end)
     }
 
-    /// Returns the share of the entries that are in the primary table (Table IV), or 1 if there are
-    /// none.
+    /// Returns the share of the entries that are in the primary table (Table IV), or 1 without
+    /// entries.
     pub fn primary_share(&self) -> f64 {
         let all = self.used[0] + self.used[1];
         if all == 0 { 1.0 } else { self.used[0] as f64 / all as f64 }
     }
 
-    /// Returns a set as the hardware holds it: its entries, then V and NSid and, for a secondary
-    /// set, PSid.
+    /// Returns a set in the format of the hardware: its entries, then V and NSid and, for a
+    /// secondary set, PSid.
     pub fn pack(&self, set: u32) -> Vec<u8> {
         let shape = &self.shape;
         let mut out = Writer::default();
@@ -317,8 +320,8 @@ impl Lpmt {
 pub struct Unpacked {
     /// Address, first page and S of each valid way.
     pub ways: Vec<Option<(u32, Pn, bool)>>,
-    /// The set that follows, counted over both tables.
+    /// The next set of the chain, as the number of a set in both tables.
     pub next: Option<u32>,
-    /// The set before, for a secondary set.
+    /// The previous set of the chain, for a secondary set.
     pub previous: Option<u32>,
 }

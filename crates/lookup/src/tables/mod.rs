@@ -1,8 +1,8 @@
-//! The tables of Song et al. (2019), section 2.1: the LPMT, which leads from a logical address to
-//! the first page of a file, and the block tables, which link the pages of a file.
+//! The tables of Song et al. (2019), section 2.1. The LPMT maps a logical address to the first page
+//! of a file. The block tables link the pages of a file.
 //!
-//! Every operation has one implementation, which shows a [`Memory`] its loads and stores in the
-//! tables. So the code that answers lookups is also timed and checked.
+//! Every operation has one implementation, which reports its loads and stores in the tables to a
+//! [`Memory`]. So the same code answers lookups and determines their times.
 
 mod block_tables;
 mod check;
@@ -20,15 +20,15 @@ use crate::hashes::Hash;
 /// Page number: a block table and a row in it, as `table << row_bits | row`.
 pub type Pn = u32;
 
-/// Observer of the loads and stores of an operation, in order. Each load except the first, and each
-/// store, depends on the data of the earlier loads.
+/// Observer of the loads and stores of an operation, in order. Every store, and every load except
+/// the first, depends on the data of the earlier loads.
 pub trait Memory {
-    /// Notes that the ways of a set are compared, and one of them may `hit`. `set` counts secondary
-    /// sets after the primary ones.
+    /// Notes that the ways of a set are compared. `hit` is the way with the entry, if there is one.
+    /// Secondary sets are numbered after the primary ones.
     fn scan(&mut self, set: u32, hit: Option<u32>) {
         let _ = (set, hit);
     }
-    /// Notes that an entry is stored, or the header of its set.
+    /// Notes that an entry or the header of its set is stored.
     fn store_entry(&mut self, at: Location) {
         let _ = at;
     }
@@ -40,11 +40,11 @@ pub trait Memory {
     fn store_row(&mut self, pn: Pn) {
         let _ = pn;
     }
-    /// Notes that the bits around an address that mark beginnings of extents are loaded.
+    /// Notes that the bits around an address are loaded from the bit map of extents.
     fn load_starts(&mut self, la: u32) {
         let _ = la;
     }
-    /// Notes that the bit of an address that marks the beginning of an extent is stored.
+    /// Notes that the bit of an address is stored in the bit map of extents.
     fn store_start(&mut self, la: u32) {
         let _ = la;
     }
@@ -53,23 +53,23 @@ pub trait Memory {
 /// Observer that notes nothing.
 impl Memory for () {}
 
-/// The first page of a file, and whether it is the only one.
+/// The first page of a file, and whether it is the only page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hit {
-    /// Place of its entry.
+    /// Place of the file's entry.
     pub at: Location,
     /// First page of the file.
     pub pn: Pn,
-    /// Bit S: the file has one page.
+    /// Bit S, which is set if the file has one page.
     pub single: bool,
 }
 
 /// LPMT and block tables together.
 pub struct Tables {
     hash: Box<dyn Hash>,
-    /// From addresses to first pages.
+    /// The table from addresses to first pages.
     pub lpmt: Lpmt,
-    /// From page to page of a file.
+    /// The tables from a page of a file to the next.
     pub blocks: BlockTables,
 }
 
@@ -85,13 +85,13 @@ impl Tables {
         self.hash.key(la)
     }
 
-    /// Searches for the file that begins at `la`: in the set of its key, then along NSid.
+    /// Searches for the file that begins at `la`, first in the set of its key, then along NSid.
     #[inline]
     pub fn search(&self, la: u32, memory: &mut impl Memory) -> SearchResult {
         self.lpmt.find(self.key(la), la, memory)
     }
 
-    /// Finds the file that begins at `la`, or returns `None` if no file does.
+    /// Finds the file that begins at `la`, or returns `None` if no file begins there.
     #[inline]
     pub fn lookup(&self, la: u32, memory: &mut impl Memory) -> Option<Hit> {
         match self.search(la, memory) {
@@ -103,7 +103,7 @@ impl Tables {
         }
     }
 
-    /// Returns the page that follows in its file, or `None` after the last.
+    /// Returns the next page of the page's file, or `None` after the last page.
     pub fn next_page(&self, pn: Pn, memory: &mut impl Memory) -> Option<Pn> {
         memory.load_row(pn);
         self.blocks.next(pn)
@@ -112,8 +112,9 @@ impl Tables {
     /// Inserts a new file of one page, `pn`, whose row must be free.
     ///
     /// # Errors
-    /// Returns an error if the address is wider than its field or is there already, the row is
-    /// taken or out of range, or the LPMT has no set left for the key. Nothing is changed then.
+    /// Returns an error if the address is wider than its field or already there, if the row is
+    /// taken or out of range, or if the LPMT has no free set for the key. After an error, nothing
+    /// is changed.
     pub fn insert(
         &mut self,
         la: u32,
@@ -125,8 +126,8 @@ impl Tables {
         self.insert_where(found, la, pn, memory)
     }
 
-    /// Inserts a file as [`Tables::insert`] does, after a search for `la` since which nothing was
-    /// changed.
+    /// Inserts a file as [`Tables::insert`] does. `found` is the result of a search for `la`, after
+    /// which the tables were not changed.
     ///
     /// # Errors
     /// Returns the errors of [`Tables::insert`].
@@ -166,8 +167,8 @@ impl Tables {
         Ok(())
     }
 
-    /// Takes the last page off the file that begins at `la`, and returns it. If it was the only
-    /// page, the file is gone.
+    /// Removes the last page of the file that begins at `la`, and returns it. If it was the only
+    /// page, the file is deleted.
     ///
     /// # Errors
     /// Returns an error if there is no such file.
@@ -190,7 +191,7 @@ impl Tables {
         Ok(last)
     }
 
-    /// Deletes the file that begins at `la`. Calls `pages` with each of its pages.
+    /// Deletes the file that begins at `la`. Calls `pages` with each page of the file.
     ///
     /// # Errors
     /// Returns an error if there is no such file.
@@ -212,11 +213,11 @@ impl Tables {
         Ok(())
     }
 
-    /// Splits a file before its page `pn`, which is not its first. The rest becomes the file that
-    /// begins at `la`.
+    /// Splits a file before its page `pn`, which must not be its first page. The pages from `pn` on
+    /// become a file that begins at `la`.
     ///
     /// # Errors
-    /// Returns the errors of [`Tables::insert`]; nothing is changed then.
+    /// Returns the errors of [`Tables::insert`]. After an error, nothing is changed.
     pub fn split(
         &mut self,
         pn: Pn,
@@ -237,7 +238,7 @@ impl Tables {
         Ok(at)
     }
 
-    /// Makes a page the last of its file, by cutting the link to the page that followed it.
+    /// Makes a page the last one of its file, by cutting the link to the next page.
     fn cut_after(&mut self, pn: Pn, memory: &mut impl Memory) {
         self.blocks.make_last(pn);
         memory.store_row(pn);
@@ -252,12 +253,12 @@ impl Tables {
         }
     }
 
-    /// Drops the page `pn` from its file, and frees its row. The pages that follow it in the file
-    /// become a file that begins at `rest`.
+    /// Removes the page `pn` from its file, and frees its row. Later pages of the file become a
+    /// file that begins at `rest`.
     ///
     /// # Errors
-    /// Returns the errors of [`Tables::insert`] for `rest`, if pages follow; nothing is changed
-    /// then.
+    /// Returns the errors of [`Tables::insert`] for `rest`, if there are later pages. After an
+    /// error, nothing is changed.
     pub fn drop_page(
         &mut self,
         pn: Pn,
@@ -278,12 +279,12 @@ impl Tables {
         Ok(())
     }
 
-    /// Joins two files: the file whose first page is `first` becomes the rest of the file whose
-    /// last page is `last`. The second file's entry is removed.
+    /// Joins two files. The file that begins with page `first` is appended to the file that ends
+    /// with page `last`, and its entry is removed.
     ///
     /// # Errors
-    /// Returns an error if `last` is no last page, if `first` is no first page, or if both are
-    /// pages of one file.
+    /// Returns an error if `last` is not a last page, if `first` is not a first page, or if both
+    /// belong to one file.
     pub fn join(
         &mut self,
         last: Pn,
@@ -316,11 +317,11 @@ impl Tables {
 
     /// Moves a page from `old` to `new`, whose row must be free.
     ///
-    /// The page's neighbours, or its LPMT entry, are updated. The links lead to them without a
-    /// lookup, which is the purpose of PPid.
+    /// The page's neighbours or its LPMT entry are updated. They are found by the links and without
+    /// a lookup, which is the purpose of PPid.
     ///
     /// # Errors
-    /// Returns an error if `old` holds no page, or the row of `new` is taken or out of range.
+    /// Returns an error if `old` holds no page, or if the row of `new` is taken or out of range.
     pub fn relocate(
         &mut self,
         old: Pn,

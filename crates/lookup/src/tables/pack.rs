@@ -1,7 +1,7 @@
-//! Packing of the tables as the hardware holds them: fields side by side, from the lowest bit of
-//! the first byte on, without gaps.
+//! Packing of the tables in the format of the hardware. The fields follow each other without gaps,
+//! from the lowest bit of the first byte on.
 
-/// Returns the number of bits that a number up to `largest` needs: at least one.
+/// Returns the number of bits that a number up to `largest` needs, at least one.
 pub const fn bits_for(largest: u64) -> u32 {
     let bits = 64 - largest.leading_zeros();
     if bits == 0 { 1 } else { bits }
@@ -30,7 +30,7 @@ impl Writer {
         }
     }
 
-    /// Returns what was written; the last byte is filled with zeros.
+    /// Returns the written bytes. Unused bits of the last byte are zeros.
     pub fn finish(self) -> Vec<u8> {
         self.bytes
     }

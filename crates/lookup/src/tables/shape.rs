@@ -40,15 +40,15 @@ pub const PARAMS: &[ParamDef] = &[SETS.def, WAYS.def, SECONDARY_SETS.def, ON_DEL
 pub struct TableShape {
     /// Exponent of the number of sets of the primary LPMT, which is `2^set_bits`.
     pub set_bits: u32,
-    /// Entries of a set.
+    /// Number of entries in a set.
     pub ways: u32,
-    /// Sets of the secondary LPMT.
+    /// Number of sets of the secondary LPMT.
     pub secondary_sets: u32,
     /// Bits of a logical address.
     pub la_bits: u32,
-    /// Block tables: one for each flash block.
+    /// Number of block tables, which is the number of flash blocks.
     pub block_tables: u32,
-    /// Rows of a block table: pages of a block.
+    /// Number of rows of a block table, which is the number of pages of a block.
     pub rows: u32,
     /// `true` if all sets of a chain except the last are kept full.
     pub dense: bool,
@@ -71,8 +71,8 @@ impl TableShape {
     /// `rows` pages.
     ///
     /// # Errors
-    /// Returns an error if a number of sets is no power of two, or if there are more secondary sets
-    /// than primary ones. [`TableShape::check`] checks the other sizes.
+    /// Returns an error if a number of sets is not a power of two, or if there are more secondary
+    /// sets than primary ones. [`TableShape::check`] checks the other sizes.
     pub fn from_params(
         params: &Params,
         addresses: u64,
@@ -120,12 +120,11 @@ impl TableShape {
         })
     }
 
-    /// Returns an error unless the tables hold `files` files whatever their addresses, even if all
+    /// Returns an error unless the tables can hold `files` files with any addresses, even if all
     /// have one key.
     ///
     /// # Errors
-    /// Returns an error that names the size that is too small, and the smallest size that is large
-    /// enough.
+    /// Returns an error that names the size that is too small, and the smallest sufficient size.
     pub fn holds_any(&self, files: u64) -> Result<(), ConfigError> {
         let ways = u64::from(self.ways);
         let (primary, secondary) =
@@ -154,8 +153,8 @@ impl TableShape {
         }
     }
 
-    /// Returns an error if the simulator cannot hold a size. `addresses` and `pages` are the keys
-    /// that set the numbers of addresses and pages.
+    /// Returns an error if a size is too large for the simulator. `addresses` and `pages` are the
+    /// keys that set the numbers of addresses and pages.
     ///
     /// # Errors
     /// Returns an error that names the size that is too large.
@@ -190,8 +189,8 @@ impl TableShape {
         Ok(())
     }
 
-    /// Greatest number of entries, and of rows of block tables, in a simulated engine: 4 GiB of
-    /// entries.
+    /// Greatest number of entries, and of rows of block tables, in a simulated engine. This number
+    /// of entries takes 4 GiB.
     pub const LARGEST: u64 = 1 << 29;
 
     /// Returns the number of primary sets.
@@ -209,12 +208,12 @@ impl TableShape {
         bits_for(u64::from(self.rows - 1))
     }
 
-    /// Returns the number of bits of a page number: block table and row.
+    /// Returns the number of bits of a page number, which is a block table and a row.
     pub fn pn_bits(&self) -> u32 {
         bits_for(u64::from(self.block_tables - 1)) + self.row_bits()
     }
 
-    /// Returns the number of bits of the place of an entry: which table, set, way.
+    /// Returns the number of bits of the place of an entry, which is a table, a set and a way.
     pub fn location_bits(&self) -> u32 {
         1 + self.set_bits + self.way_bits()
     }
@@ -224,14 +223,14 @@ impl TableShape {
         self.la_bits + self.pn_bits() + 2
     }
 
-    /// Returns the number of bits of the header of a set: NSid with its V and, for a secondary set,
-    /// PSid, which names a set of either table.
+    /// Returns the number of bits of the header of a set. The header is NSid with its V and, for a
+    /// secondary set, PSid, which may be a set of either table.
     pub fn header_bits(&self, secondary: bool) -> u32 {
         let next = bits_for(u64::from(self.secondary_sets - 1)) + 1;
         next + if secondary { 1 + self.set_bits } else { 0 }
     }
 
-    /// Returns the number of bits of PPid: a page number, or the place of an entry.
+    /// Returns the number of bits of PPid, which is a page number or the place of an entry.
     pub fn ppid_bits(&self) -> u32 {
         self.pn_bits().max(self.location_bits())
     }
@@ -241,7 +240,7 @@ impl TableShape {
         3 + self.ppid_bits() + self.pn_bits()
     }
 
-    /// Returns the bytes of the LPMT and of the block tables (with their WP), if every field has
+    /// Returns the bytes of the LPMT and of the block tables (with their WP), where every field has
     /// its least width and there are no gaps.
     pub fn packed_bytes(&self) -> (u64, u64) {
         let set =

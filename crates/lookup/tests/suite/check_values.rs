@@ -1,5 +1,5 @@
-//! Values that were worked out without the engine: in closed form from the recurrence, and from the
-//! definition of each hash.
+//! Tests of values that were worked out without the engine: in closed form from the recurrence, or
+//! from the definition of each hash.
 
 use flashatlas_dram::{CommandKind, Dram, PRESETS, Queue, Rules};
 use flashatlas_lookup::hashes::STANDARD;
@@ -30,23 +30,25 @@ fn near(found: f64, expected: f64, within: f64) {
     );
 }
 
-/// Eight reads of a set follow each other by CCD (7 x 4), and the next set's first by RTP + RP +
-/// RCD = 23 in one bank, by CCD in another. Of a hundred thousand random sets the standard error of
-/// the share in the same bank is 0.0014: 0.03 clocks of 19.
+/// The eight reads of a set follow each other at intervals of CCD (7 x 4). The first read of the
+/// next set follows after RTP + RP + RCD = 23 in the same bank, and after CCD in another bank. For
+/// a hundred thousand random sets, the standard error of the share in the same bank is 0.0014,
+/// which is 0.03 clocks of 19.
 #[test]
 fn the_recurrence_alone() {
     near(clocks(&["lookup.policy=single", PAPER]), 28.0 + 23.0, 0.03);
-    // a set is in the bank of the one before in a quarter of all cases
+    // in a quarter of all cases, a set is in the bank of the previous set
     near(clocks(&["lookup.policy=set-mod", PAPER]), 32.0 + 19.0 / 4.0, 0.1);
-    // each bank rests for six reads, which hides everything
+    // each bank is idle during six reads, which hides the whole row change
     near(clocks(&["lookup.policy=dynamic", PAPER]), 32.0, 0.03);
     near(clocks(&["lookup.policy=striped", PAPER]), 32.0, 0.03);
-    // the first bank's second read is the fifth; three more hide 12 of 23 clocks, 4 are its own: 7
-    // show
+    // the second read of the first bank is the fifth read; three other reads hide 12 of 23 clocks,
+    // and 4 are its own, so 7 clocks remain
     near(clocks(&["lookup.policy=dynamic", "lookup.probe=abcd", PAPER]), 39.0, 0.03);
 }
 
-/// The same with tRAS 24, tRRD 4, tFAW 17 and tCCD_L 5: reads of one bank follow each other by 5.
+/// The same with tRAS 24, tRRD 4, tFAW 17 and tCCD_L 5, so that reads of one bank are 5 clocks
+/// apart.
 #[test]
 fn with_realistic_constraints() {
     near(clocks(&["lookup.policy=single", REAL]), 35.0 + 23.0, 0.03);
@@ -55,8 +57,9 @@ fn with_realistic_constraints() {
     near(clocks(&["lookup.policy=dynamic", "lookup.probe=abcd", REAL]), 39.0, 0.03);
 }
 
-/// Three reads of one bank, the first and the last of one row. In order each opens its row: 23
-/// clocks after the read before. A queue serves the row that is open first: 4 clocks, then 23.
+/// Three reads of one bank, of which the first and the last are of the same row. In order, each
+/// opens its row, and comes 23 clocks after the previous read. A queue first serves the read whose
+/// row is open, so the reads follow after 4 and then 23 clocks.
 #[test]
 fn a_queue_takes_the_open_row_first() {
     let preset = PRESETS.iter().find(|p| p.name == "table-1").unwrap();
@@ -72,11 +75,12 @@ fn a_queue_takes_the_open_row_first() {
     assert_eq!(served, [(0, first), (2, first + 4), (1, first + 4 + 23)]);
 }
 
-/// With a queue of 32 bursts, which is four lookups, sets in one bank each are as good as sets over
-/// all banks, because the reads of another lookup are ready when a bank must be closed. A single
-/// bank is not faster, because its rows come in the same order. The data bus alone takes 32 clocks.
-/// Ramulator 2.1 (commit c5b1c3a, `FRFCFSRowHit`, a queue of 32) took 33.1 clocks for sets in one
-/// of four banks, and 34.4 with refreshes, where 43.7 and 45.4 are taken in order.
+/// A queue of 32 bursts holds four lookups. With it, sets in one bank each are as fast as sets
+/// spread over all banks, because the reads of another lookup are ready when a bank must be closed.
+/// A single bank does not become faster, because its rows come in the same order. The data bus
+/// alone takes 32 clocks. Ramulator 2.1 (commit c5b1c3a, `FRFCFSRowHit`, a queue of 32) took 33.1
+/// clocks for sets in one of four banks, and 34.4 with refreshes. In order, 43.7 and 45.4 clocks
+/// are taken.
 #[test]
 fn a_queue_makes_up_for_the_order_of_banks() {
     const QUEUE: &str = "lookup.queue=32";
@@ -126,9 +130,10 @@ fn a_queue_needs_lookups_that_are_known() {
     }
 }
 
-/// The literal table of Fig. 6: 23 + 7 x 4 in one bank; four reads at distance 4 (11) and four row
-/// hits in rotation, which is more, although the commands overlap: the paradox that rules it out as
-/// an engine.
+/// The table of Fig. 6, taken literally, returns 23 + 7 x 4 clocks for one bank. In rotation over
+/// four banks, it returns four reads at distance 4 (11 clocks each) and four row hits. This is
+/// more, although the commands overlap. Because of this paradox, the table cannot be used as an
+/// engine.
 #[test]
 fn the_paper_table_taken_literally() {
     let paper = |set: &[&str]| {
@@ -163,11 +168,11 @@ fn keys() {
     assert_eq!(key("division", 131_071 * 3 + 7), 7);
     assert_eq!(key("division divisor=131_072", 131_072 * 3 + 7), 7);
     assert_eq!(key("division divisor=100", 12_345), 45);
-    // parts of 17 bits: 5 and 345; the sum wraps at 2^17
+    // the parts of 17 bits are 5 and 345; the sum wraps at 2^17
     assert_eq!(key("folding", top + 345), 350);
     assert_eq!(key("folding", top + 131_070), 3);
     assert_eq!(key("folding fold=xor", top + 345), 345 ^ 5);
-    // 9 bits: 0x0a3 | 0x1ff << 9 | 2 << 18
+    // the parts of 9 bits are those of 0x0a3 | 0x1ff << 9 | 2 << 18
     assert_eq!(key("folding fold_bits=9", 0x0a3 + (0x1ff << 9) + (2 << 18)), 0x0a3 + 0x1ff + 2);
     // the bits of the second part are reversed: 0b000000011 becomes 0b110000000
     assert_eq!(key("folding fold=boundary fold_bits=9", 1 + (3 << 9)), 1 + 0b1_1000_0000);
@@ -177,7 +182,7 @@ fn keys() {
     assert_eq!(key("radix", 999_999), (9 * (161_051 + 14_641 + 1331 + 121 + 11 + 1)) % (1 << 17));
 }
 
-/// Many requests at once are served as if one by one.
+/// Requests that are served together give the same results as requests served one by one.
 #[test]
 fn batches_change_nothing() {
     let run = |one_by_one: bool| {
@@ -205,7 +210,8 @@ fn batches_change_nothing() {
     assert_eq!(run(true), run(false));
 }
 
-/// Table I: a read is there 13 clocks after its command (CL + DL), and a row opens in 9.
+/// By Table I, the data of a read has arrived 13 clocks after its command (CL + DL), and a row
+/// opens in 9 clocks.
 #[test]
 fn what_depends_on_data_waits_for_it() {
     let preset = &PRESETS[0];
@@ -221,10 +227,11 @@ fn what_depends_on_data_waits_for_it() {
     assert_eq!(end, 113 + 13);
     let (in_turn, end) =
         serve(&[at(0, 1, false, false), at(1, 1, false, true), at(2, 1, true, true)]);
-    // 109 + 13; 122 + 9 + 13; a store waits for the last load, and its data follows CWL later
+    // the data arrives at 109 + 13 and at 122 + 9 + 13; a store waits for the last load, and its
+    // data follows CWL later
     assert_eq!(in_turn.iter().map(|c| c.0).collect::<Vec<_>>(), [100, 109, 122, 131, 144, 153]);
     assert_eq!((in_turn[5].1, end), (CommandKind::Write, 153 + 9 + 4));
-    // a store returns nothing that another one could wait for
+    // a store returns no data for which another store could wait
     let (stores, _) = serve(&[at(0, 1, true, true), at(1, 1, true, true)]);
     assert_eq!(stores.iter().map(|c| c.0).collect::<Vec<_>>(), [100, 109, 100, 113]);
 }

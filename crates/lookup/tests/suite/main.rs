@@ -1,4 +1,4 @@
-//! The lookup engine, tried.
+//! Tests of the lookup engine.
 
 mod check_values;
 mod places;

@@ -1,5 +1,5 @@
-//! No two items have the same place. The items are every set of both tables, every row of the block
-//! tables and every word of the bit map, in many layouts.
+//! Tests that no two items have the same place, in many layouts. The items are every set of both
+//! tables, every row of the block tables and every word of the bit map.
 
 use flashatlas_dram::{Device, PRESETS};
 use flashatlas_lookup::hashes::STANDARD;
@@ -9,7 +9,7 @@ use flashatlas_lookup::tables::TableShape;
 use flashatlas_types::{Params, Rng, Seed};
 use std::collections::BTreeMap;
 
-/// Content of each row of a bank, and the number of its bursts that are taken.
+/// For each row of a bank, the kind of its items and the number of its bursts in use.
 type Rows = BTreeMap<(u8, u32), (&'static str, u32)>;
 
 fn take(rows: &mut Rows, device: &Device, what: &'static str, bank: u8, row: u32, bursts: u32) {
@@ -39,7 +39,7 @@ fn occupancy(params: &Params, shape: &TableShape, device: &Device) -> Option<()>
             );
         }
     }
-    // items that share a burst are taken together
+    // items that share a burst are counted together
     let items = |linear: &flashatlas_lookup::probe::Linear, count: u64, bits: u32| {
         let together = u64::from((device.burst_bytes() * 8 / bits).max(1));
         let at = |item| linear.access(item, false, false);

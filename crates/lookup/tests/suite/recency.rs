@@ -1,9 +1,8 @@
-//! Fig. 7 of Song et al. (2019), branch by branch, against the list that the engine keeps.
+//! Tests that compare Fig. 7 of Song et al. (2019), branch by branch, with the list in the engine.
 
 use flashatlas_lookup::probe::Recency;
 
-/// Returns the figure's registers, `access_{t-3} … access_t`, after the one of its four branches
-/// that applies.
+/// Returns the figure's registers `access_{t-3} … access_t` after an activation of `bank`.
 fn figure_7(access: [u8; 4], bank: u8) -> [u8; 4] {
     let [t3, t2, t1, t] = access;
     if bank == t {

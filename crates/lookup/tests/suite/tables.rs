@@ -1,4 +1,5 @@
-//! The tables against a dictionary, their packed bits, and the operations that they refuse.
+//! Tests that compare the tables with a dictionary, and tests of packed bits and refused
+//! operations.
 
 use flashatlas_lookup::hashes::Hash;
 use flashatlas_lookup::tables::{BlockTables, Location, Lpmt, Pn, TableShape, Tables};
@@ -6,7 +7,8 @@ use flashatlas_lookup::{Extents, LookupError};
 use flashatlas_types::{Rng, Seed};
 use std::collections::BTreeMap;
 
-/// The address modulo a number, so that chains are as long as a test needs.
+/// A hash function that returns the address modulo a number, so that a test can set the length of
+/// chains.
 struct Modulo(u32);
 
 impl Hash for Modulo {
@@ -31,7 +33,7 @@ fn tables(shape: &TableShape, keys: u32) -> Tables {
     Tables::new(shape, Box::new(Modulo(keys)))
 }
 
-/// Pages of each file by its address.
+/// The pages of each file, by the file's address.
 type Dictionary = BTreeMap<u32, Vec<Pn>>;
 
 fn same(tables: &Tables, files: &Dictionary, addresses: u32) {
@@ -49,7 +51,7 @@ fn same(tables: &Tables, files: &Dictionary, addresses: u32) {
     }
 }
 
-/// Returns a free page, if one is found. It is never a page that the dictionary has.
+/// Returns a random free page, or `None` if none was found in 20 attempts.
 fn free_page(tables: &Tables, rng: &mut Rng) -> Option<Pn> {
     (0..20).map(|_| rng.below(16 * 8) as Pn).find(|&pn| !tables.blocks.is_valid(pn))
 }
@@ -107,7 +109,7 @@ fn against_a_dictionary(dense: bool, keys: u32, seed: u64) -> u64 {
                 }
             }
             8 => {
-                // the file splits before a page; the rest goes where there is no file
+                // the file is split before a page; the rest gets an address at which no file begins
                 let rest = 48 + rng.below(40) as u32;
                 if let Some(pages) =
                     known.filter(|pages| pages.len() > 1 && !files.contains_key(&rest))
@@ -124,7 +126,7 @@ fn against_a_dictionary(dense: bool, keys: u32, seed: u64) -> u64 {
                 }
             }
             _ => {
-                // another file follows
+                // another file is appended
                 let other = rng.below(88) as u32;
                 if let (Some(pages), Some(more)) =
                     (known, files.get(&other).filter(|_| other != la).cloned())
@@ -155,7 +157,8 @@ fn tables_are_a_dictionary() {
 
 #[test]
 fn chains_that_are_filled_hold_anything_and_others_overflow() {
-    // one key, 36 places: each place that a deletion leaves is taken by the chain's last entry
+    // there are one key and 36 places; after a deletion, the chain's last entry moves to the empty
+    // place
     let overflows: u64 = (0..4).map(|seed| against_a_dictionary(true, 1, seed)).sum();
     assert!(overflows > 0, "48 + 40 addresses, 36 places");
     let fill = |dense: bool| {
@@ -163,7 +166,7 @@ fn chains_that_are_filled_hold_anything_and_others_overflow() {
         for la in 0..36 {
             tables.insert(la, la, &mut ()).unwrap();
         }
-        // leave one entry in each of the nine sets, then begin again under another key
+        // one entry is left in each of the nine sets
         let kept = |la: u32| la % 4 == 0;
         (0..36).filter(|&la| !kept(la)).for_each(|la| tables.delete(la, &mut (), |_| {}).unwrap());
         tables.check().unwrap();
@@ -195,7 +198,7 @@ fn what_is_refused_changes_nothing() {
     for la in 100..135 {
         tables.insert(la, la - 80, &mut ()).unwrap();
     }
-    // 4 + 8 x 4 entries
+    // the chain is full with 4 + 8 x 4 entries
     assert_eq!(tables.insert(200, 80, &mut ()), Err(LookupError::Overflow { la: 200, sets: 8 }));
     assert_eq!(tables.split(10, 200, &mut ()), Err(LookupError::Overflow { la: 200, sets: 8 }));
     tables.check().unwrap();
@@ -205,7 +208,7 @@ fn what_is_refused_changes_nothing() {
 
 #[test]
 fn entries_and_rows_bit_by_bit() {
-    // the paper's widths: 20 + 20 + 2 bits an entry (Table II)
+    // by the paper's widths, an entry has 20 + 20 + 2 bits (Table II)
     let paper = TableShape::PAPER;
     assert_eq!([paper.entry_bits(), paper.pn_bits(), paper.location_bits()], [42, 20, 21]);
     assert_eq!(
@@ -213,12 +216,12 @@ fn entries_and_rows_bit_by_bit() {
         3 + 21 + 20,
         "PPid is wide enough for the place of an entry"
     );
-    // primary sets: 8 entries, V and 17 bits of NSid; secondary ones 18 bits of PSid more
+    // a primary set has 8 entries, V and 17 bits of NSid; a secondary set also has 18 bits of PSid
     let lpmt = ((8 * 42 + 18) + (8 * 42 + 18 + 18)) * (1 << 17) / 8;
     assert_eq!(paper.packed_bytes(), (lpmt, (4096 * (256 * 44 + 9)) / 8));
 
-    // small widths: 4 bits of address, 1 + 3 of page, two sets of two ways; what follows is written
-    // by hand
+    // small widths: 4 bits of address, 1 + 3 bits of page, two sets of two ways; the bits below
+    // were written by hand
     let shape = TableShape {
         set_bits: 1,
         ways: 2,
@@ -233,11 +236,11 @@ fn entries_and_rows_bit_by_bit() {
     tables.insert(0b0110, 0b1_001, &mut ()).unwrap();
     tables.extend(0b1_001, 0b1_011, &mut ()).unwrap();
     tables.insert(0b0111, 0b0_000, &mut ()).unwrap();
-    // from the lowest bit: LA 1001, PN 0010, V, S; LA 0110, PN 1001, V, no S; V and NSid 0
+    // from the lowest bit on: LA 1001, PN 0010, V, S; LA 0110, PN 1001, V, no S; V and NSid 0
     let set_0: u32 =
         0b1001 | 0b0010 << 4 | 0b11 << 8 | (0b0110 | 0b1001 << 4 | 0b01 << 8) << 10 | 0b01 << 20;
     assert_eq!(tables.lpmt.pack(0), set_0.to_le_bytes()[..3]);
-    // the secondary set: LA 0111, PN 0000, V, S; nothing; no NSid; PSid 00, which is the primary
+    // the secondary set: LA 0111, PN 0000, V, S; an empty way; no NSid; PSid 00, which is primary
     // set 0
     let set_2: u32 = 0b0111 | 0b11 << 8;
     assert_eq!(tables.lpmt.pack(2), set_2.to_le_bytes()[..3]);
@@ -246,7 +249,8 @@ fn entries_and_rows_bit_by_bit() {
     assert_eq!((unpacked.next, unpacked.previous), (Some(2), None));
     assert_eq!(Lpmt::unpack(&shape, true, &tables.lpmt.pack(2)).unwrap().previous, Some(0));
     assert_eq!(Lpmt::unpack(&shape, false, &tables.lpmt.pack(0)[..2]), None);
-    // V, F, L; PPid of 4 bits is a place (table, set, way: 3 bits) or a page; NPid
+    // a row is V, F, L, then PPid of 4 bits, which is a page or a place (3 bits: table, set, way),
+    // then NPid
     let row = |v_f_l: u32, ppid: u32, npid: u32| {
         (v_f_l | ppid << 3 | npid << 7).to_le_bytes()[..2].to_vec()
     };
@@ -289,8 +293,8 @@ fn rows_are_given_out_table_by_table() {
     assert_eq!(blocks.location(4).map(|Location { way, .. }| way < 4), Some(true));
 }
 
-/// A drive's map: pages are written, in runs and alone, trimmed, and moved; blocks of eight pages
-/// are erased when nothing in them is valid any more.
+/// The extents are used as a drive's map. Pages are written in runs and alone, trimmed and moved.
+/// Blocks of eight pages are erased when they contain no valid page.
 #[test]
 fn extents_are_a_map() {
     for (seed, window) in [(1, 1), (2, 2), (3, 8), (4, 64), (5, 8), (6, 4)] {

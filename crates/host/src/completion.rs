@@ -1,4 +1,4 @@
-//! Tracker of commands from above: each is complete when its commands to the lower device are.
+//! Tracker of commands from above. Each is complete when all its commands to the lower device are.
 
 use flashatlas_device::Done;
 use flashatlas_types::{Ps, Tag};
@@ -6,16 +6,17 @@ use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Commands from above in flight, and the commands to the lower device that each waits for.
+/// Commands from above in flight (*flights*), and the commands to the lower device for which each
+/// waits.
 #[derive(Default)]
 pub(crate) struct CompletionTracker {
     flights: Vec<Flight>,
     vacant: Vec<u32>,
-    /// For each command to the lower device, from tag `base` on, the flights that wait for it;
-    /// `None` for commands that are complete.
+    /// The flights that wait for each command to the lower device, from tag `base` on. `None` for
+    /// commands that are complete.
     waiting: VecDeque<Option<SmallVec<[u32; 2]>>>,
     base: u64,
-    /// Flights that wait for no command, and are complete at a given time.
+    /// Flights that wait for no command, each with the time at which it is complete.
     due: BinaryHeap<Reverse<(Ps, u64, u32)>>,
     sequence: u64,
 }
@@ -29,8 +30,8 @@ struct Flight {
 impl CompletionTracker {
     /// Notes a command that was sent to the lower device.
     ///
-    /// Tags must ascend. The table stays short if few tags are left out and most commands are
-    /// complete in order.
+    /// Tags must ascend. The table stays short if few tags are skipped and most commands complete
+    /// in order.
     #[inline]
     pub fn sent(&mut self, below: Tag) {
         if self.waiting.is_empty() {
@@ -63,7 +64,7 @@ impl CompletionTracker {
 
     /// Makes the command `tag` complete when all commands of `below` in flight are complete.
     ///
-    /// If none of them is in flight, it is complete at `alone`.
+    /// If none of these commands is in flight, `tag` is complete at `alone`.
     pub fn wait(&mut self, tag: Tag, below: &[Tag], alone: Ps) {
         let flight = match self.vacant.pop() {
             Some(flight) => flight,
@@ -87,7 +88,7 @@ impl CompletionTracker {
         }
     }
 
-    /// Ends a command to the lower device, and returns the flights that wait for it.
+    /// Ends a command to the lower device. Returns the flights that wait for it.
     ///
     /// Returns `None` if the command is not in flight.
     #[inline]
@@ -103,7 +104,7 @@ impl CompletionTracker {
 
     /// Ends commands to the lower device that will never be complete.
     ///
-    /// Flights that wait for nothing else are complete at `at`.
+    /// Flights that wait for no other command are complete at `at`.
     pub fn abandon(&mut self, which: impl Fn(Tag) -> bool, at: Ps) {
         let end = self.base + self.waiting.len() as u64;
         for below in (self.base..end).map(Tag).filter(|&tag| which(tag)) {
@@ -118,7 +119,7 @@ impl CompletionTracker {
         }
     }
 
-    /// Returns the commands to the lower device that `tag` waits for.
+    /// Returns the commands to the lower device for which `tag` waits.
     pub fn behind(&self, tag: Tag) -> SmallVec<[Tag; 2]> {
         let waits = |flights: &SmallVec<[u32; 2]>| {
             flights.iter().any(|&f| self.flights[f as usize].tag == tag)
@@ -129,8 +130,7 @@ impl CompletionTracker {
             .collect()
     }
 
-    /// Completes a command to the lower device, and with it the flights that waited for nothing
-    /// else.
+    /// Completes a command to the lower device, and the flights that waited for this command only.
     #[inline]
     pub fn done(&mut self, below: Done, out: &mut Vec<Done>) {
         let Some(flights) = self.take(below.tag) else { return };
@@ -145,13 +145,13 @@ impl CompletionTracker {
         }
     }
 
-    /// Returns the time of the first command in `due`, if there is any.
+    /// Returns the time of the first flight in `due`, or `None` if there is none.
     #[inline]
     pub fn next_due(&self) -> Option<Ps> {
         self.due.peek().map(|Reverse((at, ..))| *at)
     }
 
-    /// Completes the commands that are due up to `until`, and returns `true` if there were any.
+    /// Completes the flights that are due up to `until`. Returns `true` if there were any.
     #[inline]
     pub fn complete_due(&mut self, until: Ps, out: &mut Vec<Done>) -> bool {
         let before = out.len();

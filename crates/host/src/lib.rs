@@ -1,5 +1,5 @@
-//! Layers that a host puts over a drive. A layer is a [`Device`](flashatlas_device::Device) that
-//! owns the device below, or several. Each layer has a folder here and an entry in [`LAYERS`].
+//! Layers that a host uses over a drive. A layer is a [`Device`](flashatlas_device::Device) that
+//! owns one or several lower devices. Each layer has a folder here and an entry in [`LAYERS`].
 //!
 //! [`wire`] encodes the commands between a layer and a drive.
 //!
@@ -28,5 +28,5 @@ pub use notes::NOTES;
 /// All layers.
 pub const LAYERS: &[LayerDef] = &[hard::DEF, hpb_host::DEF, mirror::DEF];
 
-/// Registry of everything that comes with the project: presets, parts of FTLs, and layers.
+/// Registry of all built-in presets, parts of FTLs, and layers.
 pub const STANDARD: Registry = Registry { layers: Entries::of(LAYERS), ..Registry::DRIVES };

@@ -1,4 +1,5 @@
-//! The merge buffer: pages of small writes on their way to a superpage (HARD, section 14.2).
+//! The merge buffer, in which pages of small writes are gathered for a superpage (HARD, section
+//! 14.2).
 
 use super::map::NONE;
 use flashatlas_types::{Ps, SECTOR_BYTES, Stamp, Tag};
@@ -7,18 +8,18 @@ use flashatlas_types::{Ps, SECTOR_BYTES, Stamp, Tag};
 pub(super) struct Buffer {
     pages: usize,
     page_bytes: usize,
-    /// Logical pages; [`NONE`] for a page that was trimmed or written elsewhere meanwhile.
+    /// Logical pages; [`NONE`] for a page that was since trimmed or written elsewhere.
     pub lpns: Vec<u32>,
     pub stamps: Vec<Stamp>,
     /// Bytes of the pages, if the layer keeps bytes.
     bytes: Option<Vec<u8>>,
-    /// Time at which the first page came.
+    /// Time at which the first page arrived.
     pub since: Ps,
-    /// Commands that the write to the drive waits for, such as reads of the rest of partial pages.
+    /// Commands for which the write to the drive waits, such as reads that complete partial pages.
     pub after: Vec<Tag>,
     /// Tag of the write to the drive, reserved when the buffer is opened.
     pub tag: Tag,
-    /// An earlier write that must be complete before this buffer exists.
+    /// An earlier write that must be complete before the host may use this buffer.
     pub admitted_by: Option<Tag>,
 }
 
@@ -38,17 +39,17 @@ impl Buffer {
         }
     }
 
-    /// Returns `true` if no page came.
+    /// Returns `true` if the buffer holds no page.
     pub fn is_empty(&self) -> bool {
         self.lpns.is_empty()
     }
 
-    /// Returns `true` if every page is taken.
+    /// Returns `true` if every place is taken.
     pub fn is_full(&self) -> bool {
         self.lpns.len() == self.pages
     }
 
-    /// Returns the number of pages that are not taken.
+    /// Returns the number of free places.
     pub fn room(&self) -> usize {
         self.pages - self.lpns.len()
     }
@@ -59,12 +60,12 @@ impl Buffer {
         self.lpns.iter().position(|&l| l == lpn)
     }
 
-    /// Returns the bytes that a place holds, if the layer keeps bytes.
+    /// Returns the bytes at a place, if the layer keeps bytes.
     pub fn bytes_at(&self, place: usize) -> Option<&[u8]> {
         self.bytes.as_ref().map(|b| &b[place * self.page_bytes..(place + 1) * self.page_bytes])
     }
 
-    /// Puts a page in its place, or in the next free place if it has none.
+    /// Puts a page into its place, or into the next free place if it has none.
     ///
     /// # Panics
     /// Panics if no place is free.
@@ -87,7 +88,7 @@ impl Buffer {
         }
     }
 
-    /// Drops a page that was trimmed or is written elsewhere; its place stays taken.
+    /// Removes a page that was trimmed or is written elsewhere. Its place stays taken.
     ///
     /// Returns `true` if the buffer held the page.
     pub fn drop_page(&mut self, lpn: u32) -> bool {
@@ -101,7 +102,7 @@ impl Buffer {
         place.is_some()
     }
 
-    /// Pads the buffer, returns its pages, stamps and bytes, and leaves it empty.
+    /// Pads the buffer and empties it. Returns its pages, stamps and bytes.
     pub fn take(&mut self) -> (Vec<u32>, Vec<Stamp>, Option<Vec<u8>>) {
         self.lpns.resize(self.pages, NONE);
         self.stamps.resize(self.pages, Stamp::ZERO);

@@ -1,6 +1,6 @@
-//! Records on the lower device (`docs/FORMATS.md`): each is in a superpage of its own.
+//! Records on the lower device (`docs/FORMATS.md`). Each record has its own superpage.
 //!
-//! All kinds of record have the same header.
+//! Records of all kinds have the same header.
 
 use super::settings::{Areas, HEADER_BYTES};
 use flashatlas_types::SECTOR_BYTES;
@@ -12,11 +12,11 @@ const VERSION: u16 = 1;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u16)]
 pub(super) enum Kind {
-    /// The parameters that set the places of all areas; written once.
+    /// The parameters that determine the places of all areas. It is written once.
     Superblock = 1,
-    /// Changes of the map since the previous record, at the end of a segment.
+    /// Changes of the map since the previous record, written at the end of a segment.
     Summary = 2,
-    /// Changes of the map since the previous record, within a segment.
+    /// Changes of the map since the previous record, written within a segment.
     Journal = 3,
     /// The header of a checkpoint.
     Checkpoint = 4,
@@ -33,14 +33,14 @@ pub(super) struct Record {
     pub words: Vec<u32>,
 }
 
-/// Reason why bytes are no record.
+/// Reason why bytes are not a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum NoRecord {
-    /// The bytes are all zero: nothing was written there.
+    /// The bytes are all zero, so nothing was written there.
     Blank,
-    /// The bytes do not begin as a record.
+    /// The bytes do not begin like a record.
     Foreign,
-    /// The bytes begin as a record and are damaged.
+    /// The bytes begin like a record but are damaged.
     Damaged,
 }
 
@@ -72,7 +72,7 @@ impl Record {
     /// Returns the record in a superpage.
     ///
     /// # Errors
-    /// Returns an error if there is no record.
+    /// Returns an error if the bytes are not a record.
     pub fn decode(bytes: &[u8]) -> Result<Record, NoRecord> {
         if bytes.iter().all(|&b| b == 0) {
             return Err(NoRecord::Blank);
@@ -122,10 +122,11 @@ pub(super) fn superblock(areas: &Areas) -> [(&'static str, u32); 5] {
     ]
 }
 
-/// A change of the map, as a log record holds it.
+/// A change of the map in a log record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Change<'a> {
-    /// A superpage that was written, with the logical page of each page ([`u32::MAX`]: none).
+    /// A superpage that was written, with the logical page of each of its pages ([`u32::MAX`] for
+    /// none).
     Written(u32, &'a [u32]),
     /// A trim, by its first page and its number of pages.
     Trimmed(u32, u32),
@@ -144,7 +145,7 @@ pub(super) fn push(words: &mut Vec<u32>, change: Change<'_>) {
     }
 }
 
-/// Returns the changes in a log record, with `None` in place of an invalid change.
+/// Returns the changes in a log record, and `None` for an invalid change.
 pub(super) fn changes<'a>(
     mut words: &'a [u32],
     areas: &'a Areas,

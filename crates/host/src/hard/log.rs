@@ -1,18 +1,19 @@
-//! The log, which keeps the map on the drive.
+//! The log, which stores the map on the drive.
 //!
-//! It is a ring of records with the changes since the last checkpoint, and two checkpoints of the
-//! whole map that are written in turn.
+//! The log consists of a ring of records with the changes since the last checkpoint, and of two
+//! checkpoints of the whole map, which are written in turn.
 //!
 //! A record is written when a segment of superpages is full (a *summary*), at a FLUSH or FUA (a
-//! *journal* of the segment that is open), when vacated superpages are needed, and when the record
-//! can hold no more changes. Everything that a record maps is made durable before the record. The
-//! record itself is durable (FUA) before a superpage that it vacates is written again, and before
-//! the command that asked for the record is complete. So a mount can rely on every record that it
-//! can read. A torn record loses no promised data: its command was not complete.
+//! *journal* of the open segment), when vacated superpages are needed, and when the record cannot
+//! hold more changes. All data that a record maps is made durable before the record. The record
+//! itself is durable (FUA) before a superpage that it vacates is written again, and before the
+//! command that caused the record is complete. So a mount can rely on every record that it can
+//! read. A torn record loses no promised data, because its command was not complete.
 //!
-//! A checkpoint is begun when half of the ring is used, and written a few superpages at a time
-//! beside the records that follow. Its chunks may have changes that came after it was begun. The
-//! records from the beginning of the checkpoint on repeat these changes, in order.
+//! A checkpoint is begun when half of the ring is used. It is written a few superpages at a time,
+//! together with the next records. Its chunks may contain changes that were made after it was
+//! begun. These changes are also in the records since the beginning of the checkpoint, and a mount
+//! applies them again, in order.
 
 use super::Hard;
 use super::format::{Change, Kind, Record, push};
@@ -21,7 +22,7 @@ use flashatlas_device::SubmitError;
 use flashatlas_types::{Ps, SeededBug, Tag, Violation};
 use smallvec::SmallVec;
 
-/// Records whose places are kept free in the ring while a checkpoint is written.
+/// Number of places that are kept free in the ring while a checkpoint is written.
 const SLACK: u32 = 3;
 
 /// The state of the log.
@@ -33,15 +34,15 @@ pub(super) struct Log {
     superpages: u32,
     /// Number of the next record.
     pub next: u64,
-    /// First record that a mount replays: the changes of the records before are in the checkpoint.
+    /// First record that a mount replays. The changes of earlier records are in the checkpoint.
     pub start: u64,
     /// Generation of the complete checkpoint; 0 if there is none yet.
     pub generation: u64,
-    /// The last record or checkpoint that was sent.
+    /// The write of the last record or checkpoint that was sent.
     last: Option<Tag>,
-    /// Trims of superpages that the last records vacated.
+    /// Trims of the superpages that the last records vacated.
     trims: Vec<Tag>,
-    /// Number of superpages at the end of the free list: a write to them waits for `last` and
+    /// Number of superpages at the end of the free list to which a write must wait for `last` and
     /// `trims`.
     fresh: usize,
     checkpoint: Option<Checkpoint>,
@@ -54,13 +55,13 @@ struct Checkpoint {
 }
 
 impl Log {
-    /// Returns a log that goes on after a mount.
+    /// Returns the log after a mount.
     pub fn after(start: u64, next: u64, generation: u64) -> Log {
         Log { start, next, generation, ..Log::default() }
     }
 
-    /// Returns the number of changes of superpages with `pages` pages that the next record has room
-    /// for. (A trim takes as much room as a superpage of one page.)
+    /// Returns how many changes of superpages with `pages` pages still fit into the next record. (A
+    /// trim takes as much room as a superpage of one page.)
     pub fn room(&self, areas: &Areas, pages: u32) -> usize {
         (areas.chunk_entries as usize - self.pending.len()) / (1 + pages as usize)
     }
@@ -71,7 +72,7 @@ impl Log {
         self.superpages += u32::from(matches!(change, Change::Written(..)));
     }
 
-    /// Returns the commands that a write to free superpages waits for.
+    /// Returns the commands for which a write to free superpages waits.
     ///
     /// The write leaves `left` superpages free.
     pub fn freed_by(&mut self, left: usize) -> SmallVec<[Tag; 2]> {
@@ -93,7 +94,7 @@ impl Log {
 impl Hard {
     /// Makes room in the next record for a change of a superpage with `pages` pages.
     ///
-    /// The caller makes the change itself later.
+    /// The caller adds the change itself later.
     pub(super) fn log_room(&mut self, now: Ps, pages: u32) -> Result<(), SubmitError> {
         if self.log.room(&self.areas, pages) == 0 {
             self.record(now)?;
@@ -109,7 +110,7 @@ impl Hard {
         Ok(())
     }
 
-    /// Makes all writes so far durable, and returns the command that completes when they are.
+    /// Makes all writes so far durable. Returns the command that completes when they are durable.
     pub(super) fn make_durable(&mut self, now: Ps) -> Result<Tag, SubmitError> {
         if !self.log.pending.is_empty() {
             return self.record(now);
@@ -119,10 +120,12 @@ impl Hard {
         self.lower.flush(now, &after)
     }
 
-    /// Writes a record of the changes since the last one, and frees the superpages they vacated.
+    /// Writes a record of the changes since the last record, and frees the superpages that they
+    /// vacated.
     pub(super) fn record(&mut self, now: Ps) -> Result<Tag, SubmitError> {
         if self.log.next - self.log.start >= u64::from(self.areas.ring) {
-            // mounts abandoned checkpoints until the ring was full: a checkpoint frees its places
+            // several mounts have abandoned checkpoints, so the ring is full; a complete checkpoint
+            // frees its places
             self.lower.flush(now, self.log.last.as_slice())?;
             self.write_checkpoint(now, self.areas.chunks)?;
         }
@@ -147,7 +150,7 @@ impl Hard {
         let used = (self.log.next - self.log.start) as u32;
         assert!(used <= self.areas.ring, "{used} records in a ring of {}", self.areas.ring);
         if self.log.checkpoint.is_some() || used >= self.areas.ring / 2 {
-            // the checkpoint must be complete when the ring is nearly full
+            // the checkpoint must be complete before the ring is full
             let done = self.log.checkpoint.as_ref().map_or(0, |c| c.next_chunk);
             let places = self.areas.ring.saturating_sub(used + SLACK).max(1);
             self.write_checkpoint(now, (self.areas.chunks - done).div_ceil(places))?;
@@ -165,7 +168,7 @@ impl Hard {
         }
     }
 
-    /// Frees the superpages that the log records as empty, and trims them on the lower device.
+    /// Frees the superpages that the record has vacated, and trims them on the lower device.
     fn free_vacated(&mut self, now: Ps, record: Tag) -> Result<(), SubmitError> {
         let mut vacated = std::mem::take(&mut self.map.vacated);
         vacated.sort_unstable();
@@ -181,7 +184,8 @@ impl Hard {
         Ok(())
     }
 
-    /// Writes `parts` parts of the checkpoint, which is valid after its last part.
+    /// Writes the next `parts` parts of the checkpoint. The checkpoint is valid after its last
+    /// part.
     fn write_checkpoint(&mut self, now: Ps, parts: u32) -> Result<(), SubmitError> {
         let begun = self.log.checkpoint.take();
         let Checkpoint { start, next_chunk } =

@@ -1,4 +1,5 @@
-//! The lower device, in superpages: commands sent there, and the contents there (see [`Contents`]).
+//! The lower device in units of superpages, with the commands that are sent to it and its contents
+//! (see [`Contents`]).
 
 use super::settings::Areas;
 use crate::completion::CompletionTracker;
@@ -8,7 +9,7 @@ use flashatlas_device::{
 };
 use flashatlas_types::{Lba, Lpn, Ps, SECTOR_BYTES, Stamp, Tag};
 
-/// The lower device, and the commands on their way there.
+/// The lower device, and its commands in flight.
 pub(super) struct LowerDevice {
     pub device: Box<dyn Storage>,
     pub contents: Contents,
@@ -24,12 +25,12 @@ pub(super) struct LowerDevice {
     stamps: Vec<Stamp>,
     /// Commands that the device completed; empty between calls.
     done: Vec<Done>,
-    /// Writes since the last FLUSH was sent.
+    /// Writes that were sent since the last FLUSH.
     unflushed: Vec<Tag>,
     pub counters: LowerTraffic,
 }
 
-/// Counts of what was sent to the lower device.
+/// Counts of the commands that were sent to the lower device.
 #[derive(Clone, Copy, Default)]
 pub(super) struct LowerTraffic {
     pub reads: u64,
@@ -40,7 +41,7 @@ pub(super) struct LowerTraffic {
     pub write_bytes: u64,
 }
 
-/// Data that a superpage is written with.
+/// Data of a superpage write.
 pub(super) struct Data<'a> {
     pub stamps: &'a [Stamp],
     pub bytes: Option<&'a [u8]>,
@@ -66,13 +67,13 @@ impl LowerDevice {
         }
     }
 
-    /// Drops the commands that were in flight when the power failed.
+    /// Removes the commands that were in flight when the power failed.
     pub fn forget_flights(&mut self) {
         self.completions = CompletionTracker::default();
         self.unflushed.clear();
     }
 
-    /// Returns a tag for a command that is sent later.
+    /// Returns a tag for a command that will be sent later.
     pub fn reserve_tag(&mut self) -> Tag {
         self.next_tag += 1;
         let tag = Tag(self.next_tag);
@@ -96,8 +97,8 @@ impl LowerDevice {
 
     /// Reads sectors.
     ///
-    /// Until the next command, [`LowerDevice::pages_read`] and [`LowerDevice::bytes_read`] return
-    /// the result.
+    /// [`LowerDevice::pages_read`] and [`LowerDevice::bytes_read`] return the result until the next
+    /// command.
     pub fn read(
         &mut self,
         now: Ps,
@@ -111,10 +112,10 @@ impl LowerDevice {
         self.send(now, tag, Cmd::Read { lba: Lba(lba), sectors }, after)
     }
 
-    /// Returns the stamps of the layer's pages that the last read touched.
+    /// Returns the stamps of the layer's pages from the last read.
     ///
-    /// That read was of `sectors` sectors from `lba` on. A page that this layer did not write is an
-    /// error.
+    /// The last read was of `sectors` sectors from `lba` on. An error stands for a page that this
+    /// layer did not write.
     pub fn pages_read(
         &self,
         lba: u64,
@@ -198,7 +199,7 @@ impl LowerDevice {
         sent
     }
 
-    /// Writes a record of the layer's own.
+    /// Writes a record of the layer.
     pub fn write_record(
         &mut self,
         now: Ps,
@@ -240,13 +241,14 @@ impl LowerDevice {
         Ok(self.contents.record(&self.reply.stamps, self.unit_sectors * SECTOR_BYTES))
     }
 
-    /// Returns the first sector of the first superpage of the device that holds anything.
+    /// Returns the first sector of the first superpage that holds data, or `None` if the device is
+    /// blank.
     pub fn first_used(&mut self, now: Ps) -> Result<Option<u64>, SubmitError> {
         let all = self.device.sectors();
         let step = u64::from(self.superpage_sectors);
         for lba in (0..all).step_by(step as usize) {
             self.read(now, lba, step.min(all - lba) as u32, &[])?;
-            // a superblock that was only partly written may have left units of zeros
+            // units of zeros may be left from a superblock that was only partly written
             let zeros = |&stamp: &Stamp| match self.contents.get(stamp) {
                 Some(UnitContent::Bytes(bytes)) => bytes.is_empty(),
                 _ => stamp == Stamp::ZERO,
@@ -272,7 +274,7 @@ impl LowerDevice {
         waits.extend_from_slice(after);
         let tag = self.reserve_tag();
         if !self.instant {
-            self.unflushed.push(tag); // the next FLUSH waits for everything that this one waits for
+            self.unflushed.push(tag); // the next FLUSH waits for this one
         }
         self.send(now, tag, Cmd::Flush, &waits)
     }
@@ -291,13 +293,13 @@ impl LowerDevice {
         self.send(now, tag, Cmd::Trim { lba, sectors }, after)
     }
 
-    /// Lets the device run up to and including `until`.
+    /// Advances the device up to and including `until`.
     ///
-    /// Adds the commands from above that are complete then to `out`.
+    /// Appends the commands from above that are then complete to `out`.
     #[inline]
     pub fn advance(&mut self, until: Ps, out: &mut Vec<Done>) {
         self.device.advance(until, &mut self.done);
-        // most events complete nothing
+        // most events complete no command
         if !self.done.is_empty() || self.completions.next_due().is_some_and(|at| at <= until) {
             self.pass_up(until, out);
         }
@@ -311,7 +313,7 @@ impl LowerDevice {
         }
     }
 
-    /// Removes the contents of stamps that the device no longer holds, once there are many.
+    /// Removes the contents of stamps that the device no longer holds, if there are many.
     pub fn forget_stale(&mut self) {
         let units = self.device.shape().units();
         if self.contents.len() > 2 * units as usize + (1 << 16) {

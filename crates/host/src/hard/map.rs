@@ -1,16 +1,16 @@
-//! The mapping tables (HARD, Fig. 14.2): pages to virtual pages and back, and the list of virtual
-//! superpages (VSPs) with the valid pages of each.
+//! The mapping tables (HARD, Fig. 14.2). They map logical pages to virtual pages and back. A list
+//! holds the number of valid pages of each virtual superpage (VSP).
 //!
 //! A superpage is *free*, *closed* or *vacated*. A closed superpage holds valid pages. A vacated
-//! superpage holds none any more, but a mount would still find mappings to it. So it may not be
-//! written before the log has recorded that it is vacated.
+//! superpage no longer holds valid pages, but a mount would still find mappings to it. So a vacated
+//! superpage may be written only after the log has recorded that it is vacated.
 
 use super::settings::Areas;
 use flashatlas_ftl::victims::{Candidates, LaneShape, Moment, VictimDef, VictimPolicy};
 use flashatlas_types::{RawConfig, Rng, Seed, Violation};
 use std::collections::VecDeque;
 
-/// Number that stands for no page.
+/// Value for no page.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// The tables.
@@ -25,9 +25,9 @@ pub(super) struct Map {
     pub free: VecDeque<u32>,
     pub vacated: Vec<u32>,
     policy: Box<dyn VictimPolicy>,
-    /// Number of writes of each superpage, in place of the number of erases.
+    /// Number of writes of each superpage, which the policy uses as its number of erases.
     rewrites: Vec<u32>,
-    /// Number of pages written so far, and the time at which the current command came.
+    /// Number of pages written so far, and the time at which the current command arrived.
     pub at: Moment,
 }
 
@@ -47,7 +47,7 @@ impl Map {
         Map::loaded(areas, victim, vec![NONE; areas.exported as usize])
     }
 
-    /// Returns the map of a mount: superpages without a valid page are free.
+    /// Returns the map after a mount, in which superpages without a valid page are free.
     pub fn loaded(areas: &Areas, victim: &VictimDef, forward: Vec<u32>) -> Map {
         let mut reverse = vec![NONE; (areas.data * areas.pages) as usize];
         let mut valid = vec![0; areas.data as usize];
@@ -79,7 +79,7 @@ impl Map {
         Some(self.forward[lpn as usize]).filter(|&vpn| vpn != NONE)
     }
 
-    /// Returns the valid pages of a superpage: virtual page and logical page.
+    /// Returns the valid pages of a superpage, each as a virtual page and a logical page.
     pub fn valid_pages(&self, superpage: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
         let first = superpage * self.pages;
         let all = (first..first + self.pages).map(|vpn| (vpn, self.reverse[vpn as usize]));
@@ -144,19 +144,20 @@ impl Map {
         self.policy.pick(&lane).map(|superpage| (superpage, self.valid[superpage as usize]))
     }
 
-    /// Keeps the policy from picking this superpage again, until it is put back.
+    /// Prevents the policy from picking this superpage until [`Map::put_back`] is called for it.
     pub fn set_aside(&mut self, superpage: u32) {
         self.policy.removed(superpage);
     }
 
-    /// Lets the policy pick the superpages again that were set aside.
+    /// Allows the policy to pick superpages again that were set aside.
     pub fn put_back(&mut self, aside: &[u32]) {
         for &superpage in aside {
             self.tell_policy(superpage);
         }
     }
 
-    /// Reports a closed superpage to the policy, and its padding as pages that became invalid.
+    /// Reports a closed superpage to the policy. Pages that hold padding are reported as
+    /// invalidated.
     fn tell_policy(&mut self, superpage: u32) {
         self.policy.closed(superpage, self.pages, self.at);
         let valid = self.valid[superpage as usize];

@@ -3,14 +3,14 @@
 //!
 //! A drive that maps superpages reads and programs a whole superpage for every small write. So the
 //! host gathers small writes in a *virtual superpage* (VSP), and writes the whole VSP to an address
-//! of its own choice. It keeps the map from the file system's pages to their places.
+//! that the host chooses. The host stores the map from the file system's pages to their places.
 //!
-//! The paper does not treat power failures. Here the map is kept on the drive itself, as
-//! checkpoints and a ring of log records ([`log`]). A superpage whose pages all moved is written
-//! again only when the log has recorded these moves.
+//! The paper does not treat power failures. Here the map is also stored on the drive itself, as
+//! checkpoints and a ring of log records ([`log`]). A superpage whose pages have all moved is
+//! written again only after the log has recorded these moves.
 //!
-//! [`write`] gathers and dispatches, [`read`] looks up and splits, [`reclaim`] makes room (the
-//! paper's VAR), [`mount`] reads what is on the drive.
+//! [`write`] gathers pages and dispatches superpages, [`read`] looks up pages and splits reads,
+//! [`reclaim`] frees superpages (the paper's VAR), and [`mount`] loads the map from the drive.
 
 mod buffer;
 mod format;
@@ -53,7 +53,7 @@ pub const DEF: LayerDef = LayerDef {
         let areas = Areas::new(params, lower).expect("the configuration is checked");
         let units = u64::from(areas.superpage_sectors() / lower.shape.unit_sectors);
         let records = u64::from(1 + 2 + areas.chunks + areas.ring);
-        // a blank device is read whole, and gets a superblock
+        // a mount of a blank device reads the whole device and writes a superblock
         LayerLimit { reads: (records + u64::from(areas.superpages)) * units, writes: units }
     },
     small: &[
@@ -106,9 +106,9 @@ struct Counters {
     merged_pages: u64,
     /// Pages that replaced an older version in the merge buffer.
     replaced_pages: u64,
-    /// Writes of less than a page, for which the rest was read.
+    /// Writes of less than a page, for which the other sectors of the page were read.
     partial_pages: u64,
-    /// Superpages that a request covered whole.
+    /// Superpages that a request covered completely.
     direct_superpages: u64,
     /// Superpages dispatched because they were full.
     full: u64,
@@ -122,7 +122,7 @@ struct Counters {
     filled_pages: u64,
     /// Entries looked up or changed.
     lookups: u64,
-    /// Pages read that nobody had written.
+    /// Pages that were read but never written.
     unmapped_units: u64,
     /// Pages read from the merge buffer.
     buffer_hits: u64,
@@ -145,14 +145,14 @@ struct Hard {
     map: Map,
     buffer: Buffer,
     log: Log,
-    /// Superpage writes in the order in which they were sent; the number under way is limited.
+    /// Superpage writes in the order in which they were sent. The number in flight is limited.
     sent: VecDeque<Tag>,
-    /// Commands that the current command waits for.
+    /// Commands for which the current command waits.
     sent_after: SmallVec<[Tag; 4]>,
     counters: Counters,
-    /// Latest time that the layer was called with.
+    /// Latest time of a call of the layer.
     latest: Ps,
-    /// Error that stopped the layer: every command gets it.
+    /// Error that stopped the layer. Every later command gets this error.
     failed: Option<SubmitError>,
 }
 
@@ -160,7 +160,7 @@ impl Hard {
     /// Returns the time at which the timer dispatches the buffer, if the timer runs.
     fn timer(&self) -> Option<Ps> {
         let runs = !self.buffer.is_empty() && !self.lower.instant && self.failed.is_none();
-        // pages that were gathered while no time passed are due at once
+        // pages that were gathered in instant mode may be overdue, and are then due at once
         runs.then(|| self.buffer.since.after(self.settings.dispatch_after).max(self.latest))
     }
 
@@ -184,7 +184,7 @@ impl Hard {
         reply: &mut Reply,
     ) -> Result<(), SubmitError> {
         match cmd {
-            // a host above knows no map of this layer
+            // the layer has no map entries for a host above, so it ignores entries
             Cmd::Read { lba, sectors } | Cmd::HpbRead { lba, sectors, .. } => {
                 self.read(now, tag, lba, sectors, reply)
             }
@@ -201,9 +201,10 @@ impl Hard {
         }
     }
 
-    /// Makes the command `tag` complete when `lower` and the commands that it was sent after are.
+    /// Makes command `tag` complete when the commands `lower` and those after which it was sent
+    /// are.
     ///
-    /// If there are none in flight, the command takes the time of its `lookups` lookups.
+    /// If none of these commands is in flight, `tag` takes the time of its `lookups` lookups.
     fn complete(&mut self, now: Ps, tag: Tag, lower: &[Tag], lookups: u32) {
         self.counters.lookups += u64::from(lookups);
         if !self.lower.instant {
@@ -248,7 +249,7 @@ impl Device for Hard {
     }
 
     fn advance(&mut self, until: Ps, out: &mut Vec<Done>) {
-        // the lower device runs to each event of the layer itself, and at last to `until`
+        // the lower device is advanced to each event of the layer itself, and finally to `until`
         while let Some(at) = self.own_event().filter(|&at| at <= until) {
             self.latest = self.latest.max(at);
             self.lower.advance(at, out);
@@ -261,7 +262,7 @@ impl Device for Hard {
     fn idle(&mut self, now: Ps, until: Ps) -> Result<(), SubmitError> {
         self.latest = self.latest.max(now);
         let (mut at, mut none) = (now, Vec::new());
-        // the layer's own work comes first: the lower device is idle only after it
+        // the layer's own work comes first, because the lower device is idle only afterwards
         while let Some(event) = self.next_event().filter(|&event| event <= until)
             && !(self.lower.completions.is_idle() && self.buffer.is_empty())
         {
@@ -316,7 +317,7 @@ impl Layer for Hard {
 
     fn set_instant(&mut self, on: bool) {
         if self.failed.is_some() {
-            self.lower.forget_flights(); // they never complete
+            self.lower.forget_flights(); // these commands never complete
         }
         if on && self.lower.completions.is_in_flight(self.buffer.tag) {
             self.lower.completions.refused(self.buffer.tag); // the gathered pages are sent later
@@ -325,7 +326,7 @@ impl Layer for Hard {
         self.lower.instant = on;
         self.lower.device.set_instant(on);
         if !on && !self.buffer.is_empty() {
-            self.buffer.tag = self.lower.reserve_tag(); // the buffer has no tag in flight yet
+            self.buffer.tag = self.lower.reserve_tag(); // the buffer needs a tag that is in flight
         }
     }
 
@@ -349,7 +350,7 @@ impl Layer for Hard {
     }
 
     fn forgets_trims(&self) -> bool {
-        false // the log has them
+        false // the log records trims
     }
 
     fn own_contents(&mut self) -> Option<&mut Contents> {

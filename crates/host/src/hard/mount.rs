@@ -1,7 +1,7 @@
-//! Mounting: reads the superblock, the newest checkpoint, and the records after it.
+//! The mount, which reads the superblock, the newest checkpoint, and the records after it.
 //!
 //! A mount writes only the superblock of a blank device. So the power may fail at any point of a
-//! mount, and the next mount finds the same.
+//! mount, and the next mount finds the same content.
 
 use super::buffer::Buffer;
 use super::format::{Change, Kind, NoRecord, Record, changes, superblock};
@@ -12,7 +12,7 @@ use flashatlas_device::{LayerError, SubmitError};
 use flashatlas_types::{Ps, SeededBug};
 
 impl Hard {
-    /// Loads everything from the lower device.
+    /// Loads the layer's state from the lower device.
     pub(super) fn load(&mut self) -> Result<(), SubmitError> {
         self.buffer =
             Buffer::new(self.areas.pages, self.areas.page_sectors, self.settings.keep_bytes);
@@ -34,7 +34,7 @@ impl Hard {
         Ok(bytes.map_or(Err(NoRecord::Foreign), |bytes| Record::decode(&bytes)))
     }
 
-    /// Returns an error if a superblock is not of this configuration.
+    /// Returns an error if a superblock was written with another configuration.
     fn known(&self, record: &Record) -> Result<(), SubmitError> {
         if record.kind != Kind::Superblock {
             return Err(foreign("sector 0 holds no superblock"));
@@ -49,7 +49,7 @@ impl Hard {
         Ok(())
     }
 
-    /// Writes a superblock to a blank device; a device that holds anything is left alone.
+    /// Writes a superblock to a blank device, or returns an error if the device holds data.
     fn format(&mut self) -> Result<(), SubmitError> {
         if let Some(sector) = self.lower.first_used(Ps::ZERO)? {
             return Err(foreign(&format!("sector {sector} holds data")));
@@ -63,7 +63,8 @@ impl Hard {
         Ok(())
     }
 
-    /// Returns the first record after the newest checkpoint, the checkpoint's generation and map.
+    /// Returns the first record after the newest checkpoint, and the checkpoint's generation and
+    /// map.
     ///
     /// The map is empty if there is no checkpoint yet.
     fn newest_checkpoint(&mut self) -> Result<(u64, u64, Vec<u32>), SubmitError> {
@@ -103,7 +104,7 @@ impl Hard {
         Ok((u64::from(low) | u64::from(high) << 32, generation, forward))
     }
 
-    /// Applies the records from `start` on to the map, and returns the number of the next record.
+    /// Applies the records from `start` on to the map. Returns the number of the next record.
     fn replay(&mut self, start: u64, forward: &mut [u32]) -> Result<u64, SubmitError> {
         let (mut next, mut ended) = (start, false);
         for sequence in start..start + u64::from(self.areas.ring) {
@@ -119,8 +120,8 @@ impl Hard {
                     }
                     next = sequence + 1;
                 }
-                // records become durable in order: a record after a gap shows that the record in
-                // the gap was damaged
+                // records become durable in order, so a record after a gap proves that the missing
+                // record was damaged
                 Ok(record) if log(&record) && record.sequence > next => {
                     return Err(damaged(&format!(
                         "log record {next} is missing, {} is there",

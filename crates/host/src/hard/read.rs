@@ -1,5 +1,5 @@
-//! Reads: each page is looked up, and pages that follow each other on the lower device are read
-//! together. So one request may become several (reads are 5 % slower for this in the paper).
+//! Reads. Each page is looked up, and pages that are consecutive on the lower device are read
+//! together. So one request may become several. In the paper, reads are 5 % slower because of this.
 
 use super::Hard;
 use flashatlas_device::pieces::{Piece, pieces};
@@ -7,7 +7,7 @@ use flashatlas_device::{Reply, SubmitError};
 use flashatlas_types::{Lba, Ps, SECTOR_BYTES, Stamp, Tag};
 use smallvec::SmallVec;
 
-/// Pieces of pages that follow one another on the lower device.
+/// Pieces of pages that are consecutive on the lower device.
 struct PageRun {
     lba: u64,
     sectors: u32,
@@ -51,7 +51,7 @@ impl Hard {
         Ok(())
     }
 
-    /// Answers with a page from the merge buffer, or with zeros for a page that was never written.
+    /// Adds to the reply a page from the merge buffer, or zeros for a page that was never written.
     fn answer(
         &mut self,
         piece: &Piece,
@@ -73,7 +73,7 @@ impl Hard {
             self.counters.unmapped_units += 1;
         } else {
             self.counters.buffer_hits += 1;
-            // a partial page in the buffer is whole only after the read of its rest
+            // a partial page in the buffer is complete only after the read of its other sectors
             waits.extend_from_slice(&self.buffer.after);
         }
     }

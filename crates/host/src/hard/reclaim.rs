@@ -1,6 +1,5 @@
-//! Virtual address reclamation (HARD, Fig. 14.3): valid pages of superpages with many invalid pages
-//! are read and written together to a free superpage. The superpages that they came from are then
-//! free.
+//! Virtual address reclamation (HARD, Fig. 14.3). Valid pages of superpages with many invalid pages
+//! are read, and written together to a free superpage. The superpages that held them are then free.
 
 use super::Hard;
 use super::lower::Data;
@@ -9,7 +8,7 @@ use super::settings::RECLAIM;
 use flashatlas_device::SubmitError;
 use flashatlas_types::{FtlError, Ps, SECTOR_BYTES, Stamp, Tag};
 
-/// Pages on their way to another superpage.
+/// Pages that are moved to another superpage.
 #[derive(Default)]
 struct Moving {
     lpns: Vec<u32>,
@@ -19,9 +18,9 @@ struct Moving {
 }
 
 impl Hard {
-    /// Makes room, so that a superpage can be written.
+    /// Ensures that a superpage is free.
     pub(super) fn make_room(&mut self, now: Ps) -> Result<(), SubmitError> {
-        // one round for each superpage is enough, because each round empties one
+        // as many rounds as there are superpages are enough, because each round empties one
         for _ in 0..=self.areas.data {
             let (free, vacated) = (self.map.free.len() as u32, self.map.vacated.len() as u32);
             if free <= RECLAIM && vacated > 0 {
@@ -45,7 +44,7 @@ impl Hard {
         Ok(())
     }
 
-    /// Moves as many pages as fill a superpage. Returns `true` if there were any to move.
+    /// Moves pages until a superpage is full. Returns `false` if there were no pages to move.
     fn reclaim(&mut self, now: Ps) -> Result<bool, SubmitError> {
         let wanted = self.areas.pages as usize;
         let mut moving = Moving::default();
@@ -76,7 +75,7 @@ impl Hard {
         Ok(true)
     }
 
-    /// Reads valid pages of a superpage until `wanted` are on their way.
+    /// Reads valid pages of a superpage until `moving` holds `wanted` pages.
     fn pick_up(
         &mut self,
         now: Ps,
@@ -101,7 +100,8 @@ impl Hard {
         Ok(())
     }
 
-    /// Fills the free places of the merge buffer with all valid pages of other superpages.
+    /// Fills free places of the merge buffer with the valid pages of other superpages, if all valid
+    /// pages of a superpage fit.
     pub(super) fn fill(&mut self, now: Ps) -> Result<(), SubmitError> {
         let mut aside = Vec::new();
         while let Some((victim, valid)) =
@@ -109,7 +109,7 @@ impl Hard {
         {
             let newer = |(_, lpn)| self.buffer.find(lpn).is_some();
             if valid == 0 || self.map.valid_pages(victim).any(newer) {
-                break; // the buffer replaces some of its pages, so it has fewer valid pages soon
+                break; // pages in the buffer will replace some of its valid pages
             }
             let mut moving = Moving::default();
             self.pick_up(now, victim, valid as usize, &mut moving)?;

@@ -118,35 +118,36 @@ pub(super) const PARAMS: &[ParamDef] = &[
 /// Bytes of the header of each record.
 pub(super) const HEADER_BYTES: u32 = 32;
 
-/// Number of free superpages at which vacated ones are freed.
+/// Number of free superpages at or below which vacated superpages are freed.
 ///
-/// Reclamation writes to a free superpage before it vacates another.
+/// Reclamation needs free superpages, because it writes to one before it vacates another.
 pub(super) const RECLAIM: u32 = 2;
 
-/// Places of all areas, counted in superpages of the lower device.
+/// Places of all areas, in superpages of the lower device.
 ///
 /// The areas are the superblock, two checkpoints of the map, the ring of log records, and data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Areas {
     pub page_sectors: u32,
-    /// Pages of a superpage.
+    /// Number of pages of a superpage.
     pub pages: u32,
-    /// Superpages of the device.
+    /// Number of superpages of the device.
     pub superpages: u32,
-    /// Superpages of a checkpoint after its header.
+    /// Number of superpages of a checkpoint after its header.
     pub chunks: u32,
-    /// Map entries in a chunk.
+    /// Number of map entries in a chunk.
     pub chunk_entries: u32,
-    /// Records in the ring.
+    /// Number of records in the ring.
     pub ring: u32,
-    /// Superpages for data, at the end of the device.
+    /// Number of superpages for data, which are at the end of the device.
     pub data: u32,
-    /// Pages that are exported.
+    /// Number of pages that are exported.
     pub exported: u32,
 }
 
 impl Areas {
-    /// Returns the areas that the parameters set on a device, or the reason why they do not fit.
+    /// Returns the areas that the parameters describe on a device, or the reason why they do not
+    /// fit.
     pub fn new(params: &Params, lower: &LayersBelow<'_>) -> Result<Areas, ConfigError> {
         let (superpage, page) = (params.get(SUPERPAGE), params.get(PAGE));
         let unit = lower.shape.unit_sectors * SECTOR_BYTES;
@@ -271,7 +272,7 @@ impl Areas {
         self.superpage_sectors() * SECTOR_BYTES
     }
 
-    /// Returns the superpage of the header of checkpoint 0 or 1; its chunks follow.
+    /// Returns the superpage of the header of checkpoint 0 or 1. Its chunks follow the header.
     pub fn checkpoint(&self, which: u32) -> u32 {
         1 + which * (1 + self.chunks)
     }
@@ -295,7 +296,7 @@ pub(super) fn low_water(params: &Params, data: u32) -> u32 {
     }
 }
 
-/// Settings by which the layer works.
+/// Settings of the layer.
 pub(super) struct HardSettings {
     pub dispatch_after: Dur,
     pub fill: bool,

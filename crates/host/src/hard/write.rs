@@ -1,4 +1,5 @@
-//! Writes, trims and FLUSHes: whole superpages are written directly, smaller writes are gathered.
+//! Writes, trims and FLUSHes. Whole superpages are written directly, and smaller writes are
+//! gathered.
 
 use super::Hard;
 use super::format::Change;
@@ -51,7 +52,7 @@ impl Hard {
         Ok(())
     }
 
-    /// Writes aligned pages that fill superpages; consecutive free superpages are written together.
+    /// Writes aligned pages that fill superpages. Consecutive free superpages are written together.
     fn write_direct(
         &mut self,
         now: Ps,
@@ -142,7 +143,7 @@ impl Hard {
         Ok(())
     }
 
-    /// Begins to gather a new superpage, which may have to wait for an earlier superpage write.
+    /// Begins to gather a new superpage. It may have to wait for an earlier superpage write.
     fn open_buffer(&mut self, now: Ps) {
         self.forget_written();
         let surplus = (self.sent.len() + 1).checked_sub(self.settings.buffers);
@@ -151,7 +152,7 @@ impl Hard {
         self.buffer.tag = self.lower.reserve_tag();
     }
 
-    /// Removes superpage writes that are complete, which makes room for others.
+    /// Removes completed superpage writes from the list of writes in flight.
     fn forget_written(&mut self) {
         let completions = &self.lower.completions;
         while self.sent.front().is_some_and(|&tag| !completions.is_in_flight(tag)) {
@@ -161,7 +162,7 @@ impl Hard {
 
     /// Sends the gathered superpage to the drive.
     ///
-    /// Its free places are filled with reclaimed pages, or padded.
+    /// The superpage's free places are filled with reclaimed pages, or padded.
     pub(super) fn dispatch(&mut self, now: Ps) -> Result<(), SubmitError> {
         self.make_room(now)?;
         if self.settings.fill && !self.buffer.is_full() {
@@ -181,7 +182,7 @@ impl Hard {
         self.close_segment(now)
     }
 
-    /// Writes pages to a free superpage, and enters them in the map.
+    /// Writes pages to a free superpage, and adds them to the map.
     pub(super) fn send_superpage(
         &mut self,
         now: Ps,
@@ -200,7 +201,7 @@ impl Hard {
         Ok(())
     }
 
-    /// Enters the pages of a superpage that was written in the map and the log.
+    /// Adds the pages of a written superpage to the map and to the log.
     fn enter(&mut self, superpage: u32, lpns: &[u32]) {
         self.map.written(superpage, lpns);
         self.log.note(Change::Written(superpage, lpns));
@@ -212,7 +213,7 @@ impl Hard {
 
     /// Takes at most `most` consecutive free superpages.
     ///
-    /// Returns the first superpage, their number, and the commands that a write to them waits for.
+    /// Returns the first superpage, their number, and the commands for which a write to them waits.
     fn take_free(&mut self, most: u32) -> (u32, u32, SmallVec<[Tag; 2]>) {
         let first = self.map.free.pop_front().expect("reclamation left one");
         let mut count = 1;
@@ -234,7 +235,8 @@ impl Hard {
         let whole = || {
             pieces(lba, sectors, page_sectors).filter(|p| p.is_whole(page_sectors)).map(|p| p.lpn.0)
         };
-        // room comes before the trim: a record without the trim must not free what the trim vacates
+        // a full record is written before the trim, because a record without the trim must not free
+        // superpages that the trim vacates
         self.log_room(now, 1)?;
         let (mut first, mut count) = (NONE, 0);
         for lpn in whole() {

@@ -1,6 +1,7 @@
-//! Decisions of the host: which regions it drops and, in host control, which subregions it fetches.
+//! Decisions of the host. It decides which regions it drops and, in host control, which subregions
+//! it fetches.
 //!
-//! Counters, thresholds and timers are as in the driver of Linux, `drivers/ufs/core/ufshpb.c`.
+//! Counters, thresholds and timers are those of Linux's driver, `drivers/ufs/core/ufshpb.c`.
 
 use super::HpbHost;
 use super::regions::SubregionState;
@@ -8,7 +9,7 @@ use flashatlas_types::{Lpn, Ps};
 use std::ops::Range;
 
 impl HpbHost {
-    /// Makes room in memory for one more subregion, and returns `true` if there is room.
+    /// Makes room in memory for one more subregion. Returns `true` if there is room.
     ///
     /// Drops the least recently read regions.
     pub(super) fn make_room(&mut self, now: Ps, subregion: u32) -> bool {
@@ -37,10 +38,11 @@ impl HpbHost {
         }
     }
 
-    /// Drops regions until the host keeps within the memory limit, which may have shrunk.
+    /// Drops regions until the host is within its memory limit, which may have shrunk.
     pub(super) fn keep_within_limit(&mut self, now: Ps) {
         while self.regions.is_over_limit() {
-            // regions that are being fetched are not dropped: the limit waits for them
+            // regions that are being fetched are not dropped, so the limit may be exceeded until
+            // they arrive
             let Some(victim) = self.regions.victim(None, u32::MAX) else { return };
             self.counters.pressure_evictions += 1;
             self.evict(now, victim);
@@ -82,7 +84,7 @@ impl HpbHost {
         }
     }
 
-    /// Counts a write of pages: it sets the number of reads of their subregions to zero.
+    /// Counts a write of pages. The number of reads of their subregions becomes zero.
     pub(super) fn count_write(&mut self, pages: &Range<u32>) {
         if !self.settings.terms.host_controls {
             return;
@@ -106,10 +108,10 @@ impl HpbHost {
         }
     }
 
-    /// Does what depends on the time, and sets the time of the next call.
+    /// Carries out the work that depends on time, and sets the time of the next call.
     ///
-    /// These are changes of the memory limit, timers of regions, and the fetch of pinned regions at
-    /// the very start.
+    /// This work is changes of the memory limit, timers of regions, and the fetch of pinned regions
+    /// at the start.
     pub(super) fn look_around(&mut self, now: Ps) {
         let pressure = &self.settings.memory;
         let reached =

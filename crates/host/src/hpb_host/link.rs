@@ -1,10 +1,10 @@
-//! The link between host and drive: all messages about the map travel as the bytes of a wire format
-//! ([`crate::wire`]), and the receiver gets what was decoded from these bytes.
+//! The link between host and drive. Each message about the map is encoded in a wire format
+//! ([`crate::wire`]), and the receiver gets the message that was decoded from these bytes.
 //!
-//! A format encodes only a part of the messages. The others travel in JEDEC's format: READ BUFFER
-//! and WRITE BUFFER under each format and, in the paper's format, notices that name more than one
-//! group, regions to be dropped, or a reset. Reads without entries and responses without a notice
-//! are not encoded: they are the same with every drive.
+//! A format encodes only a part of the messages, and the others use JEDEC's format. With every
+//! format, these are READ BUFFER and WRITE BUFFER. With the paper's format, they are also notices
+//! that name more than one group, regions to be dropped, or a reset. Reads without entries and
+//! responses without a notice are not encoded, because they are the same for every drive.
 
 use crate::wire::jedec::{HpbRead, NOTICE_MAX, Operation, READ_ID_MAX, ReadBuffer, WriteBuffer};
 use crate::wire::{Cdb, ReadFlags, WireError, jedec, paper, samsung};
@@ -22,11 +22,11 @@ pub(super) const WIRE: Param<Text> = Param::choice(
 )
 .or("jedec");
 
-/// Blocks of the longest HPB READ.
+/// Number of blocks of the longest HPB READ.
 const BLOCKS_MAX: u64 = 255;
-/// The logical unit of a drive, which has one.
+/// The number of a drive's only logical unit.
 const LUN: u8 = 0;
-/// Task tag of responses: the link does not use it.
+/// Task tag of responses, which the link does not use.
 const TASK_TAG: u8 = 0;
 /// Value for a missing entry, in entries of 4 bytes.
 const NO_SHORT_ENTRY: u32 = u32::MAX;
@@ -56,7 +56,7 @@ impl WireFormat {
     /// Reads have entries for at most `pages` pages.
     ///
     /// # Errors
-    /// Returns an error that names the key that does not go with the format.
+    /// Returns an error that names the key that contradicts the format.
     pub fn fits(self, terms: &Terms, pages: u64) -> Result<(), ConfigError> {
         let no = |key, why: &str| Err(ConfigError::new(key, why));
         match self {
@@ -88,11 +88,11 @@ pub(super) struct Link {
     subregions: u32,
     /// Number of the last read whose entries were sent ahead.
     read_id: u8,
-    /// Data of the command that is being carried.
+    /// Data of the current command.
     data: Vec<u8>,
     /// Entries that arrived with a read.
     entries: Vec<u64>,
-    /// Number of commands that were encoded.
+    /// Number of encoded commands.
     pub commands: u64,
     /// Number of bytes of commands, data and responses.
     pub bytes: u64,
@@ -112,7 +112,7 @@ impl Link {
         }
     }
 
-    /// Carries a command over the link: encoded, counted and decoded.
+    /// Carries a command over the link: counts the encoded command and decodes it.
     fn carry<T>(&mut self, cdb: &Cdb, decode: impl Fn(&[u8]) -> Result<T, WireError>) -> T {
         self.commands += 1;
         self.bytes += cdb.len() as u64;
@@ -121,7 +121,7 @@ impl Link {
 
     /// Carries a read of consecutive pages from `first` on, with an entry for each.
     ///
-    /// Returns the entries that the drive gets.
+    /// Returns the entries that the drive receives.
     pub fn read<'a>(&'a mut self, first: Lpn, entries: &'a [u64]) -> &'a [u64] {
         let flags = ReadFlags::default();
         self.entries.clear();
@@ -147,7 +147,7 @@ impl Link {
         &self.entries
     }
 
-    /// Carries the first entry with the read; if there are several, sends all of them ahead.
+    /// Carries the first entry with the read. If there are several, sends all of them ahead.
     fn read_by_jedec(&mut self, first: Lpn, entries: &[u64]) {
         let (flags, lba) = (ReadFlags::default(), first.0);
         let blocks = entries.len() as u8;
@@ -167,7 +167,7 @@ impl Link {
         }
     }
 
-    /// Carries the request for a subregion. Returns the subregion that the drive reads.
+    /// Carries the request for a subregion. Returns the subregion that the drive receives.
     pub fn fetch(&mut self, subregion: u32, pages: u32) -> u32 {
         if self.format == WireFormat::Off {
             return subregion;
@@ -179,7 +179,7 @@ impl Link {
         self.join(read.region, read.subregion)
     }
 
-    /// Returns the entries of a subregion as the host gets them.
+    /// Returns the entries of a subregion as the host receives them.
     pub fn fetched(&mut self, mut entries: Vec<u64>) -> Vec<u64> {
         if self.format != WireFormat::Off {
             self.send_entries(&entries, self.entry_bytes);
@@ -189,7 +189,7 @@ impl Link {
         entries
     }
 
-    /// Carries the return of a region. Returns the region that the drive reads.
+    /// Carries the return of a region. Returns the region that the drive receives.
     pub fn give_back(&mut self, region: u32) -> u32 {
         if self.format == WireFormat::Off {
             return region;
@@ -201,7 +201,7 @@ impl Link {
         }
     }
 
-    /// Returns the notice in a response as the host gets it.
+    /// Returns the notice in a response as the host receives it.
     pub fn notice(&mut self, mut notice: Box<Notice>) -> Box<Notice> {
         match self.format {
             WireFormat::Off => {}
@@ -216,7 +216,7 @@ impl Link {
 
     /// Carries a response UPIU with one group and entries.
     ///
-    /// A notice with more than that is carried in sense data as well.
+    /// If the notice contains more than that, it is also carried in sense data.
     fn notice_by_paper(&mut self, notice: &Notice) -> Notice {
         let mut pairs = std::mem::take(&mut self.data);
         pairs.clear();
@@ -274,7 +274,7 @@ impl Link {
     }
 }
 
-/// Returns the entries of `width` bytes that `data` holds.
+/// Returns the entries of `width` bytes in `data`.
 fn unpack(data: &[u8], width: usize) -> impl Iterator<Item = u64> + '_ {
     data.chunks_exact(width).map(|bytes| match *bytes {
         [a, b, c, d] => lengthen(u32::from_be_bytes([a, b, c, d])),
@@ -282,7 +282,7 @@ fn unpack(data: &[u8], width: usize) -> impl Iterator<Item = u64> + '_ {
     })
 }
 
-/// Returns the decoded value; an error is a panic, because the link itself encoded the bytes.
+/// Returns the decoded value. An error is a panic, because the link itself encoded the bytes.
 fn decoded<T>(result: Result<T, WireError>) -> T {
     result.unwrap_or_else(|error| panic!("what was encoded is not of the format: {error}"))
 }
@@ -292,7 +292,7 @@ fn shorten(entry: u64) -> u32 {
     entry as u32
 }
 
-/// Returns the entry that 4 bytes stand for.
+/// Returns the entry that is encoded in 4 bytes.
 fn lengthen(entry: u32) -> u64 {
     if entry == NO_SHORT_ENTRY { NO_ENTRY } else { entry.into() }
 }

@@ -1,11 +1,11 @@
-//! HPB, the host's side (Jeong et al., *Improving Flash Storage Performance by Caching Address
+//! The host's side of HPB (Jeong et al., *Improving Flash Storage Performance by Caching Address
 //! Mapping Table in Host Memory*, HotStorage 2017; states and thresholds as in
-//! `drivers/ufs/core/ufshpb.c` of Linux 5.15 to 6.4). The host keeps subregions of the drive's map
-//! in its own memory, and sends the entry of a page with each read of the page. This saves the
-//! drive a read of its map on flash. The drive's side is in [`flashatlas_device::hpb`].
+//! `drivers/ufs/core/ufshpb.c` of Linux 5.15 to 6.4). The host caches subregions of the drive's map
+//! in its memory, and sends the entry of a page with each read of the page. So the drive need not
+//! read its map on flash. The drive's side is in [`flashatlas_device::hpb`].
 //!
 //! [`regions`] holds the entries, [`requests`] fetches them, [`control`] makes the host's own
-//! decisions, and [`link`] encodes what host and drive send each other.
+//! decisions, and [`link`] encodes the messages between host and drive.
 
 mod control;
 mod link;
@@ -110,7 +110,7 @@ pub const DEF: LayerDef = LayerDef {
     ],
 };
 
-/// Bit in the tags of the layer's own commands, and in no others.
+/// Bit that is set only in the tags of the layer's own commands.
 const OWN: u64 = 1 << 63;
 
 /// Counters of the layer.
@@ -137,7 +137,7 @@ struct Counters {
     pressure_evictions: u64,
     /// Regions dropped because their timer expired.
     expired: u64,
-    /// Subregions that were to be fetched but had no room in memory.
+    /// Subregions that were not fetched because memory had no room.
     no_room: u64,
     /// Subregions that the drive could not read.
     failed_requests: u64,
@@ -151,9 +151,9 @@ struct HpbHost {
     requests: Requests,
     link: Link,
     counters: Counters,
-    /// `true` if no time passes and responses arrive at once.
+    /// `true` in instant mode, in which no time passes and responses arrive at once.
     instant: bool,
-    /// Time from which the next command makes the host look at its clocks.
+    /// Time from which on the next command makes the host check its clocks.
     look_at: Ps,
     started: bool,
     failed: Option<SubmitError>,
@@ -181,7 +181,7 @@ impl HpbHost {
         })
     }
 
-    /// Returns the pages that a range of sectors touches.
+    /// Returns the pages that a range of sectors touches, completely or partly.
     fn pages(&self, (lba, sectors): (Lba, u32)) -> Range<u32> {
         let touched = units(lba, sectors, self.device.unit_sectors());
         touched.start as u32..touched.end as u32
@@ -236,7 +236,7 @@ impl Device for HpbHost {
             self.look_around(now);
         }
         match cmd {
-            // entries from a layer above are dropped: this layer sends its own
+            // entries from a layer above are ignored, because this layer sends its own entries
             Cmd::Read { lba, sectors } | Cmd::HpbRead { lba, sectors, .. } => {
                 self.read(now, tag, (lba, sectors), after, reply)?;
             }
@@ -262,7 +262,8 @@ impl Device for HpbHost {
     fn advance(&mut self, until: Ps, out: &mut Vec<Done>) {
         if self.requests.expects_any() {
             let mut done = std::mem::take(&mut self.done);
-            // one event at a time: the host may send commands after an event, before the next one
+            // the device handles one event at a time, because the host may send commands between
+            // two events
             while self.requests.expects_any()
                 && let Some(at) = self.device.next_event().filter(|&at| at <= until)
             {
@@ -271,7 +272,7 @@ impl Device for HpbHost {
             }
             self.done = done;
         }
-        // from here on only commands from above complete
+        // from here on, only commands from above can complete
         self.device.advance(until, out);
     }
 
@@ -290,7 +291,7 @@ impl Device for HpbHost {
 
     fn idle(&mut self, now: Ps, until: Ps) -> Result<(), SubmitError> {
         let (mut at, mut none) = (now, Vec::new());
-        // the layer's own commands come first: the drive is idle only after them
+        // the layer's own commands come first, because the drive is idle only afterwards
         while self.requests.own_in_flight()
             && let Some(event) = self.next_event().filter(|&event| event <= until)
         {
@@ -341,7 +342,7 @@ impl Layer for HpbHost {
     }
 
     fn sum_of_stamps(&self) -> Option<StampSum> {
-        self.device.sum_of_stamps() // every unit has its own address below
+        self.device.sum_of_stamps() // units have the same addresses on the device below
     }
 
     fn report(&self) -> LayerReport {

@@ -1,4 +1,5 @@
-//! The host's part of the map: subregions with their entries, in regions that are dropped together.
+//! The host's part of the map. It consists of subregions with their entries. The subregions of a
+//! region are dropped together.
 
 use super::settings::HpbSettings;
 use fixedbitset::FixedBitSet;
@@ -7,25 +8,25 @@ use flashatlas_ftl::list::IndexList;
 use flashatlas_types::{Lpn, Ps};
 use std::ops::Range;
 
-/// State of a subregion at the host (the states of the driver of Linux).
+/// State of a subregion at the host. The states are those of Linux's driver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SubregionState {
     /// The subregion has no memory.
     Unused,
-    /// The subregion is to be fetched.
+    /// The subregion has memory and must be fetched.
     Invalid,
     /// The subregion is being fetched.
     Issued,
-    /// The subregion's entries go along with reads.
+    /// The subregion's entries are sent with reads.
     Valid,
 }
 
-/// A part of the map that is fetched at once.
+/// A part of the map that is fetched with one command.
 pub(super) struct Subregion {
     pub state: SubregionState,
     /// `true` if the subregion waits for its turn to be fetched.
     pub queued: bool,
-    /// `true` if the subregion must be fetched again once it has arrived.
+    /// `true` if the subregion must be fetched again after it has arrived.
     pub again: bool,
     /// Number of reads, if the host counts them.
     pub reads: u32,
@@ -46,7 +47,7 @@ pub(super) struct Region {
     pub reads: u32,
     /// `true` if the region was written since a subregion of it was fetched.
     pub written: bool,
-    /// `true` if its valid subregions must be fetched again at the next read of the region.
+    /// `true` if the region's valid subregions must be fetched again at its next read.
     pub update: bool,
     /// Time at which the region's timer expires.
     pub expires: Ps,
@@ -54,16 +55,16 @@ pub(super) struct Region {
     pub expiries: u32,
 }
 
-/// Reason why a read goes without entries.
+/// Reason why a read is sent without entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Miss {
-    /// The read is longer than reads with entries may be.
+    /// The read is longer than a read with entries may be.
     Long,
-    /// The read reaches into another subregion.
+    /// The read extends into another subregion.
     Crosses,
-    /// Nothing of the region is cached.
+    /// No subregion of the region is cached.
     Region,
-    /// The subregion is not cached, or not yet.
+    /// The subregion is not cached, or has not arrived yet.
     Subregion,
     /// A page was written since the subregion was fetched.
     Dirty,
@@ -154,7 +155,7 @@ impl Regions {
         self.lru.iter().collect()
     }
 
-    /// Returns the entries of `count` pages from `first` on, to send with a read.
+    /// Returns the entries of `count` pages from `first` on for a read, or the reason for a miss.
     #[inline]
     pub fn entries(&self, first: Lpn, count: u32) -> Result<&[u64], Miss> {
         let index = self.terms.subregion_of(first);
@@ -186,7 +187,7 @@ impl Regions {
         }
     }
 
-    /// Marks pages that are written or trimmed: their entries are stale.
+    /// Marks pages that are written or trimmed, because their entries become stale.
     pub fn mark(&mut self, pages: Range<u32>) {
         let mut page = pages.start;
         while page < pages.end {
@@ -201,7 +202,7 @@ impl Regions {
         }
     }
 
-    /// Replaces the entry of a page by one that came with the response to command `made`.
+    /// Replaces the entry of a page with an entry from the response to command `made`.
     pub fn replace(&mut self, lpn: Lpn, entry: u64, made: u64) {
         let index = self.terms.subregion_of(lpn);
         let subregion = &mut self.subregions[index as usize];
@@ -219,7 +220,7 @@ impl Regions {
             .remove((lpn.0 - index * self.terms.subregion) as usize);
     }
 
-    /// Returns `true` if entries of a region were made before command `made`.
+    /// Returns `true` if the region holds valid entries that were fetched before command `made`.
     pub fn has_entries_before(&self, region: u32, made: u64) -> bool {
         let before = |s: &Subregion| s.state == SubregionState::Valid && s.made < made;
         self.of_region(region).any(|s| before(&self.subregions[s as usize]))
@@ -230,7 +231,7 @@ impl Regions {
         self.used < self.limit
     }
 
-    /// Returns `true` if more subregions have memory than may have it.
+    /// Returns `true` if more subregions have memory than the limit allows.
     pub fn is_over_limit(&self) -> bool {
         self.used > self.limit
     }
@@ -252,10 +253,10 @@ impl Regions {
         }
     }
 
-    /// Returns the region to drop for another, or `None` if no region may be dropped.
+    /// Returns the region to drop in favour of another, or `None` if no region may be dropped.
     ///
-    /// It is the least recently read of the regions that are not `but`, had at most `reads_max`
-    /// reads, and have no subregion that is being fetched.
+    /// Region `but`, regions with more than `reads_max` reads, and regions with a subregion that is
+    /// being fetched are not dropped. Of the others, the least recently read region is returned.
     pub fn victim(&self, but: Option<u32>, reads_max: u32) -> Option<u32> {
         let issued = |r: u32| {
             self.of_region(r).any(|s| self.subregions[s as usize].state == SubregionState::Issued)
@@ -278,7 +279,7 @@ impl Regions {
         }
     }
 
-    /// Takes the memory from a subregion.
+    /// Frees the memory of a subregion.
     pub fn release(&mut self, index: u32) {
         let subregion = &mut self.subregions[index as usize];
         subregion.state = SubregionState::Unused;
@@ -293,7 +294,8 @@ impl Regions {
         }
     }
 
-    /// Returns the greatest numbers of bytes in use at once: for entries, and for bits of pages.
+    /// Returns the greatest numbers of bytes that were in use at once, for entries and for bits of
+    /// pages.
     pub fn most_bytes(&self) -> (u64, u64) {
         let (entries, bits) = self.terms.host_bytes();
         (u64::from(self.most) * entries, u64::from(self.most) * bits)

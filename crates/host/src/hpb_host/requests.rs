@@ -1,4 +1,5 @@
-//! Map requests: the subregions to fetch, the fetches on their way, and the notices in responses.
+//! Map requests: the queue of subregions to fetch, the fetches in flight, and the notices in
+//! responses.
 
 use super::regions::SubregionState;
 use super::{HpbHost, OWN};
@@ -8,23 +9,23 @@ use flashatlas_types::{Lpn, Ps, Tag};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// A fetch of a subregion that is under way.
+/// A fetch of a subregion that is in flight.
 struct Fetch {
     tag: Tag,
     subregion: u32,
-    /// The number of the command that fetches.
+    /// The number of the command that fetches the subregion.
     made: u64,
     entries: Vec<u64>,
 }
 
-/// Subregions to be fetched, and fetches on their way.
+/// Subregions to be fetched, and fetches in flight.
 #[derive(Default)]
 pub(super) struct Requests {
     queue: VecDeque<u32>,
     fetches: Vec<Fetch>,
     /// Notices in the responses to commands in flight, with the number of each command.
     notices: FxHashMap<Tag, (u64, Box<Notice>)>,
-    /// Commands that give a region back.
+    /// Commands in flight that give a region back.
     returning: Vec<Tag>,
     /// Number of commands so far.
     pub sent: u64,
@@ -49,7 +50,8 @@ impl HpbHost {
         Tag(OWN | self.requests.sent)
     }
 
-    /// Notes that a command was accepted, and keeps the notice of its response until it completes.
+    /// Notes that a command was accepted. Stores the notice of its response until the command
+    /// completes.
     #[inline]
     pub(super) fn sent(&mut self, now: Ps, tag: Tag, reply: &mut Reply) {
         self.requests.sent += 1;
@@ -64,7 +66,7 @@ impl HpbHost {
         }
     }
 
-    /// Enqueues a subregion to be fetched, if there is memory for it.
+    /// Adds a subregion to the queue of subregions to be fetched, if there is memory for it.
     pub(super) fn want(&mut self, now: Ps, index: u32) {
         match self.regions.subregion(index).state {
             SubregionState::Unused => {
@@ -89,14 +91,14 @@ impl HpbHost {
         }
     }
 
-    /// Sends as many map requests as may be in flight.
+    /// Sends map requests until the allowed number is in flight.
     pub(super) fn pump(&mut self, now: Ps) {
         while self.requests.fetches.len() < self.settings.requests {
             let Some(index) = self.requests.queue.pop_front() else { return };
             let subregion = self.regions.subregion(index);
             subregion.queued = false;
             if subregion.state != SubregionState::Invalid {
-                continue; // the subregion was dropped since
+                continue; // the subregion was dropped in the meantime
             }
             subregion.state = SubregionState::Issued;
             subregion.dirty.clear();
@@ -118,7 +120,7 @@ impl HpbHost {
         }
     }
 
-    /// Gives back a region that the host dropped by its own decision.
+    /// Gives back a region that the host itself decided to drop.
     pub(super) fn give_back(&mut self, now: Ps, region: u32) {
         let tag = self.own_tag();
         let region = self.link.give_back(region);
@@ -130,7 +132,8 @@ impl HpbHost {
 
     /// Sends a command of the layer itself.
     ///
-    /// A refused command is no failure of the layer: the host's part of the map only saves time.
+    /// A refused command is not a failure of the layer, because the host's part of the map only
+    /// saves time.
     fn send_own(&mut self, now: Ps, tag: Tag, cmd: Cmd<'_>) -> Result<Reply, SubmitError> {
         let mut reply = Reply::default();
         self.device.submit(now, tag, cmd, &mut reply)?;
@@ -140,7 +143,7 @@ impl HpbHost {
 
     /// Handles the commands in `done`, which are complete at `now`.
     ///
-    /// Commands from above go to `out`, and the notices in the responses are applied.
+    /// Commands from above are appended to `out`, and the notices in the responses are applied.
     pub(super) fn arrived(&mut self, now: Ps, done: &mut Vec<Done>, out: &mut Vec<Done>) {
         for d in done.drain(..) {
             if d.tag.0 & OWN == 0 {
@@ -181,7 +184,8 @@ impl HpbHost {
         }
         for &region in &notice.inactive {
             self.counters.notices_inactive += 1;
-            // in host control only the host drops regions; pinned regions always stay
+            // in host control, only the host decides to drop regions; pinned regions are never
+            // dropped
             if !host_controls && !self.regions.region(region).pinned {
                 self.counters.inactivated += u64::from(self.regions.is_active(region));
                 self.regions.drop_region(region);
@@ -201,12 +205,12 @@ impl HpbHost {
         for &(lpn, entry) in &notice.pairs {
             self.counters.pairs += 1;
             self.replace(lpn, entry, made);
-            // responses to earlier commands may arrive later, with older entries of the page
+            // responses to earlier commands may arrive later and contain older entries of the page
             self.drop_stale_pairs(made, |pair| pair != lpn);
         }
     }
 
-    /// Returns `true` if a subregion's entries were made, or are being made, after command `made`.
+    /// Returns `true` if a subregion's entries were or are being fetched by a command after `made`.
     fn asked_since(&mut self, subregion: u32, made: u64) -> bool {
         match self.regions.subregion(subregion).state {
             SubregionState::Issued => {
@@ -220,7 +224,7 @@ impl HpbHost {
     /// Replaces the entry of a page by one that came with the response to command `made`.
     fn replace(&mut self, lpn: Lpn, entry: u64, made: u64) {
         let index = self.settings.terms.subregion_of(lpn);
-        // a fetch under way has the old entry of the page: the new entry replaces it there
+        // if a fetch in flight contains the old entry of the page, the new entry replaces it there
         if let Some(fetch) =
             self.requests.fetches.iter_mut().find(|f| f.subregion == index && f.made < made)
         {
@@ -231,7 +235,8 @@ impl HpbHost {
         }
     }
 
-    /// Removes pairs for which `still` is `false` from responses to commands before `made`.
+    /// Removes pairs for which `still` returns `false` from the responses to commands before
+    /// `made`.
     fn drop_stale_pairs(&mut self, made: u64, still: impl Fn(Lpn) -> bool) {
         for (number, notice) in self.requests.notices.values_mut() {
             if *number < made {
@@ -240,7 +245,8 @@ impl HpbHost {
         }
     }
 
-    /// Drops or refetches all entries from before command `made`: the drive has a new key.
+    /// Drops or refetches all entries that were made before command `made`, because the drive has a
+    /// new key.
     fn forget_entries(&mut self, made: u64) {
         for fetch in self.requests.fetches.iter().filter(|fetch| fetch.made < made) {
             self.regions.subregion(fetch.subregion).again = true;

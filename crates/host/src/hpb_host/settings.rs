@@ -1,4 +1,4 @@
-//! Parameters of both sides, and the host's settings made from them.
+//! Parameters of both sides, and the host's settings that follow from them.
 
 use super::link::{WIRE, WireFormat};
 use flashatlas_device::hpb::params::{DIRTY, MAX_READ, PROTECT, REGION, SUBREGION, UPDATE};
@@ -96,7 +96,7 @@ pub(super) const PARAMS: &[ParamDef] = &concat::<25>(&[
     ],
 ]);
 
-/// Returns the shape that the layer exports, or the reason why it cannot be put there.
+/// Returns the shape that the layer exports, or the reason why it cannot be used over `lower`.
 pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceShape, ConfigError> {
     let no = |why: String| Err(ConfigError::new("layers", why));
     if let Some(layer) = lower.layers.first() {
@@ -203,11 +203,12 @@ pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceSha
     Ok(shape)
 }
 
-/// Settings by which the host works.
+/// Settings of the host.
 #[derive(Clone, Debug)]
 pub(super) struct HpbSettings {
     pub terms: Terms,
-    /// Host memory for entries, in bytes, from each of these times on; the first is time zero.
+    /// Host memory for entries in bytes, each with the time from which on it holds. The first time
+    /// is zero.
     pub memory: Vec<(Ps, u64)>,
     pub pinned_regions: u32,
     pub requests: usize,
@@ -218,7 +219,7 @@ pub(super) struct HpbSettings {
     pub timeout_expiries: u32,
     pub poll: Dur,
     pub wire: WireFormat,
-    /// Pages of the longest read that brings entries along.
+    /// Number of pages of the longest read with entries.
     read_pages: u64,
 }
 
@@ -243,7 +244,7 @@ impl HpbSettings {
         })
     }
 
-    /// Returns the host memory of a subregion in bytes: its entries, and a bit for each page.
+    /// Returns the bytes of host memory of a subregion: its entries, and a bit for each page.
     pub fn subregion_bytes(&self) -> u64 {
         let (entries, bits) = self.terms.host_bytes();
         entries + bits
@@ -254,12 +255,14 @@ impl HpbSettings {
         (self.pinned_regions * self.terms.subregions).min(self.terms.subregion_count())
     }
 
-    /// Returns `true` if the wire format has several commands for a read that is timed as one.
+    /// Returns `true` if the wire format needs several commands for a read that is timed as one
+    /// command.
     pub fn sends_pages_one_by_one(&self) -> bool {
         self.read_pages > 1 && matches!(self.wire, WireFormat::Paper | WireFormat::Samsung)
     }
 
-    /// Returns `true` if a host with forged entries could read other data than the page's.
+    /// Returns `true` if a host with forged entries could read data that is not the page's present
+    /// data.
     pub fn trusts_the_host(&self) -> bool {
         self.terms.protect == Protect::Plain
     }

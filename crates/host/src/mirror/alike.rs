@@ -1,8 +1,8 @@
-//! Table of the units that are known to be the same on all drives of a mirror (*alike*).
+//! Table of the units whose content is known to be equal on all drives of a mirror (*alike*).
 
 use std::ops::Range;
 
-/// Units that are known to be alike: a bit for each unit.
+/// One bit for each unit, which is set if the unit is known to be alike.
 pub(super) struct Alike {
     words: Vec<u64>,
     units: u32,
@@ -49,9 +49,9 @@ impl Alike {
         }
     }
 
-    /// Returns the first run of unsure units from `least` on, at most `most` units.
+    /// Returns the first run of unsure units at or after `least`, of at most `most` units.
     ///
-    /// Returns `None` if no unit from `least` on is unsure.
+    /// Returns `None` if no unit at or after `least` is unsure.
     pub fn next_unsure(&mut self, least: u32, most: u32) -> Option<Range<u32>> {
         if self.unsure == 0 {
             return None;

@@ -1,4 +1,4 @@
-//! Commands of a mirror: a read goes to one drive, a change to all drives.
+//! Commands of a mirror. A read is sent to one drive, and a change to all drives.
 
 use super::copies::{Failed, MOST, Sent, State, is_power_lost};
 use super::{DEF, Mirror};
@@ -9,14 +9,14 @@ use smallvec::SmallVec;
 use std::ops::Range;
 
 impl Mirror {
-    /// Returns the units that a command covers wholly.
+    /// Returns the units that a command covers completely.
     pub(super) fn whole_units(&self, (lba, sectors): (Lba, u32)) -> Range<u32> {
         let unit = u64::from(self.shape.unit_sectors);
         let (first, end) = (lba.0.div_ceil(unit), (lba.0 + u64::from(sectors)) / unit);
         first as u32..(end as u32).max(first as u32)
     }
 
-    /// Takes out the drives that `mirror.lose` makes fail by `now`.
+    /// Takes drives out whose failure, by `mirror.lose`, is at `now` or earlier.
     pub(super) fn lose(&mut self, now: Ps) -> Result<(), SubmitError> {
         while let Some(&(at, drive)) = self.losses.last()
             && at <= now
@@ -30,7 +30,8 @@ impl Mirror {
         Ok(())
     }
 
-    /// Returns the drive for the next read of units that are alike: the one with the least to do.
+    /// Returns the drive for the next read of units that are alike: the one with the fewest
+    /// commands in flight.
     pub(super) fn choose(&mut self) -> usize {
         let usable = self.copies.those(|state| state != State::Out);
         let drives = self.copies.devices.len();
@@ -41,7 +42,8 @@ impl Mirror {
         self.turn
     }
 
-    /// Reads from one drive; if it cannot read, reads each unit from a drive that can.
+    /// Reads from one drive. If that drive cannot read the range, reads each unit from a drive that
+    /// can.
     pub(super) fn read(
         &mut self,
         now: Ps,
@@ -53,7 +55,8 @@ impl Mirror {
         let parts: SmallVec<[Piece; 4]> = pieces(lba, sectors, self.shape.unit_sectors).collect();
         let whole = self.read_some(now, range, after, reply, parts.len() == 1);
         match whole {
-            // only the unit that fails is read from another drive: the rest may be newer here
+            // only the unit that fails is read from another drive, because other units may be newer
+            // here
             Err(error) if parts.len() > 1 && !is_power_lost(&error) => {}
             done => return done,
         }
@@ -68,7 +71,8 @@ impl Mirror {
         Ok(sent)
     }
 
-    /// Reads a range from one drive or, if `others` is set, from the next drives if it cannot read.
+    /// Reads a range from one drive. If the drive cannot read it and `others` is set, tries the
+    /// next drives.
     fn read_some(
         &mut self,
         now: Ps,
@@ -110,7 +114,7 @@ impl Mirror {
         Err(error.expect("no drive could read"))
     }
 
-    /// Repairs units: copies them from a drive that could read them to drives that could not.
+    /// Repairs units by copying them from a drive that could read them to drives that could not.
     pub(super) fn repair(
         &mut self,
         now: Ps,

@@ -1,5 +1,5 @@
-//! The drives of a mirror: what is sent to each, which of them are current, and which units are
-//! known to be alike.
+//! The drives of a mirror, with the commands to each drive, and the record of which drives are
+//! current and alike.
 
 use super::superblock::{BYTES, Found, Superblock};
 use crate::completion::CompletionTracker;
@@ -10,18 +10,19 @@ use smallvec::SmallVec;
 /// Greatest number of drives of a mirror.
 pub(super) const MOST: usize = 8;
 
-/// Commands to the drives that one command waits for.
+/// Commands to the drives for which a command from above waits.
 pub(super) type Sent = SmallVec<[Tag; 4]>;
 
 /// Drives that failed, each with its error.
 pub(super) type Failed = SmallVec<[(usize, SubmitError); 2]>;
 
-/// Standing of a drive.
+/// State of a drive in the mirror.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
-    /// The drive has every write.
+    /// The drive holds every write.
     Current,
-    /// The drive missed writes, and gets copies of all units. Only units that are alike count.
+    /// The drive missed writes, and gets copies of all units. Only units that are alike may be read
+    /// from it.
     Behind,
     /// The drive is not used any more.
     Out,
@@ -31,13 +32,13 @@ pub(super) enum State {
 pub(super) struct Copies {
     pub devices: Vec<Box<dyn Storage>>,
     pub states: Vec<State>,
-    /// Drive whose content counts if drives differ, as long as it is current.
+    /// Drive whose content is used where drives differ, as long as this drive is current.
     pub first: usize,
     /// `true` for each drive on which the last mount found damage.
     ///
-    /// Where drives may differ, a read does not fall back to these drives.
+    /// Where drives may differ, such a drive is not read if another drive fails.
     pub damaged: Vec<bool>,
-    /// `true` if all drives had the same content at some time since they were mounted.
+    /// `true` if all drives have had the same content at some time since they were mounted.
     pub alike: bool,
     pub completions: CompletionTracker,
     pub instant: bool,
@@ -46,16 +47,16 @@ pub(super) struct Copies {
     pub in_flight: Vec<u32>,
     /// Number of the last change of members.
     events: u64,
-    /// Sectors that the mirror exports; the superblock lies behind them.
+    /// Number of sectors that the mirror exports. The superblock follows them.
     sectors: u64,
     keep_bytes: bool,
-    /// Superblock writes in flight: the completion of every change waits for them.
+    /// Superblock writes in flight, for which the completion of every change waits.
     barrier: Sent,
-    /// Number from which the last tag was made, together with the number of its drive.
+    /// Number that, together with the number of the drive, determined the last tag.
     round: u64,
     /// Number of superblocks written.
     pub superblocks: u64,
-    /// Number of drives that were taken out.
+    /// Number of drives that were taken out so far.
     pub dropped: u64,
 }
 
@@ -86,14 +87,14 @@ impl Copies {
         }
     }
 
-    /// Drops the commands that were in flight when the power failed.
+    /// Removes the commands that were in flight when the power failed.
     pub fn forget_flights(&mut self) {
         self.completions = CompletionTracker::default();
         self.in_flight.fill(0);
         self.barrier.clear();
     }
 
-    /// Returns the drive that a command was sent to.
+    /// Returns the drive to which a command was sent.
     pub fn drive_of(&self, tag: Tag) -> usize {
         (tag.0 % self.devices.len() as u64) as usize
     }
@@ -108,18 +109,19 @@ impl Copies {
         (0..self.devices.len()).filter(|&drive| wanted(self.states[drive])).collect()
     }
 
-    /// Returns the drive whose content counts if drives differ, or `None` if none is current.
+    /// Returns the drive whose content is used where drives differ, or `None` if no drive is
+    /// current.
     pub fn first(&self) -> Option<usize> {
         let current = |drive: usize| self.states[drive] == State::Current;
         Some(self.first).filter(|&first| current(first)).or_else(|| {
-            // another current drive takes the place of a first drive that failed
+            // another current drive replaces a first drive that failed
             (0..self.states.len()).find(|&drive| current(drive))
         })
     }
 
     /// Sends a command to a drive.
     ///
-    /// There it waits for the commands of `after` that went to the same drive.
+    /// The command waits for those commands of `after` that were sent to the same drive.
     pub fn send(
         &mut self,
         drive: usize,
@@ -141,17 +143,18 @@ impl Copies {
         Ok(tag)
     }
 
-    /// Returns the superblock writes in flight, which every change has to wait for.
+    /// Returns the superblock writes in flight, for which every change must wait.
     pub fn barrier(&mut self) -> &[Tag] {
         let completions = &self.completions;
         self.barrier.retain(|tag| completions.is_in_flight(*tag));
         &self.barrier
     }
 
-    /// Takes drives out; if one of them was current, writes new superblocks to the others.
+    /// Takes drives out. If one of them was current, writes new superblocks to the other drives.
     ///
     /// # Errors
-    /// Returns the error of the last drive if no drive is left, and an error if the power fails.
+    /// Returns the error of the last drive if no drive is left. Returns an error if the power
+    /// fails.
     pub fn drop_drives(&mut self, now: Ps, mut failed: Failed) -> Result<(), SubmitError> {
         let mut members = false;
         while let Some((drive, error)) = failed.pop() {
@@ -165,7 +168,7 @@ impl Copies {
             if self.first().is_none() {
                 return Err(error);
             }
-            // a drive that cannot take the superblock is out as well
+            // a drive to which the superblock cannot be written is taken out as well
             if failed.is_empty() && std::mem::take(&mut members) {
                 failed = self.write_superblocks(now)?;
             }
@@ -173,7 +176,7 @@ impl Copies {
         Ok(())
     }
 
-    /// Notes that all drives in use have the same content: each is current.
+    /// Notes that all drives in use have the same content, so that each is current.
     pub fn are_alike(&mut self) {
         self.alike = true;
         self.damaged.fill(false);
@@ -182,7 +185,7 @@ impl Copies {
         }
     }
 
-    /// Ends the commands that a stopped drive will never complete.
+    /// Ends the commands that a failed drive will never complete.
     pub fn abandon(&mut self, drive: usize, now: Ps) {
         if self.devices[drive].next_event().is_none() {
             let drives = self.devices.len() as u64;
@@ -191,7 +194,8 @@ impl Copies {
         }
     }
 
-    /// Writes to every current drive which drives are current, and returns the drives that failed.
+    /// Writes a superblock that names the current drives to each of them. Returns the drives that
+    /// failed.
     ///
     /// # Errors
     /// Returns an error if the power fails.
@@ -237,7 +241,7 @@ impl Copies {
         self.send(drive, now, cmd, &[], &mut Reply::default())
     }
 
-    /// Returns what is found at the place of a drive's superblock.
+    /// Returns the content at the place of a drive's superblock.
     pub fn superblock_of(&mut self, drive: usize) -> Result<Found, SubmitError> {
         let unit_sectors = self.devices[drive].unit_sectors();
         let mut reply = Reply::default();
@@ -250,7 +254,7 @@ impl Copies {
         Ok(bytes.map_or(Found::Foreign, |bytes| Superblock::decode(&bytes[..BYTES])))
     }
 
-    /// Sets the number of the last change of members, as the newest superblock has it.
+    /// Sets the number of the last change of members, which is in the newest superblock.
     pub fn continue_from(&mut self, events: u64) {
         self.events = events;
     }

@@ -1,22 +1,22 @@
 //! A mirror over several drives of the same configuration (RAID 1: Patterson, Gibson and Katz, *A
 //! Case for Redundant Arrays of Inexpensive Disks*, SIGMOD 1988).
 //!
-//! Every write goes to all drives. A read goes to one drive, and to another if the first one fails.
-//! Below the mirror stands one drive, or layers over one drive, for each copy.
+//! Every write is sent to all drives. A read is sent to one drive, and to another one if the read
+//! fails. Each copy is on one drive, or on layers over one drive.
 //!
 //! Three rules make the mirror survive power failures:
 //!
-//! - A drive that fails a write is taken *out*. The superblocks of the others record this
-//!   ([`superblock`]) before the next write, trim or FLUSH is complete. A mount follows the last
-//!   such record; a drive that it does not name is *behind*.
-//! - After a power failure drives may differ in what was not flushed. Until a unit is known to be
-//!   the same on all drives ([`alike`]), it is read from one drive alone, the *first*: the current
-//!   drive that the superblocks name.
-//! - In idle time ([`resync`]) such units are copied from that drive to the others, and a drive
-//!   that was behind is current again.
+//! - A drive on which a write fails is taken *out*. The superblocks of the other drives record this
+//!   ([`superblock`]) before the next write, trim or FLUSH is complete. A mount uses the last such
+//!   record, and a drive that is not named there is *behind*.
+//! - After a power failure, drives may differ in data that was not flushed. Until a unit is known
+//!   to be equal on all drives ([`alike`]), it is read only from one drive, the *first*. This is
+//!   the current drive that the superblocks name as the first.
+//! - In idle time ([`resync`]), such units are copied from the first drive to the others. After
+//!   that, a drive that was behind is current again.
 //!
-//! There is no order between drives: a command that waits for another waits only for its part on
-//! the same drive.
+//! There is no order between drives. If a command must wait for another, its part on each drive
+//! waits only for the other command's part on the same drive.
 
 mod alike;
 mod commands;
@@ -52,7 +52,7 @@ pub const DEF: LayerDef = LayerDef {
     },
     mount_limit: |params, lower| {
         let drives = u64::from(params.get(DRIVES));
-        // a blank drive is read whole
+        // a mount of a blank drive reads the whole drive
         LayerLimit { reads: drives * (u64::from(lower.shape.units()) + 1), writes: drives * drives }
     },
     small: &[
@@ -89,11 +89,11 @@ struct Mirror {
     balance: bool,
     /// Number of units that are copied at a time.
     resync_units: u32,
-    /// Drives that are still to fail, in reverse order.
+    /// Planned failures of drives, the next one last.
     losses: Vec<(Ps, usize)>,
     counters: Counters,
     failed: Option<SubmitError>,
-    /// Latest time that the mirror was called with.
+    /// Latest time of a call of the mirror.
     latest: Ps,
     done: Vec<Done>,
     reply: Reply,
@@ -131,12 +131,12 @@ impl Mirror {
         Ok(mirror)
     }
 
-    /// Takes out the drives that failed between commands.
+    /// Takes drives out that failed between commands.
     fn look_around(&mut self, now: Ps) {
         for drive in self.copies.those(|state| state != State::Out) {
             if let Some(error) = self.copies.devices[drive].failure() {
                 if is_power_lost(&error) {
-                    self.failed = Some(error); // the power of all drives
+                    self.failed = Some(error); // all drives share one power supply
                     return;
                 }
                 let failed = SmallVec::from_iter([(drive, error)]);
@@ -176,7 +176,7 @@ impl Device for Mirror {
                 self.counters.reads += 1;
                 self.read(now, (lba, sectors), &waits, reply)
             }
-            // the mirror has no map to hand out
+            // the mirror has no map entries for a host
             Cmd::ReadBuffer { .. } | Cmd::WriteBuffer { .. } => {
                 cmd.asks_within(0, 0).map(|()| Sent::new())
             }
@@ -261,7 +261,7 @@ impl Mirror {
         self.lose(now)?;
         let at = self.resync(now, until)?;
         if self.copies.is_busy() {
-            return Ok(()); // copies are still under way at `until`
+            return Ok(()); // copies are still in flight at `until`
         }
         let mut failed = SmallVec::new();
         for drive in self.copies.those(|state| state != State::Out) {
@@ -293,7 +293,7 @@ impl Layer for Mirror {
     }
 
     fn failure(&self) -> Option<SubmitError> {
-        self.own_failure() // the mirror goes on without a drive that failed
+        self.own_failure() // the mirror continues without a drive that failed
     }
 
     fn power_on(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
@@ -325,7 +325,7 @@ impl Layer for Mirror {
 
     fn set_instant(&mut self, on: bool) {
         if self.failed.is_some() {
-            self.copies.forget_flights(); // they never complete
+            self.copies.forget_flights(); // these commands never complete
         }
         assert!(self.copies.completions.is_idle(), "commands are in flight");
         self.copies.instant = on;
@@ -338,7 +338,7 @@ impl Layer for Mirror {
             let mut held =
                 used.iter().map(|&drive| self.copies.devices[drive].peek_stamp(Lpn(unit)));
             let Some(first) = held.next() else { return Ok(()) };
-            // a unit that a drive cannot read does not count as a difference
+            // a unit that a drive cannot read is not counted as a difference
             let same = held.all(|other| first.is_err() || other.is_err() || first == other);
             Violation::unless(same, "drives hold alike what is known to be", || {
                 format!("unit {unit} differs between drives {used:?}")

@@ -1,4 +1,4 @@
-//! Mounting: finds the current drives, and records them in the superblocks.
+//! The mount, which finds the current drives and records them in the superblocks.
 
 use super::alike::Alike;
 use super::copies::{State, is_power_lost};
@@ -9,10 +9,10 @@ use flashatlas_types::{Lba, Ps, SeededBug, Stamp};
 use smallvec::SmallVec;
 
 impl Mirror {
-    /// Reads from the superblocks which drives are current, and which of them is the first.
+    /// Determines from the superblocks which drives are current, and which of them is the first.
     ///
-    /// Before the call, drives that could not be mounted are `Out` and stay so, and drives whose
-    /// mount found damage are `Behind`.
+    /// Before the call, drives that could not be mounted must be `Out`, and they stay `Out`. Drives
+    /// whose mount found damage must be `Behind`.
     pub(super) fn load(&mut self) -> Result<(), SubmitError> {
         let drives = self.copies.devices.len();
         let mut newest: Option<Superblock> = None;
@@ -24,7 +24,7 @@ impl Mirror {
                 }
                 Ok(superblock) => found[drive] = Some(superblock),
                 Err(error) if is_power_lost(&error) => return Err(error),
-                Err(_) => {} // the drive gets a copy of everything
+                Err(_) => {} // the drive gets copies of all units
             }
             if let Some(Found::Superblock(own)) = found[drive] {
                 self.knows(drive, &own)?;
@@ -56,8 +56,8 @@ impl Mirror {
         let taken_for_alike = SeededBug::TakenForAlike.is_active();
         self.alike = Alike::new(self.shape.units(), taken_for_alike);
         self.copies.continue_from(newest.events);
-        // only the newest superblock names the current drives: it was written without a drive
-        // before the host got a completion that this drive missed
+        // the newest superblock names the current drives; if a drive missed a write, a superblock
+        // that does not name this drive was written before the write completed
         let knows = |drive: usize| {
             let one_of_ours = matches!(found[drive], Some(Found::Superblock(_)));
             one_of_ours && newest.members >> drive & 1 == 1
@@ -66,9 +66,9 @@ impl Mirror {
         for drive in self.copies.those(|state| state != State::Out) {
             self.copies.states[drive] = if knows(drive) { State::Current } else { State::Behind };
         }
-        // drives may differ from now on. The contents of the first drive count, at this mount and
-        // at the next ones, until all are alike again. If drives were alike when the power failed,
-        // a drive without damage replaces a first drive with damage
+        // drives may differ from now on. The first drive stays the same at this and at later mounts
+        // until all drives are alike again. If drives were alike when the power failed, a drive
+        // without damage replaces a damaged first drive
         let current = self.copies.those(|state| state == State::Current);
         let last = usize::from(newest.first).min(drives - 1);
         let other = current.iter().copied().find(|drive| intact.contains(drive));
@@ -80,7 +80,7 @@ impl Mirror {
             let what = "every drive that had each write is missing".into();
             return Err(LayerError::Damaged { layer: DEF.name, what }.into());
         }
-        // a blank drive gets a superblock of the mirror before anything is copied to it
+        // a blank drive gets a superblock of the mirror before units are copied to it
         for drive in (0..drives).filter(|&drive| found[drive] == Some(Found::Blank)) {
             match self.copies.write_superblock(Ps::ZERO, drive, 0, 0) {
                 Err(error) if is_power_lost(&error) => return Err(error),
@@ -93,7 +93,7 @@ impl Mirror {
         let missing = |drive: usize| {
             newest.members >> drive & 1 == 1 && self.copies.states[drive] != State::Current
         };
-        // every current drive must have a superblock with the last change
+        // the superblock of every current drive must contain the last change
         let knows_last = |own: Superblock| own.events == newest.events;
         let behind_in_events = |drive: usize| match found[drive] {
             Some(Found::Superblock(own)) => !knows_last(own),
@@ -104,13 +104,13 @@ impl Mirror {
         if changed || untold || (0..drives).any(missing) { self.tell() } else { Ok(()) }
     }
 
-    /// Writes superblocks that name the current drives, and takes out drives that cannot take them.
+    /// Writes superblocks that name the current drives. Takes drives out on which this fails.
     pub(super) fn tell(&mut self) -> Result<(), SubmitError> {
         let failed = self.copies.write_superblocks(Ps::ZERO)?;
         self.copies.drop_drives(Ps::ZERO, failed)
     }
 
-    /// Returns an error if a superblock is not one of this mirror.
+    /// Returns an error if a superblock does not belong to this mirror.
     pub(super) fn knows(&self, drive: usize, own: &Superblock) -> Result<(), SubmitError> {
         let drives = self.copies.devices.len() as u64;
         let fields = [
@@ -126,7 +126,7 @@ impl Mirror {
         }
     }
 
-    /// Returns the first sector of the first unit of a drive that holds anything.
+    /// Returns the first sector of the first unit that holds data, or `None` if the drive is blank.
     pub(super) fn first_used(&mut self, drive: usize) -> Result<Option<u64>, SubmitError> {
         let (unit, mut reply) = (self.shape.unit_sectors, Reply::default());
         for lba in (0..self.copies.devices[drive].sectors()).step_by(unit as usize) {

@@ -1,4 +1,4 @@
-//! Resync in idle time: copies units that may differ from the first drive to the others.
+//! Resync in idle time. Units that may differ are copied from the first drive to the others.
 
 use super::Mirror;
 use super::copies::{Failed, MOST, Sent, State, is_power_lost};
@@ -8,9 +8,10 @@ use smallvec::SmallVec;
 use std::ops::Range;
 
 impl Mirror {
-    /// Copies units until all are known to be alike or the time is over.
+    /// Copies units until all are known to be alike or `until` is reached.
     ///
-    /// Returns the time at which the last copy was complete, or `until` if it is still under way.
+    /// Returns the time at which the last copy was complete, or `until` if a copy is still in
+    /// flight.
     pub(super) fn resync(&mut self, now: Ps, until: Ps) -> Result<Ps, SubmitError> {
         let (mut at, mut from_unit, mut most) = (now, 0, self.resync_units);
         while self.resync_units > 0
@@ -29,8 +30,8 @@ impl Mirror {
                     self.counters.resynced_units += u64::from(units.end - units.start);
                 }
                 Err(error) if is_power_lost(&error) => return Err(error),
-                // from here on units are copied one by one: a unit that the first drive cannot read
-                // is left as it is, and a read reports it
+                // from here on, units are copied one by one; a unit that the first drive cannot
+                // read is not copied, and a read of it returns an error
                 Err(_) if units.end - units.start > 1 => {
                     (from_unit, most) = (units.start, 1);
                     continue;
@@ -40,7 +41,7 @@ impl Mirror {
             at = self.wait(at, until);
         }
         if self.alike.unsure() == 0 && !self.copies.alike {
-            // a drive is current once its copies are durable
+            // a drive is current when its copies are durable
             self.change(at, Cmd::Flush, &[])?;
             at = self.wait(at, until);
             if self.copies.is_busy() {
@@ -54,7 +55,7 @@ impl Mirror {
         Ok(at)
     }
 
-    /// Reads units of a drive and writes them to others.
+    /// Reads units from one drive and writes them to other drives.
     ///
     /// The writes do not wait for the read in simulated time.
     pub(super) fn copy(
@@ -73,7 +74,7 @@ impl Mirror {
         let (stamps, bytes) = (reply.stamps, reply.bytes);
         for &drive in to {
             // units that were never written are trimmed, if trims survive a power failure on the
-            // drive; each run of units has a command of its own
+            // drive; each run of such units, and of others, needs one command
             let trims = !self.copies.devices[drive].forgets_trims();
             let is_trimmed = |stamp: &Stamp| trims && *stamp == Stamp::ZERO;
             let mut from = 0;
@@ -107,7 +108,8 @@ impl Mirror {
         Ok((sent, failed))
     }
 
-    /// Waits until all commands are complete, and returns the time of that, at most `until`.
+    /// Waits until all commands are complete or `until` is reached. Returns the time that is
+    /// reached.
     fn wait(&mut self, mut at: Ps, until: Ps) -> Ps {
         let mut none = Vec::new();
         while self.copies.is_busy() {

@@ -41,7 +41,7 @@ const LOSE: Param<Text> = Param::text(
 
 pub(super) const PARAMS: &[ParamDef] = &[DRIVES.def, READ.def, RESERVE.def, RESYNC.def, LOSE.def];
 
-/// Returns the shape that the mirror exports, or the reason why it cannot be put there.
+/// Returns the shape that the mirror exports, or the reason why it cannot be used over `lower`.
 pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceShape, ConfigError> {
     let unit = lower.shape.unit_sectors;
     let reserve = params.get(RESERVE).div_ceil(SECTOR_BYTES).max(unit);
@@ -66,7 +66,7 @@ pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceSha
     Ok(DeviceShape { unit_sectors: unit, sectors })
 }
 
-/// Returns the drives that fail, each with its time, from a text such as `1@2s,0@5s`.
+/// Returns the planned failures of drives, from a text such as `1@2s,0@5s`.
 pub(super) fn losses(params: &Params) -> Result<Vec<(Ps, usize)>, ConfigError> {
     let text: &str = params.get(LOSE);
     let steps = text.split(',').map(str::trim).filter(|step| !step.is_empty());

@@ -1,4 +1,4 @@
-//! Superblock that a mirror keeps on each of its drives: it names the current drives.
+//! Superblock of a mirror, which is on each of its drives and names the current drives.
 
 /// Bytes of a superblock.
 pub(super) const BYTES: usize = 36;
@@ -6,39 +6,39 @@ pub(super) const BYTES: usize = 36;
 const MAGIC: [u8; 4] = *b"FAMR";
 const VERSION: u16 = 1;
 
-/// The superblock of one drive. Little endian: magic `FAMR`, version (16 bits), drives (8), number
-/// of this drive (8), members (32), events (64), sectors (64), first drive (8), whether drives are
-/// alike (8), two bytes of zeros, CRC-32C of all that (32).
+/// The superblock of one drive. The little-endian fields are: magic `FAMR`, version (16 bits),
+/// drives (8), number of this drive (8), members (32), events (64), sectors (64), first drive (8),
+/// whether drives are alike (8), two bytes of zeros, and a CRC-32C of all other fields (32).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Superblock {
-    /// Drives of the mirror.
+    /// Number of drives of the mirror.
     pub drives: u8,
     /// Number of this drive.
     pub index: u8,
-    /// A bit for each drive that is current.
+    /// One bit for each drive, which is set if the drive is current.
     pub members: u32,
-    /// Drive whose content counts if drives differ.
+    /// Drive whose content is used where drives differ.
     pub first: u8,
-    /// `true` if the drives were alike at some time since they were mounted.
+    /// `true` if the drives have been alike at some time since they were mounted.
     ///
-    /// Then they differ at most in what was not flushed since. If it is `false`, another drive
-    /// becomes the first only if the first fails.
+    /// If `true`, the drives differ at most in data that was not flushed since that time. If
+    /// `false`, another drive becomes the first only if the first drive fails.
     pub alike: bool,
-    /// Number that grows with every change of `members` or `first`: a drive with a smaller number
+    /// Number that grows with every change of `members` or `first`. A drive with a smaller number
     /// has missed a change.
     pub events: u64,
-    /// Sectors that the mirror exports.
+    /// Number of sectors that the mirror exports.
     pub sectors: u64,
 }
 
-/// Contents found at the place of a superblock.
+/// Content at the place of a superblock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Found {
-    /// Nothing was written there.
+    /// Nothing was written at this place.
     Blank,
-    /// Something that is no superblock.
+    /// The content is not a superblock.
     Foreign,
-    /// A superblock.
+    /// The content is a superblock.
     Superblock(Superblock),
 }
 

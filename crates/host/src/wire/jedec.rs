@@ -1,7 +1,7 @@
-//! JEDEC's HPB 1.0 and 2.0 (JESD220-3), as Linux 5.15 to 6.4 speaks it
-//! (`drivers/ufs/core/ufshpb.c`): HPB READ F8h with an entry of 8 bytes, READ BUFFER F9h for a
-//! subregion of the map ([`ReadBuffer`]), WRITE BUFFER FAh to give regions back or to send entries
-//! ahead, and notices in the sense data of a response.
+//! JEDEC's HPB 1.0 and 2.0 (JESD220-3), as in Linux 5.15 to 6.4 (`drivers/ufs/core/ufshpb.c`). HPB
+//! READ F8h carries an entry of 8 bytes. READ BUFFER F9h reads a subregion of the map
+//! ([`ReadBuffer`]). WRITE BUFFER FAh gives regions back or sends entries ahead. Notices are in the
+//! sense data of a response.
 
 use super::{Cdb, ReadFlags, WireError, cdb, must_be, reserved, u16_at, u32_at, u64_at};
 
@@ -21,9 +21,9 @@ pub struct HpbRead {
     pub lba: u32,
     /// The host's entry for the first block.
     pub entry: u64,
-    /// Logical blocks, at least 1.
+    /// Number of logical blocks, at least 1.
     pub blocks: u8,
-    /// Number of the entries that were sent ahead; 0 if none were.
+    /// Number that identifies entries that were sent ahead; 0 if none were.
     pub read_id: u8,
 }
 
@@ -45,8 +45,8 @@ impl HpbRead {
     /// Returns the command that `bytes` encode.
     ///
     /// # Errors
-    /// Returns an error for another length or operation code, for no blocks, and for reserved bits:
-    /// 0 and 2 of byte 1, 7 of byte 15.
+    /// Returns an error for another length or operation code, for 0 blocks, and if a reserved bit
+    /// is set. The reserved bits are bits 0 and 2 of byte 1 and bit 7 of byte 15.
     pub fn decode(bytes: &[u8]) -> Result<HpbRead, WireError> {
         let bytes = cdb(bytes)?;
         must_be(bytes, 0, "the operation code", HPB_READ)?;
@@ -64,26 +64,26 @@ impl HpbRead {
         })
     }
 
-    /// Returns the command with the bytes of the entry reversed, as some devices want it.
+    /// Returns the command with the bytes of the entry reversed, as some devices require.
     #[must_use]
     pub fn with_entry_swapped(self) -> HpbRead {
         HpbRead { entry: self.entry.swap_bytes(), ..self }
     }
 }
 
-/// WRITE BUFFER: the host gives parts of the map back, or sends entries ahead of a read.
+/// WRITE BUFFER, with which the host gives parts of the map back or sends entries ahead of a read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WriteBuffer {
     /// The host gives back one region.
     Inactivate(u16),
-    /// The entries of a read of several blocks come in the data of this command (HPB 2.0; Linux
-    /// spoke it from 5.16 to 6.1 at most).
+    /// The data of this command contains the entries of a later read of several blocks (HPB 2.0; in
+    /// Linux from 5.16 to 6.1 at most).
     Prefetch {
         /// The first logical block of 4 KB.
         lba: u32,
-        /// The number that the HPB READ will name, 1 to 7Fh.
+        /// The number that the later HPB READ names, 1 to 7Fh.
         read_id: u8,
-        /// Bytes of entries, 8 each.
+        /// Number of bytes of the entries, 8 for each.
         bytes: u16,
     },
     /// The host gives back all regions.
@@ -118,8 +118,8 @@ impl WriteBuffer {
     /// Returns the command that `bytes` encode.
     ///
     /// # Errors
-    /// Returns an error for another length, operation code or buffer, for a number of a read that
-    /// is not 1 to 7Fh, and for any other byte that is not zero.
+    /// Returns an error for another length, operation code or buffer, for a read number that is not
+    /// 1 to 7Fh, and if any other byte is not zero.
     pub fn decode(bytes: &[u8]) -> Result<WriteBuffer, WireError> {
         let bytes = cdb(bytes)?;
         must_be(bytes, 0, "the operation code", WRITE_BUFFER)?;
@@ -148,9 +148,9 @@ impl WriteBuffer {
 pub enum Operation {
     /// No notice.
     None,
-    /// Regions are to be cached, or dropped.
+    /// The host should cache or drop regions.
     RegionUpdate,
-    /// The device was reset: all entries of the host are stale.
+    /// The device was reset, so all entries of the host are stale.
     DeviceReset,
 }
 
@@ -163,7 +163,8 @@ const SENSE_LENGTH: u16 = 0x12;
 const DESCRIPTOR: u8 = 0x80;
 const ADDITIONAL: u8 = 0x10;
 
-/// The notice in the sense data of a response (HPB_UPDATE_ALERT is set in its device information).
+/// The notice in the sense data of a response. The response has HPB_UPDATE_ALERT set in its device
+/// information.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Notice {
     /// Kind of the notice.
@@ -177,10 +178,10 @@ pub struct Notice {
 impl Notice {
     /// Returns a notice of subregions to read and of regions to drop.
     ///
-    /// A subregion is named by its region and its number there.
+    /// A subregion is given by its region and its number in the region.
     ///
     /// # Panics
-    /// Panics if there are more than two of a kind.
+    /// Panics if there are more than two subregions or more than two regions.
     pub fn new(operation: Operation, lun: u8, active: &[(u16, u16)], inactive: &[u16]) -> Notice {
         let mut notice = Notice {
             operation,
@@ -194,7 +195,7 @@ impl Notice {
         notice
     }
 
-    /// Returns the subregions to read, each by its region and its number there.
+    /// Returns the subregions to read, each as its region and its number in the region.
     pub fn active(&self) -> &[(u16, u16)] {
         &self.active.0[..usize::from(self.active.1)]
     }
@@ -224,8 +225,8 @@ impl Notice {
     /// Returns the notice that `bytes` encode.
     ///
     /// # Errors
-    /// Returns an error for another length, descriptor or operation, for more than two of a kind,
-    /// and for any other byte that is not zero.
+    /// Returns an error for another length, descriptor or operation, for more than two subregions
+    /// or regions, and if any other byte is not zero.
     pub fn decode(bytes: &[u8]) -> Result<Notice, WireError> {
         if bytes.len() != SENSE_BYTES {
             return Err(WireError::Length { expected: SENSE_BYTES, found: bytes.len() });
@@ -303,7 +304,7 @@ mod tests {
         });
     }
 
-    /// Bytes as `ufshpb_set_write_buf_cmd` of Linux 5.16 puts them.
+    /// The bytes are those that `ufshpb_set_write_buf_cmd` of Linux 5.16 writes.
     #[test]
     fn entries_are_sent_ahead_of_a_read() {
         let ahead = WriteBuffer::Prefetch { lba: 0x0102_0304, read_id: 0x7e, bytes: 0x0108 };

@@ -1,7 +1,7 @@
-//! Wire formats in which a host sends map entries back to a drive (HPB).
+//! Wire formats of HPB, in which a host sends map entries back to a drive.
 //!
-//! There are three formats, each named after its origin. Numbers are big-endian. Encoding a decoded
-//! command gives the same bytes again. Nothing is allocated.
+//! There are three formats, each named after its origin. Numbers are big-endian. If a decoded
+//! command is encoded again, the bytes are the same. Encoding and decoding allocate no memory.
 //!
 //! | | CDB of a read | how entries come to the host |
 //! |---|---|---|
@@ -19,23 +19,23 @@ pub const CDB_BYTES: usize = 16;
 /// A command descriptor block.
 pub type Cdb = [u8; CDB_BYTES];
 
-/// Reason why bytes are no command or response of a format.
+/// Reason why bytes are not a command or response of a format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WireError {
     /// The number of bytes is wrong.
     Length {
-        /// Number of bytes that the format takes.
+        /// Number of bytes that the format requires.
         expected: usize,
-        /// Number of bytes that there are.
+        /// Number of bytes that were found.
         found: usize,
     },
-    /// A byte holds another value than it must.
+    /// A byte has a wrong value.
     Value {
         /// Number of the byte.
         byte: usize,
         /// Name of the field.
         field: &'static str,
-        /// Value that the byte holds.
+        /// Value of the byte.
         found: u8,
     },
     /// Reserved bits are set.
@@ -65,7 +65,7 @@ impl std::fmt::Display for WireError {
 
 impl std::error::Error for WireError {}
 
-/// Returns the bytes as a CDB, if their number is right.
+/// Returns the bytes as a CDB, or an error if their number is wrong.
 fn cdb(bytes: &[u8]) -> Result<&Cdb, WireError> {
     bytes.try_into().map_err(|_| WireError::Length { expected: CDB_BYTES, found: bytes.len() })
 }
@@ -102,21 +102,21 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from(u32_at(bytes, at)) << 32 | u64::from(u32_at(bytes, at + 4))
 }
 
-/// Flags in byte 1 of a READ, beside its format (SBC-3, READ(10) and READ(16)).
+/// Flags in byte 1 of a READ (SBC-3, READ(10) and READ(16)).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReadFlags {
     /// RDPROTECT, 0 to 7.
     pub protect: u8,
     /// Disable page out: the data need not be cached.
     pub dpo: bool,
-    /// Force unit access: from the medium.
+    /// Force unit access: the data must come from the medium.
     pub fua: bool,
     /// FUA_NV: a non-volatile cache is enough.
     pub fua_nv: bool,
 }
 
 impl ReadFlags {
-    /// Bits of byte 1 that belong to the flags; bit 2 is reserved, and bit 0 is not a flag.
+    /// Bits of byte 1 that belong to the flags. Bit 2 is reserved, and bit 0 is not a flag.
     const BITS: u8 = 0b1111_1010;
 
     fn decode(byte: u8) -> ReadFlags {
@@ -141,9 +141,9 @@ impl ReadFlags {
 pub(crate) mod tests {
     use super::{Cdb, WireError};
 
-    /// Asserts that `decode` refuses every other length, and every flip of one bit of `reserved`.
+    /// Asserts that `decode` refuses other lengths, and each change of one bit of `reserved`.
     ///
-    /// `reserved` has pairs of a byte's number and a mask of bits.
+    /// `reserved` contains pairs of the number of a byte and a mask of its bits.
     pub fn refuses<T: std::fmt::Debug>(
         good: &[u8],
         reserved: &[(usize, u8)],
@@ -168,9 +168,9 @@ pub(crate) mod tests {
         }
     }
 
-    /// Asserts that any CDB is refused, or encoded again to the same bytes.
+    /// Asserts that random CDBs are refused, or decoded and encoded again to the same bytes.
     ///
-    /// `fix` sets the bytes of a CDB that the format prescribes.
+    /// `fix` sets those bytes of a CDB whose values the format prescribes.
     pub fn canonical<T>(
         decode: impl Fn(&[u8]) -> Result<T, WireError>,
         encode: impl Fn(&T) -> Cdb,

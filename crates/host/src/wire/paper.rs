@@ -1,27 +1,27 @@
 //! The format of the paper (Jeong et al., *Improving Flash Storage Performance by Caching Address
 //! Mapping Table in Host Memory*, HotStorage 2017, "Delivering L2P Hints" and "L2P Cache Updates").
 //!
-//! A READ(16) has an entry of 4 bytes and then an address of 4 bytes. A response UPIU names a group
-//! of the map that has changed, or has entries, or both.
+//! A READ(16) contains an entry of 4 bytes and then an address of 4 bytes. A response UPIU names a
+//! group of the map that has changed, or contains entries, or both.
 //!
-//! The paper's figures leave field widths of the response open. Here the group number takes bytes
-//! 12 to 15, and an entry and its address take 4 bytes each. Bit 0 of "HPB Device Info" shows that
-//! there is a group, bit 1 that there are entries.
+//! The paper's figures do not state the field widths of the response. Here the group number takes
+//! bytes 12 to 15, and an entry and its address take 4 bytes each. In "HPB Device Info", bit 0 is
+//! set if there is a group, and bit 1 if there are entries.
 
 use super::{Cdb, ReadFlags, WireError, cdb, must_be, reserved, u16_at, u32_at, u64_at};
 
 const READ_16: u8 = 0x88;
 
-/// READ(16), with an entry or in its usual form.
+/// READ(16), with or without an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Read16 {
     /// Byte 1.
     pub flags: ReadFlags,
     /// The host's entry for the first block, if there is one.
     pub entry: Option<u32>,
-    /// The first logical block; below 2^32 with an entry.
+    /// The first logical block, which must be below 2^32 if there is an entry.
     pub lba: u64,
-    /// Logical blocks.
+    /// Number of logical blocks.
     pub blocks: u32,
     /// Group number, 0 to 31.
     pub group: u8,
@@ -31,7 +31,8 @@ impl Read16 {
     /// Returns the bytes of the command.
     ///
     /// # Panics
-    /// Panics if the address does not fit beside an entry, or a field is too large for its bits.
+    /// Panics if the address is too large for a read with an entry, or if another field is too
+    /// large for its bits.
     pub fn encode(&self) -> Cdb {
         assert!(self.group < 32, "the group number is 0 to 31");
         let mut bytes = [0; 16];
@@ -54,8 +55,8 @@ impl Read16 {
     /// Returns the command that `bytes` encode.
     ///
     /// # Errors
-    /// Returns an error for another length or operation code, and for reserved bits: bit 2 of byte
-    /// 1, bits 5 to 7 of byte 14, all of byte 15 (UFS).
+    /// Returns an error for another length or operation code, and if a reserved bit is set. The
+    /// reserved bits are bit 2 of byte 1, bits 5 to 7 of byte 14, and all of byte 15 (UFS).
     pub fn decode(bytes: &[u8]) -> Result<Read16, WireError> {
         let bytes = cdb(bytes)?;
         must_be(bytes, 0, "the operation code", READ_16)?;
@@ -84,7 +85,7 @@ const DIGESTS: u8 = 0xc0;
 const HAS_GROUP: u8 = 0x01;
 const HAS_PAIRS: u8 = 0x02;
 
-/// A response UPIU as a device sends it to a host that caches its map.
+/// A response UPIU of a device to a host that caches the device's map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Response<'a> {
     /// The two highest bits of byte 0, as bits 0 and 1.
@@ -97,22 +98,22 @@ pub struct Response<'a> {
     pub tag: u8,
     /// Initiator (bits 4 to 7) and command set type (bits 0 to 3).
     pub initiator: u8,
-    /// Response: 0 is success.
+    /// Response code; 0 is success.
     pub response: u8,
-    /// SCSI status: 0 is good.
+    /// SCSI status; 0 is good.
     pub status: u8,
-    /// Group of the map that has changed: the host's entries of it are stale.
+    /// Group of the map that has changed, so that the host's entries of this group are stale.
     pub dirty_group: Option<u32>,
     pairs: &'a [u8],
 }
 
 impl<'a> Response<'a> {
-    /// Returns a good response to `tag`, with a group, with `pairs`, or with both.
+    /// Returns a successful response to `tag`, with a group, with `pairs`, or with both.
     ///
     /// Each pair is an address and an entry in 8 bytes.
     ///
     /// # Panics
-    /// Panics if `pairs` are no whole number of pairs, or more than a data segment holds.
+    /// Panics if `pairs` is not a whole number of pairs, or larger than a data segment.
     pub fn good(lun: u8, tag: u8, dirty_group: Option<u32>, pairs: &'a [u8]) -> Response<'a> {
         assert!(
             pairs.len() % PAIR_BYTES == 0 && pairs.len() <= usize::from(u16::MAX),
@@ -142,7 +143,7 @@ impl<'a> Response<'a> {
         RESPONSE_BYTES + self.pairs.len()
     }
 
-    /// Writes the response to `to`, which must have its length.
+    /// Writes the response to `to`, which must be as long as the response.
     ///
     /// # Errors
     /// Returns [`WireError::Length`] if `to` has another length.
@@ -166,7 +167,7 @@ impl<'a> Response<'a> {
     ///
     /// # Errors
     /// Returns an error for another length than the response states, for another transaction, for
-    /// reserved bits, and for device information that contradicts the rest.
+    /// reserved bits, and for device information that contradicts other fields.
     pub fn decode(bytes: &'a [u8]) -> Result<Response<'a>, WireError> {
         let short = |expected| WireError::Length { expected, found: bytes.len() };
         if bytes.len() < RESPONSE_BYTES {
@@ -220,7 +221,7 @@ mod tests {
     use super::super::tests::{canonical, refuses};
     use super::*;
 
-    /// The bytes follow the table "READ16 CDB for HPB".
+    /// The bytes are those of the table "READ16 CDB for HPB".
     #[test]
     fn a_read_with_an_entry() {
         let read = Read16 {
@@ -246,7 +247,7 @@ mod tests {
         assert_eq!(read.encode(), bytes);
     }
 
-    /// The bytes follow the figure "Response UPIU for HPB".
+    /// The bytes are those of the figure "Response UPIU for HPB".
     #[test]
     fn a_response_names_a_group_and_brings_entries() {
         let pairs = [0, 0, 0, 7, 0, 0, 0x12, 0x34];

@@ -1,7 +1,7 @@
 //! The format of Samsung's driver of 2018 (HPB 1.3.5, OpenMPDK HPBDriver).
 //!
-//! A READ(16) of one block of 4 KB has an address of 4 bytes and an entry of 8 bytes, and is marked
-//! by 11h in byte 14. READ BUFFER F9h reads a subregion of the map.
+//! A READ(16) of one block of 4 KB contains an address of 4 bytes and an entry of 8 bytes. Its mark
+//! is 11h in byte 14. READ BUFFER F9h reads a subregion of the map.
 
 use super::{Cdb, ReadFlags, WireError, cdb, must_be, reserved, u16_at, u24_at, u32_at, u64_at};
 
@@ -50,14 +50,14 @@ impl Read16 {
     }
 }
 
-/// READ BUFFER for a part of the map; [`super::jedec`] has the same one.
+/// READ BUFFER for a part of the map. [`super::jedec`] uses the same command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReadBuffer {
     /// The region.
     pub region: u16,
     /// Number of the subregion in its region.
     pub subregion: u16,
-    /// Bytes to be returned, below 2^24.
+    /// Number of bytes to return, below 2^24.
     pub bytes: u32,
 }
 

@@ -1,5 +1,6 @@
-//! Layers are transparent: random requests give the same data with and without them, at any depth
-//! of stacking, in simulated time and outside it, across power cycles, with stamps and with bytes.
+//! Tests that layers are transparent. Random requests return the same data with and without layers:
+//! for every stack, in simulated time and in instant mode, across power cycles, with stamps and
+//! with bytes.
 
 use flashatlas_device::{Cmd, Done, DriveConfig, LayerDef, Reply, Stack};
 use flashatlas_host::{LAYERS, STANDARD};
@@ -8,8 +9,7 @@ use flashatlas_testing::proofs::one_in;
 use flashatlas_types::{Dur, Lba, Lpn, Ps, Rng, SECTOR_BYTES, Seed, Stamp, StampSum, Tag};
 use std::collections::BTreeSet;
 
-/// Returns every order of layers that a drive takes, with the settings of each variant of the
-/// first.
+/// Returns every allowed order of layers, with each variant of the first layer's settings.
 fn stacks(drive: &[&str]) -> Vec<DriveConfig> {
     let mut all: Vec<Vec<&'static LayerDef>> = vec![vec![]];
     let mut longest = all.clone();
@@ -32,7 +32,7 @@ fn stacks(drive: &[&str]) -> Vec<DriveConfig> {
             let mut settings: Vec<String> =
                 drive.iter().chain(small).map(|&s| s.to_owned()).collect();
             settings.push(format!("layers={}", names.join(",")));
-            // an order that makes no sense is refused, and the refusal gives the reason
+            // an order that makes no sense must be refused with an error about `layers`
             match STANDARD.load("tiny", None, &settings) {
                 Ok(config) => configs.push(config),
                 Err(error) => assert!(error.key == "layers", "{names:?}: {error}"),
@@ -42,7 +42,7 @@ fn stacks(drive: &[&str]) -> Vec<DriveConfig> {
     configs
 }
 
-/// Contents of a drive without layers, which every stack must have.
+/// The contents of a drive without layers, which every stack must hold as well.
 struct Model {
     stamps: Vec<Stamp>,
     bytes: Option<Vec<u8>>,
@@ -50,7 +50,7 @@ struct Model {
 }
 
 impl Model {
-    /// Compares every unit, and the sum of all if the stack has one.
+    /// Compares every unit, and the sum of all units if the stack has such a sum.
     fn compare_all(&self, stack: &Stack, what: &str) {
         for (lpn, &stamp) in (0..).map(Lpn).zip(&self.stamps) {
             let held = stack.peek_stamp(lpn).unwrap_or_else(|e| panic!("{what}: {e}"));
@@ -187,7 +187,8 @@ fn exercise(config: &DriveConfig, seed: u64, requests: u64) {
                 host.submit(number, Cmd::Read { lba: range, sectors: count }, &mut reply, &what);
                 model.compare(lba, count, &reply, &format!("{what}, request {number}"));
             }
-            // trimmed data may come back on some drives (docs/RELIABILITY.md, R3)
+            // on some drives, trimmed data may come back after a power failure
+            // (docs/RELIABILITY.md, R3)
             28 if !host.stack.forgets_trims() => {
                 host.submit(number, Cmd::Trim { lba: range, sectors: count }, &mut reply, &what);
                 model.trim(lba, count);
@@ -205,7 +206,7 @@ fn exercise(config: &DriveConfig, seed: u64, requests: u64) {
                 }
             }
             _ => {
-                // everything that was flushed is there after the power was off
+                // all flushed data must be there after a power cycle
                 host.submit(number, Cmd::Flush, &mut reply, &what);
                 host.wait(0, &what);
                 if host.timed {
@@ -268,8 +269,8 @@ fn layers_change_no_data() {
             let data = format!("nand.data={data}");
             for config in stacks(&[PAGE, drive, &[&data]].concat()) {
                 tested.extend(config.layers().iter().map(|l| l.name));
-                // in simulated time, outside it, or by turns; with several drives, each request
-                // becomes several
+                // requests are in simulated time, in instant mode, or in both by turns; with
+                // several drives, each request becomes several
                 exercised += 1;
                 let by_turns = exercised % 2..exercised % 2 + 1;
                 let (seeds, requests) = match (config.drives(), config.layers().len()) {
@@ -286,9 +287,11 @@ fn layers_change_no_data() {
     assert_eq!(tested.len(), LAYERS.len(), "some layer is tested on no drive: {tested:?}");
 }
 
-/// The ring of records never overflows, although a checkpoint of several parts takes long.
+/// The ring of records never overflows, although it takes long to write a checkpoint of several
+/// parts.
 ///
-/// Its parts are written beside the records that follow, and each mount begins it anew.
+/// The parts of the checkpoint are written together with later records, and each mount begins the
+/// checkpoint again.
 #[test]
 fn a_checkpoint_keeps_ahead_of_the_ring() {
     let drive = [
@@ -341,7 +344,8 @@ fn a_checkpoint_keeps_ahead_of_the_ring() {
 
 /// Work in idle time may end later than the idle time.
 ///
-/// Pages that are gathered afterwards in no simulated time are sent only when that time has come.
+/// Pages that are gathered afterwards in instant mode are sent only at the time at which that work
+/// ends.
 #[test]
 fn what_is_gathered_after_idle_time_is_sent_after_it() {
     let settings = [

@@ -1,4 +1,5 @@
-//! Layers over drives: what a host reads, writes and finds after a power failure.
+//! Tests of layers over drives: the data that a host reads, writes, and finds after a power
+//! failure.
 
 mod hpb;
 mod layers;

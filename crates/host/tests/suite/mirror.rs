@@ -1,5 +1,5 @@
-//! A mirror goes on without a drive and repairs units that a drive cannot read. It reads only from
-//! drives with every write, and never writes to a foreign drive.
+//! Tests of the mirror. It continues without a failed drive, and repairs units that a drive cannot
+//! read. It reads only from drives that hold every write, and never writes to a foreign drive.
 
 use flashatlas_device::{Cmd, Contents, Device, DriveConfig, PowerCycle, Reply, Stack};
 use flashatlas_host::STANDARD;
@@ -19,7 +19,7 @@ fn built(config: &DriveConfig) -> Stack {
     stack
 }
 
-/// Returns a stack with the contents that the digests on other drives stand for.
+/// Returns a stack with the contents to which digests on other drives refer.
 fn knowing(config: &DriveConfig, contents: &[Contents]) -> Stack {
     let mut stack = config.build_stack(Seed(1)).unwrap();
     stack.learn(contents);
@@ -70,7 +70,7 @@ fn what_one_drive_cannot_read_another_can_and_it_is_written_again() {
     };
     assert_eq!(read(&mut stack, 9), Stamp::whole(7, 0));
     assert_eq!((counter(&stack, "read_errors"), counter(&stack, "repaired_units")), (1, 1));
-    // from now on the first drive has the unit again, in another place
+    // the first drive now holds the unit again, in another place
     assert_eq!(read(&mut stack, 9), Stamp::whole(7, 0));
     assert_eq!((counter(&stack, "read_errors"), counter(&stack, "dropped")), (1, 0));
     let drive = &stack.drives()[0];
@@ -90,7 +90,8 @@ fn a_drive_that_was_left_out_is_behind_until_it_is_copied_to() {
     flush(&mut stack);
     assert_eq!((counter(&stack, "dropped"), counter(&stack, "current_drives")), (1, 1));
     assert_eq!(read(&mut stack, 1), Stamp::whole(6, 0));
-    // the first drive mounts without these writes: the mirror does not read from it
+    // the first drive does not hold these writes, so the mirror does not read from it after the
+    // mount
     stack.set_instant(false);
     stack.power_cycle(&config, Seed(1)).unwrap();
     stack.set_instant(true);
@@ -208,12 +209,12 @@ fn a_unit_that_cannot_be_read_takes_no_other_with_it() {
     stack.set_instant(false);
     stack.power_cycle(&config, Seed(1)).unwrap();
     stack.set_instant(true);
-    // the second drive has an older version of unit 3, as after a power failure
+    // the second drive holds an older version of unit 3, as after a power failure
     let older = Cmd::Write { lba: Lba(12), sectors: UNIT, fua: false, content: 2, data: None };
     let mut drives = stack.drives_mut();
     drives[1].set_instant(true);
     drives[1].submit(Ps::ZERO, Tag(0), older, &mut Reply::default()).unwrap();
-    // and unit 4 cannot be read on the first
+    // unit 4 cannot be read on the first drive
     let first = &mut stack.drives_mut()[0];
     let flashatlas_ftl::Place::Flash(ppn) = first.place(Lpn(4)) else { panic!("on flash") };
     let frame = first.layout().frame_of(ppn);
@@ -235,7 +236,7 @@ fn idle_time_that_is_looked_at_in_parts_goes_on_where_it_was() {
     stack.set_instant(false);
     stack.power_cycle(&config, Seed(1)).unwrap();
     let mut done = Vec::new();
-    // a run that samples in idle time calls `idle` several times with the same beginning
+    // a run that samples in idle time calls `idle` several times with the same start time
     for part in 1..=40 {
         let until = Ps::ZERO.after(Dur::from_us(part * 500));
         stack.idle(Ps::ZERO, until).unwrap();
@@ -275,7 +276,7 @@ fn a_power_failure_while_time_passes_is_that_of_all_drives() {
     ]);
     let mut stack = config.build_stack(Seed(1)).unwrap();
     let (mut reply, mut done) = (Reply::default(), Vec::new());
-    // HARD gathers this write, and sends it after a millisecond
+    // HARD gathers this write, and sends it to the drives after a millisecond
     let write = Cmd::Write { lba: Lba(0), sectors: UNIT, fua: false, content: 1, data: None };
     stack.submit(Ps::ZERO, Tag(1), write, &mut reply).unwrap();
     stack.drives_mut()[0].faults().cut_power_after(0);

@@ -1,4 +1,4 @@
-//! Every file of a registry's folder is one of its entries.
+//! Tests that every file in a registry's folder is registered.
 
 use flashatlas_host::LAYERS;
 use flashatlas_testing::registries::assert_registered;

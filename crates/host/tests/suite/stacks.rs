@@ -1,4 +1,5 @@
-//! Stacks that are allowed, media that a mount does not touch, and the time that a layer takes.
+//! Tests of allowed stacks, of media that a mount must not change, and of the time that a layer
+//! takes.
 
 use flashatlas_device::{Cmd, DriveConfig, Reply, Stack, SubmitError};
 use flashatlas_host::STANDARD;
@@ -73,7 +74,7 @@ fn a_file_may_name_layers_in_a_list() {
     assert!(said.starts_with("mine.toml:1:"), "{said}");
 }
 
-/// Mounts another medium under a stack, and returns the message of the refusal.
+/// Mounts a foreign medium under a stack. Returns the message of the refusal.
 ///
 /// The stack must refuse the medium and program nothing.
 fn refused(config: &DriveConfig, medium: &Medium) -> String {
@@ -119,7 +120,8 @@ fn records_of_another_layout_are_left_alone() {
     stack.remount([medium], &config, Seed(1)).unwrap();
 }
 
-/// A full record is written before the next trim, and must not free what the trim vacates.
+/// A full record is written before the next trim, and must not free superpages that the trim
+/// vacates.
 #[test]
 fn a_trim_waits_for_a_record_of_its_own() {
     let drive = [
@@ -144,12 +146,12 @@ fn a_trim_waits_for_a_record_of_its_own() {
     let mut reply = Reply::default();
     let mut send =
         |stack: &mut Stack, cmd: Cmd<'_>| stack.submit(Ps::ZERO, Tag(1), cmd, &mut reply).unwrap();
-    // a record has room for 124 trims of single pages
+    // the record is full after 124 trims of single pages
     for n in 0..124 {
         send(&mut stack, Cmd::Trim { lba: Lba(2 * n), sectors: 1 });
     }
     send(&mut stack, Cmd::Trim { lba: Lba(300), sectors: 200 });
-    // these writes go to free superpages, and none of them is durable
+    // these writes use free superpages, and none of them is durable
     for n in 0..75 {
         let write = Cmd::Write {
             lba: Lba(600 + 2 * n),
@@ -169,7 +171,7 @@ fn a_trim_waits_for_a_record_of_its_own() {
     }
 }
 
-/// Writes `writes` pages at once, and returns the times of their completions in microseconds.
+/// Sends `writes` writes of pages at the same time. Returns their completion times in microseconds.
 fn completions(more: &[&str], writes: u64) -> Vec<u64> {
     let more = [&["cache.mode=write-through"], more].concat();
     let mut stack = hard(&more).unwrap().build_stack(Seed(1)).unwrap();
@@ -189,7 +191,7 @@ fn completions(more: &[&str], writes: u64) -> Vec<u64> {
 
 #[test]
 fn time_is_what_the_settings_say() {
-    // one page of a superpage of two: it is sent when the timer runs out
+    // only one page of a superpage of two is written, so it is sent when the timer expires
     let alone =
         completions(&["hard.complete=written", "hard.dispatch_after=3ms", "hard.fill=pad"], 1);
     let written = alone[0] - 3000;
@@ -199,7 +201,8 @@ fn time_is_what_the_settings_say() {
         [7],
         "in the buffer"
     );
-    // with one buffer, superpages are written one after the other, and each takes the same time
+    // with one buffer, superpages are written one after the other, and each write takes the same
+    // time
     let narrow = completions(&["hard.complete=written", "hard.buffers=1"], 12);
     let wide = completions(&["hard.complete=written", "hard.buffers=64"], 12);
     assert!(narrow.chunks(2).all(|pair| pair[0] == pair[1]), "{narrow:?}");
@@ -229,7 +232,7 @@ fn a_read_that_fails_leaves_nothing_behind() {
     stack.set_instant(true);
 }
 
-/// With bytes, a mount needs only the drive, and not the layer's table of digests.
+/// If bytes are stored, a mount needs only the drive, and not the layer's table of digests.
 #[test]
 fn a_mount_needs_the_drive_alone() {
     let config = hard(&["nand.data=ram"]).unwrap();
@@ -246,7 +249,7 @@ fn a_mount_needs_the_drive_alone() {
     let contents = stack.contents();
     let ssd = config.build_on(stack.into_media().pop().unwrap(), Seed(1)).unwrap();
     let mut stack = Stack::over(vec![ssd], &config).unwrap();
-    stack.learn(&contents); // what the stamps beside the bytes stand for
+    stack.learn(&contents); // the contents to which the drive's stamps refer
     stack.set_instant(true);
     for number in 140..200u64 {
         stack

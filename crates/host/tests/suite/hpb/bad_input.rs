@@ -1,4 +1,5 @@
-//! Bad input is refused with a clear message, and all other input can be encoded in the formats.
+//! Tests that bad input is refused with a clear message, and that all other input fits the wire
+//! formats.
 
 use super::{config, lba, stack, write};
 use flashatlas_device::{Cmd, Device, Reply, Stack, SubmitError};
@@ -94,13 +95,13 @@ fn there_is_no_map_where_none_is_handed_out() {
     };
     assert_eq!(ask(Cmd::ReadBuffer { subregion: 31 }), "subregion 31 of the map: there are 31");
     assert_eq!(ask(Cmd::WriteBuffer { region: Some(16) }), "region 16 of the map: there are 16");
-    // HPB commands from above the host's layer, and to a drive without this layer
+    // HPB commands from above the host's layer and to a drive without this layer are refused
     let none = SubmitError::NoMap { what: "subregion", number: 0, count: 0 };
     assert_eq!(submit(&mut with, Cmd::ReadBuffer { subregion: 0 }), Err(none.clone()));
     let mut without = STANDARD.load("tiny", None, &[]).unwrap().build_stack(Seed(1)).unwrap();
     assert_eq!(submit(&mut without, Cmd::ReadBuffer { subregion: 0 }), Err(none.clone()));
     assert!(none.to_string().contains("hands out no map"));
-    // without the layer, a read with an entry is a plain read
+    // without the layer, a read with an entry is an ordinary read
     submit(&mut without, write(0, 7)).unwrap();
     let mut reply = Reply::default();
     without
@@ -114,8 +115,8 @@ fn there_is_no_map_where_none_is_handed_out() {
     assert_eq!(reply.stamps, [Stamp::whole(7, 0)]);
 }
 
-/// Commands and responses of the largest drive in a preset keep their meaning as the bytes of
-/// JEDEC's format.
+/// Commands and responses of the preset with the largest drive are the same after encoding and
+/// decoding in JEDEC's format.
 #[test]
 fn what_passes_between_the_sides_fits_the_wire() {
     let config = STANDARD
@@ -130,7 +131,7 @@ fn what_passes_between_the_sides_fits_the_wire() {
         drive.submit(Ps::ZERO, Tag(1), cmd, &mut reply).map(|()| reply.clone()).unwrap()
     };
     submit(Cmd::Write { lba: Lba(last * 8), sectors: 8, fua: true, content: 9, data: None });
-    // two subregions in a region: 8,191 is the second of region 4,095
+    // a region has two subregions, so subregion 8,191 is the second one of region 4,095
     let fetch = ReadBuffer { region: 4095, subregion: 1, bytes: 4096 * 8 };
     let fetch = ReadBuffer::decode(&fetch.encode()).unwrap();
     let subregion = u32::from(fetch.region) * 2 + u32::from(fetch.subregion);

@@ -1,4 +1,4 @@
-//! A host that sends any entries, also forged ones.
+//! Tests of a host that sends any entries, also forged ones.
 
 use super::{PAGES, SUBREGION, config, counter};
 use flashatlas_device::hpb::NO_ENTRY;
@@ -7,12 +7,12 @@ use flashatlas_ftl::Place;
 use flashatlas_types::{Lba, Lpn, Ps, Seed, Stamp, Tag};
 use proptest::prelude::*;
 
-/// A drive under a test that keeps every entry it ever got, and sends any entries.
+/// A drive, and a test that stores every entry that the drive ever returned and sends any entries.
 struct Forger {
     stack: Stack,
     config: DriveConfig,
     truth: Vec<Stamp>,
-    /// Entries, each with its page.
+    /// Entries that the drive returned, each with its page.
     seen: Vec<(u32, u64)>,
     number: u64,
     /// Number of responses that announced a reset.
@@ -85,14 +85,14 @@ impl Forger {
         self.seen.extend((first..).zip(entries).filter(|(_, entry)| *entry != NO_ENTRY));
     }
 
-    /// Reads `page` with `entry`. Returns `true` if the data is right.
+    /// Reads `page` with `entry`. Returns `true` if the data is correct.
     fn is_right(&mut self, page: u32, entry: u64) -> bool {
         let (lba, sectors) = (self.lba(page), self.stack.unit_sectors());
         self.submit(Cmd::HpbRead { lba, sectors, entries: &[entry] });
         self.reply.stamps == [self.truth[page as usize]]
     }
 
-    /// Reads `count` pages with entries. Returns `true` if the data is right.
+    /// Reads `count` pages with entries. Returns `true` if the data is correct.
     fn are_right(&mut self, first: u32, count: u32, entries: &[u64]) -> bool {
         let (lba, sectors) = (self.lba(first), count * self.stack.unit_sectors());
         self.submit(Cmd::HpbRead { lba, sectors, entries });
@@ -107,13 +107,13 @@ impl Forger {
     }
 }
 
-/// Next action of the test's host.
+/// An action of the test's host.
 #[derive(Clone, Debug)]
 enum Step {
     Write(u32),
     /// Write a part of a page.
     Part(u32),
-    /// Write a page so often that blocks are collected and erased.
+    /// Write a page many times, so that blocks are collected and erased.
     Churn(u32),
     Trim(u32),
     Flush,
@@ -121,9 +121,10 @@ enum Step {
     PowerCycle,
     /// Read a page with these 8 bytes.
     Send(u32, u64),
-    /// Read the page of an earlier entry with this entry: the number counts back from the last.
+    /// Read the page of an earlier entry with this entry. The number counts back from the last
+    /// entry.
     Replay(usize),
-    /// Read the page of an earlier entry with the entry, some of its bits flipped.
+    /// Read the page of an earlier entry with this entry, after some of its bits were flipped.
     Flip(usize, u64),
     /// Read another page with an earlier entry.
     Splice(usize, u32),
@@ -142,7 +143,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         6 => (0..PAGES.div_ceil(SUBREGION)).prop_map(Step::Fetch),
         1 => Just(Step::PowerCycle),
         3 => (page.clone(), any::<u64>()).prop_map(|(p, e)| Step::Send(p, e)),
-        // an unprotected entry looks like this
+        // an unprotected entry has such a value
         1 => (page.clone(), 0u64..4096).prop_map(|(p, e)| Step::Send(p, e)),
         12 => (0usize..200).prop_map(Step::Replay),
         3 => (0usize..200, 0u32..64).prop_map(|(n, bit)| Step::Flip(n, 1 << bit)),
@@ -154,7 +155,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..120)
 }
 
-/// Four pages share a program, and wait for each other.
+/// Settings with which four pages share a program and wait for each other.
 const QUARTERS: &[&str] = &[
     "map.unit=512",
     "drive.spare_bytes=128",
@@ -165,7 +166,7 @@ const QUARTERS: &[&str] = &[
 
 fn play(more: &[&str], steps: &[Step], other: &[(u32, u64)]) -> Result<(), TestCaseError> {
     let mut host = Forger::new(more);
-    // every page is known, in its first version, and so are the entries of another drive
+    // the host has the entries of the first version of every page, and the entries of another drive
     (0..PAGES).for_each(|page| host.write(page));
     (0..PAGES.div_ceil(SUBREGION)).for_each(|subregion| host.fetch(subregion));
     for &(page, entry) in other {
@@ -221,14 +222,14 @@ fn play(more: &[&str], steps: &[Step], other: &[(u32, u64)]) -> Result<(), TestC
             "page {page} with entry {entry:#x} after {step:?}"
         );
     }
-    // at the end every entry that ever existed, each for its page
+    // at the end, each entry that ever existed is sent with a read of its page
     for (page, entry) in host.seen.clone() {
         prop_assert!(host.is_right(page, entry), "page {page} with entry {entry:#x} at the end");
     }
     Ok(())
 }
 
-/// Returns entries of a drive with another key and the same places of pages.
+/// Returns the entries of a drive with another key whose pages have the same places.
 fn of_another(settings: &[&str]) -> Vec<(u32, u64)> {
     let mut other = Forger::new(&[settings, &["hpb.key=2"]].concat());
     (0..PAGES).for_each(|page| other.write(page));
@@ -256,7 +257,7 @@ proptest! {
     }
 }
 
-/// Every reason to refuse an entry has its counter and can be reached.
+/// Every reason to refuse an entry has a counter and occurs.
 #[test]
 fn every_refusal_is_counted_by_its_reason() {
     for protect in ["tagged", "encrypted", "plain"] {
@@ -298,8 +299,8 @@ fn every_refusal_is_counted_by_its_reason() {
             assert!(host.is_right(3, now ^ 1) && refused(&host, "tampered") == 1);
             assert!(host.is_right(5, now) && refused(&host, "tampered") == 2, "spliced");
         } else {
-            // a changed entry decrypts to random bits: most results have another generation, the
-            // others have no valid place or the place of another page
+            // a changed entry decrypts to random bits; most results have another generation, and
+            // the others have an invalid place or the place of another page
             (0..1000).for_each(|n| assert!(host.is_right(3, (now ^ (n + 1)) & 0xffff_ffff)));
             let all: u64 =
                 ["stale", "out_of_range", "elsewhere"].iter().map(|why| refused(&host, why)).sum();
@@ -321,13 +322,14 @@ fn a_map_page_is_not_taken_for_data() {
     assert_eq!(counter(&host.stack, "valid_entries"), 1);
 }
 
-/// A page that has left the write cache and waits for others of its frame still has its old entry.
+/// A page that has left the write cache and waits for other pages of its frame still has its old
+/// entry.
 #[test]
 fn a_page_in_the_page_buffer_is_read_from_there() {
     let mut host = Forger::new(QUARTERS);
     (0..PAGES).for_each(|page| host.write(page));
     let mut seen = 0;
-    // which page is the last that leaves the cache at a time depends on how many came before
+    // the number of writes before decides which page leaves the cache last
     for before in 0..12 {
         host.submit(Cmd::Flush);
         host.fetch(0);
@@ -356,7 +358,7 @@ fn without_protection_a_forger_reads_what_was() {
     assert!(!host.is_right(3, old), "the old version still stands on flash, and names the page");
 }
 
-/// Entries from long ago stay invalid when the numbers of generations are used again.
+/// Old entries stay invalid when generation numbers are used again.
 #[test]
 fn generations_that_come_again_reset_the_host() {
     for (protect, generations) in [("tagged", 256), ("encrypted", 16)] {
@@ -379,7 +381,8 @@ fn generations_that_come_again_reset_the_host() {
     }
 }
 
-/// A read of a partly cached page accepts only the version that the cached part was written over.
+/// For a read of a partly cached page, an entry is accepted only for the version over which the
+/// cached part was written.
 #[test]
 fn an_old_version_is_not_laid_under_what_the_cache_holds() {
     let mut host = Forger::new(&["hpb.protect=plain"]);

@@ -1,4 +1,5 @@
-//! Both sides with an honest host: when subregions are fetched, and which ones are dropped.
+//! Tests of both sides with an honest host. They check when subregions are fetched, and which
+//! subregions are dropped.
 
 use super::{DRIVE, SUBREGION, config, counter, lba, stack, write};
 use flashatlas_device::{Cmd, Device, Done, PowerCycle, Reply, Stack};
@@ -36,7 +37,7 @@ impl Host {
         }
     }
 
-    /// Reads a page, waits, and returns the time that it took, in nanoseconds.
+    /// Reads a page and waits for it. Returns the latency in nanoseconds.
     fn read(&mut self, page: u32) -> u64 {
         let begin = self.now;
         self.submit(1, Cmd::Read { lba: lba(page), sectors: 4 });
@@ -61,7 +62,7 @@ impl Host {
 
 /// Returns pages in different map pages.
 ///
-/// The drive keeps three map pages in memory, so each lookup of such a page is a flash read.
+/// The drive caches three map pages, so each lookup of such a page needs a flash read.
 fn far(n: u32) -> u32 {
     n % 15 * 2 * SUBREGION + n / 15
 }
@@ -88,7 +89,7 @@ fn an_entry_saves_the_read_of_a_map_page() {
     let mut without = Host { stack: without, now: Ps::ZERO, number: 0, done: Vec::new() };
     let misses: Vec<u64> = (0..60).map(|n| without.read(far(n))).collect();
     let miss = *misses[45..].iter().min().unwrap();
-    // tiny: 25 us to sense, 40 MB/s for the 64 bytes of a map page, cut to a unit of 2 KiB
+    // in `tiny`, a map page takes 25 us to sense, and 2 KiB are transferred at 40 MB/s
     assert_eq!(miss - hit, 25_000 + 2048 * 1000 / 40, "{miss} without, {hit} with an entry");
 }
 
@@ -124,8 +125,8 @@ fn a_drive_in_control_recommends_what_is_read() {
     );
     host.read(far(0));
     assert_eq!((host.count("hits"), host.count("valid_entries")), (1, 1));
-    // a page beside it changes: the first read finds out, and the second makes the drive announce
-    // it
+    // another page of the subregion changes; the first read is refused, and the second one makes
+    // the drive announce the change
     host.write(far(0) + 1);
     host.read(far(0));
     host.settle();
@@ -138,7 +139,7 @@ fn a_drive_in_control_recommends_what_is_read() {
     );
     host.read(far(0));
     assert_eq!((host.count("valid_entries"), host.count("refused_dirty")), (2, 2));
-    // the host marks the pages that it writes itself
+    // the host marks pages that it writes itself
     host.write(far(0));
     host.read(far(0));
     assert_eq!(host.count("miss_dirty"), 1);
@@ -154,7 +155,7 @@ fn only_the_page_that_changed_is_dirty_where_pages_are_known() {
     assert_eq!((host.count("valid_entries"), host.count("refused_dirty")), (1, 0));
 }
 
-/// Host memory for two subregions, in regions of one subregion each.
+/// Settings with host memory for two subregions, in regions of one subregion each.
 const TWO: &[&str] = &["hpb.region=32KiB", "hpb.host_bytes=272", "hpb.activation_reads=1"];
 
 #[test]
@@ -251,10 +252,11 @@ fn a_host_in_control_counts_reads() {
     assert_eq!(host.count("map_requests"), 0, "the write made the counter begin again");
     read(&mut host, 0, 1);
     assert_eq!((host.count("map_requests"), host.count("notices_active")), (1, 0));
-    read(&mut host, 0, 20); // now it was read too often to be dropped for another
+    read(&mut host, 0, 20); // after these reads it is not dropped for another region
     read(&mut host, 1, 4);
     assert_eq!((host.count("map_requests"), host.count("hits")), (2, 21));
-    // the third is read often enough to be fetched, but not often enough to drop another for it
+    // the third region is read often enough to be fetched, but not often enough to drop another one
+    // for it
     read(&mut host, 2, 3);
     assert_eq!((host.count("no_room"), host.count("evictions")), (1, 0));
     read(&mut host, 2, 10);
@@ -283,10 +285,10 @@ fn timers_drop_what_was_written_and_later_everything() {
     assert_eq!(at(&mut host, 36), 2, "the timer of the other expired for the third time");
 }
 
-/// Hash time with which the drive takes 16 ms to make the entries of a subregion.
+/// A hash time with which the drive needs 16 ms to make the entries of a subregion.
 const SLOW: &str = "hpb.hash_time=1ms";
 
-/// A page is written while its subregion is being fetched: the entries that arrive are older.
+/// A page is written while its subregion is being fetched, so the entries that arrive are older.
 #[test]
 fn what_is_written_while_entries_arrive_is_not_read_by_them() {
     for (remark, known) in [("true", true), ("false", false)] {
@@ -294,7 +296,7 @@ fn what_is_written_while_entries_arrive_is_not_read_by_them() {
             ["hpb.activation_reads=1", &format!("hpb.remark={remark}"), "hpb.dirty=page", SLOW];
         let mut host = Host::new(&settings);
         host.read(far(0));
-        // the response is there, and the map request under way
+        // the response has arrived, and the map request is in flight
         assert_eq!(host.count("map_requests"), 1);
         host.number += 1;
         let number = host.number;
@@ -329,11 +331,11 @@ fn entries_that_come_with_responses_keep_the_host_up_to_date() {
         host.write(far(0));
         host.settle();
     }
-    // the write changes the entry at once, and its own response has the new entry
+    // the write changes the entry at once, and its response contains the new entry
     host.read(far(0));
     assert_eq!((host.count("map_requests"), host.count("pairs"), host.count("hits")), (1, 5, 1));
     assert_eq!((host.count("valid_entries"), host.count("refused_dirty")), (1, 0));
-    // more changes than the drive may keep: the subregion is fetched
+    // there are more changes than the drive may store, so the subregion is fetched
     let mut host = Host::new(&[
         "hpb.activation_reads=1",
         "hpb.refresh_reads=1",
@@ -361,7 +363,7 @@ fn entries_that_come_with_responses_keep_the_host_up_to_date() {
     assert_eq!(host.count("hits"), 2);
 }
 
-/// A late response has an older entry of a page than a response that arrived before it.
+/// A late response contains an older entry of a page than a response that arrived earlier.
 #[test]
 fn responses_that_arrive_late_are_overtaken() {
     let mut host = Host::new(&[
@@ -373,7 +375,7 @@ fn responses_that_arrive_late_are_overtaken() {
     ]);
     host.read(0);
     host.settle();
-    // the response has one of the two new entries; the other comes with a long read
+    // the response contains one of the two new entries; the other one comes with a long read
     host.submit(2, Cmd::Write { lba: lba(0), sectors: 8, fua: false, content: 5000, data: None });
     host.wait(2);
     host.submit(5, Cmd::Read { lba: lba(100), sectors: 400 });
@@ -399,14 +401,14 @@ fn only_as_many_map_requests_are_under_way_as_may_be() {
             host.submit(10 + u64::from(n), Cmd::Read { lba: lba(far(n)), sectors: 4 });
         }
         (10..13).for_each(|tag| host.wait(tag));
-        // all three responses are there; the others are sent when one arrives
+        // all three responses have arrived; further map requests are sent when one completes
         let sent = host.count("map_requests");
         host.settle();
         assert_eq!((sent, host.count("map_requests")), (3 - later, 3), "{requests} at once");
     }
 }
 
-/// The power of the drive fails, and the host goes on with its old entries.
+/// The power of the drive fails, and the host continues with its old entries.
 #[test]
 fn a_drive_that_was_off_tells_the_host_so() {
     let config = config(&["hpb.activation_reads=1", "cache.mode=write-through"]).unwrap();
@@ -425,7 +427,7 @@ fn a_drive_that_was_off_tells_the_host_so() {
     assert_eq!(host.count("valid_entries"), 2, "it was fetched again, under the new key");
 }
 
-/// A host reads pages without entries if a map page of their subregion cannot be read.
+/// If a map page of a subregion cannot be read, the host reads its pages without entries.
 #[test]
 fn a_map_page_that_cannot_be_read_stops_nobody() {
     let mut host = Host::new(&["hpb.activation_reads=1", "hpb.region=1MiB", "hpb.subregion=1MiB"]);
@@ -458,7 +460,7 @@ fn what_has_changed_is_refreshed_where_pages_are_known_as_where_they_are_not() {
                 host.settle();
             }
             assert_eq!(host.count("map_requests"), 1, "{dirty}, {control}");
-            // the drive moves a page, and the host does not get the new entry
+            // the drive moves a page, but the host does not get the new entry
             let place = host.stack.ssd().place(Lpn(far(0)));
             host.number += 1;
             let number = host.number;

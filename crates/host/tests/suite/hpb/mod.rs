@@ -1,6 +1,7 @@
-//! R7 of RELIABILITY.md: a read with any entries returns the same data as a read without entries.
+//! Tests of R7 of RELIABILITY.md: a read with any entries returns the same data as a read without
+//! entries.
 //!
-//! The tests also check how the two sides of HPB keep this promise, and how they save time.
+//! The tests also check how the two sides of HPB keep this promise, and how much time they save.
 
 mod bad_input;
 mod forger;
@@ -11,7 +12,7 @@ use flashatlas_device::{Cmd, DriveConfig, Stack};
 use flashatlas_host::STANDARD;
 use flashatlas_types::{Lba, Seed};
 
-/// Drive of 496 pages of 2 KiB in 31 subregions of 16 pages.
+/// Settings of a drive with 496 pages of 2 KiB in 31 subregions of 16 pages.
 ///
 /// Its map pages have 16 entries each, and 3 of them fit into memory.
 const DRIVE: &[&str] = &[

@@ -1,11 +1,11 @@
-//! Honest hosts of every kind at every depth: what they read is what the drive holds, and both
-//! sides count the same.
+//! Tests of honest hosts of every kind at every queue depth. They read the data that the drive
+//! holds, and the counters of both sides agree.
 
 use super::{config, counter, lba, write};
 use flashatlas_device::{Cmd, Done, DriveConfig, Reply, Stack};
 use flashatlas_types::{Dur, Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
 
-/// A host with as many commands in flight as it likes.
+/// A host with any number of commands in flight.
 struct Player {
     stack: Stack,
     config: DriveConfig,
@@ -138,7 +138,7 @@ impl Player {
         self.stack.check().unwrap_or_else(|v| panic!("{}: {v}", self.what));
     }
 
-    /// Asserts that the counters of both sides agree, and returns the number of accepted entries.
+    /// Asserts that the counters of both sides agree. Returns the number of accepted entries.
     fn compare_counts(&self) -> u64 {
         let count = |name: &str| counter(&self.stack, name);
         let sum = |of: &str, names: &[&str]| {
@@ -279,9 +279,9 @@ fn a_wire_format_changes_nothing() {
     }
 }
 
-/// A page leaves the write cache while a fetch with its old place is under way.
+/// A page leaves the write cache while a fetch with its old place is in flight.
 ///
-/// The response to another write has the new entry, and arrives before the fetch.
+/// The response to another write contains the new entry, and arrives before the fetch.
 #[test]
 fn an_entry_that_overtakes_a_fetch_is_not_lost() {
     let settings = [

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Install libflashatlas: install.sh WHERE-IT-WAS-BUILT PREFIX. Nothing is compiled here.
+# Install libflashatlas: install.sh BUILD-FOLDER PREFIX. This script compiles nothing.
 set -eu
 [ $# = 2 ] || { echo "usage: install.sh BUILT PREFIX" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
@@ -7,7 +7,7 @@ built=$1
 mkdir -p "$2/lib/pkgconfig" "$2/include"
 prefix=$(cd "$2" && pwd)
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$here/../../Cargo.toml" | head -n 1)
-# The number in the name is the version of the C ABI (build.rs); programs look for that name.
+# The number in the name is the version of the C ABI (build.rs). Programs look for this name.
 install -m 644 "$built/libflashatlas_capi.a" "$prefix/lib/libflashatlas.a"
 if [ -f "$built/libflashatlas_capi.so" ]; then
   install -m 755 "$built/libflashatlas_capi.so" "$prefix/lib/libflashatlas.so.1"

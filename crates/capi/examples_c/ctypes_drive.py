@@ -1,4 +1,4 @@
-"""A drive under Python's ctypes, without a package: writes, reads, and what the drive counted.
+"""Use a drive through Python's ctypes, without a package: write, read, and print its record.
 
 Run it with the library: ``python3 ctypes_drive.py out/capi/lib/libflashatlas.so``.
 """

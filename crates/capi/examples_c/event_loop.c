@@ -1,6 +1,6 @@
 /*
- * A closed loop over a drive: DEPTH commands are in flight until COUNT are complete, half of them
- * writes of 4 KiB and half reads, at random places. Every read is compared with what was written.
+ * A closed loop over a drive. DEPTH commands are in flight until COUNT are complete. Half of them
+ * are writes of 4 KiB and half are reads, at random places. The data of every read is checked.
  *
  *     cc event_loop.c $(pkg-config --cflags --libs flashatlas) -o event_loop
  *     ./event_loop [DEPTH [COUNT [SEED]]]
@@ -14,7 +14,7 @@
 
 enum { SECTORS = 8, BYTES = SECTORS * FA_SECTOR_BYTES };
 
-/* A slot of the queue; the number of the slot is the tag of its command. */
+/* A slot of the queue. Its number is the tag of its command. */
 struct slot {
   int reads;
   uint64_t place;
@@ -33,7 +33,7 @@ static void must(int code, const char *what) {
   }
 }
 
-/* xorshift64*: the same on every machine. */
+/* xorshift64*, which gives the same numbers on every machine. */
 static uint64_t below(uint64_t bound) {
   state ^= state >> 12;
   state ^= state << 25;
@@ -41,7 +41,7 @@ static uint64_t below(uint64_t bound) {
   return (state * 0x2545F4914F6CDD1DULL >> 32) % bound;
 }
 
-/* Fills `data` with the content of a place at `version`: zeros before the first write. */
+/* Fills `data` with the content of a place at `version`. Version 0 is zeros. */
 static void pattern(unsigned char *data, uint64_t place, uint32_t version) {
   memset(data, 0, BYTES);
   if (version == 0) return;
@@ -69,7 +69,7 @@ static void submit(struct slot *slot, uint64_t tag, uint64_t now, uint64_t place
     command.data = slot->data;
     command.data_bytes = BYTES;
   }
-  /* Commands take effect in the order in which they are submitted: a read returns this version. */
+  /* Commands take effect in the order of submission, so a read returns this version. */
   slot->version = versions[slot->place];
   must(fa_submit(drive, now, tag, &command, &reply), "fa_submit");
 }

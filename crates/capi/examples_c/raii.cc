@@ -1,4 +1,4 @@
-// A power failure of a drive, in C++: flushed data survives, and a refused call is an exception.
+// A power failure of a drive in C++. Flushed data survives, and a refused call is an exception.
 //
 //     c++ raii.cc $(pkg-config --cflags --libs flashatlas) -o raii && ./raii
 
@@ -11,7 +11,7 @@ namespace fa = flashatlas;
 static_assert(!std::is_copy_constructible<fa::Drive>::value, "a drive is one thing");
 static_assert(std::is_nothrow_move_constructible<fa::Drive>::value, "that can be moved");
 
-// Submit one command and wait for it. Returns when it was complete.
+// Submits a command and waits for it. Returns the time at which it was complete.
 static uint64_t carry_out(fa::Drive &drive, uint64_t now, const fa_command &command) {
   drive.submit(now, 0, command);
   for (;;) {
@@ -35,7 +35,7 @@ int main() try {
 
   uint64_t now = carry_out(drive, 0, fa::write(4, 1, kept.data()));
   now = carry_out(drive, now, fa::flush());
-  now = carry_out(drive, now, fa::write(8, 1, lost.data()));  // is in the write cache
+  now = carry_out(drive, now, fa::write(8, 1, lost.data()));  // only in the write cache
   drive.power_cut(now);
   try {
     drive.submit(now, 2, fa::read(4, 1));

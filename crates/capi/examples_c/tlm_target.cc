@@ -1,6 +1,6 @@
-// A drive behind a TLM-2.0 target socket, for SystemC: reads and writes of whole sectors, in the
-// loosely-timed style (b_transport) and the approximately-timed one (nb_transport, four phases).
-// Addresses are bytes. An initiator that tests it is below.
+// A drive behind a TLM-2.0 target socket, for SystemC. It reads and writes whole sectors, in the
+// loosely-timed style (b_transport) and in the approximately-timed style (nb_transport, four
+// phases). Addresses are bytes. An initiator that tests the socket is below.
 //
 //     c++ -std=c++17 tlm_target.cc $(pkg-config --cflags --libs flashatlas) -lsystemc -o tlm_target
 
@@ -15,7 +15,7 @@
 
 namespace fa = flashatlas;
 
-// SystemC's time in picoseconds, whatever its resolution.
+// SystemC's time in picoseconds, for any resolution.
 static uint64_t ps_of(const sc_core::sc_time &time) {
   static const uint64_t tick = static_cast<uint64_t>(sc_core::sc_get_time_resolution() /
                                                      sc_core::sc_time(1, sc_core::SC_PS));
@@ -88,7 +88,8 @@ class DriveTarget : public sc_core::sc_module {
     return true;
   }
 
-  // One event at a time: a completion may let others submit, before the event after it.
+  // Handles one event at a time, because others may submit commands after a completion and before
+  // the next event.
   void schedule() {
     const uint64_t at = drive_.next_event();
     wake_.cancel();
@@ -109,7 +110,7 @@ class DriveTarget : public sc_core::sc_module {
   }
 
   void b_transport(tlm::tlm_generic_payload &payload, sc_core::sc_time &delay) {
-    wait(delay);  // the drive takes commands in the order of time, so no initiator may be ahead
+    wait(delay);  // the drive needs commands in order of time, so no initiator may be ahead
     delay = sc_core::SC_ZERO_TIME;
     sc_core::sc_event complete;
     // at most `queue_depth` transactions are in flight; the others wait here
@@ -143,7 +144,7 @@ class DriveTarget : public sc_core::sc_module {
     }
   }
 
-  // One response at a time, as the base protocol has it.
+  // Sends one response at a time, as the base protocol requires.
   void answer(tlm::tlm_generic_payload &payload) {
     answers_.push_back(&payload);
     answered_.notify(sc_core::SC_ZERO_TIME);
@@ -176,7 +177,8 @@ class DriveTarget : public sc_core::sc_module {
   sc_core::sc_event wake_, freed_, answered_;
 };
 
-// The payloads of nb_transport have a count of users: a payload is freed when its last one leaves.
+// The payloads of nb_transport have a reference count. A payload is freed when its last user
+// releases it.
 class Freed : public tlm::tlm_mm_interface {
  public:
   void free(tlm::tlm_generic_payload *payload) override {
@@ -233,7 +235,7 @@ class Initiator : public sc_core::sc_module {
     refused.set_response_status(beyond);
     std::printf("refused %s\n", refused.get_response_string().c_str());
 
-    // four reads at once, each in four phases
+    // four reads at the same time, each in four phases
     for (unsigned page = 0; page < 4; page++) {
       buffers_[page].assign(BYTES, 0);
       auto *payload = new tlm::tlm_generic_payload(&freed_);

@@ -1,5 +1,5 @@
 /*
- * libflashatlas for C++11: a drive is an object that can be moved and not copied, and errors are
+ * libflashatlas for C++11. A drive is an object that can be moved but not copied, and errors are
  * exceptions. This header wraps flashatlas.h and needs no other file.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
@@ -28,7 +28,7 @@ class Error : public std::runtime_error {
   fa_code code_;
 };
 
-// A command; the other fields are zero. The functions below make a command of each kind.
+// A command whose other fields are zero. The functions below make a command of each kind.
 inline fa_command command(fa_op op, uint64_t lba, uint32_t sectors) {
   fa_command made;
   std::memset(&made, 0, sizeof made);
@@ -42,7 +42,7 @@ inline fa_command read(uint64_t lba, uint32_t sectors) {
   return command(FA_OP_READ, lba, sectors);
 }
 
-// `data` has the bytes of the sectors if the drive keeps bytes, and is null otherwise.
+// `data` points to the bytes of the sectors if the drive stores bytes, and is null otherwise.
 inline fa_command write(uint64_t lba, uint32_t sectors, const void *data = nullptr,
                         bool fua = false) {
   fa_command made = command(FA_OP_WRITE, lba, sectors);
@@ -58,15 +58,15 @@ inline fa_command trim(uint64_t lba, uint32_t sectors) {
   return command(FA_OP_TRIM, lba, sectors);
 }
 
-// A drive. Every member throws Error. Times are picoseconds.
+// A drive. Members throw Error if a call fails. Times are picoseconds.
 class Drive {
  public:
-  // A drive that comes with the project, with settings of the form key=value.
+  // Makes a built-in drive, with settings of the form key=value.
   explicit Drive(const std::string &preset, const std::vector<std::string> &settings = {},
                  uint64_t seed = 1)
       : drive_(create(preset.c_str(), nullptr, settings, seed)) {}
 
-  // A drive from the text of a drive file; messages call it `name`.
+  // Makes a drive from the text of a drive file. Messages use `name` for it.
   static Drive from_toml(const std::string &toml, const std::vector<std::string> &settings = {},
                          uint64_t seed = 1, const std::string &name = "drive.toml") {
     return Drive(create(name.c_str(), toml.c_str(), settings, seed));
@@ -91,8 +91,9 @@ class Drive {
     check(fa_submit(drive_, now_ps, tag, &command, nullptr));
   }
 
-  // A read of bytes: `room` has space for the bytes of the sectors. The bytes are there when the
-  // call returns; a host that models time looks at them when the command is complete.
+  // Submits a read of bytes. `room` has space for the bytes of the sectors. The bytes are there
+  // when the call returns, but a host that models time must not use them before the command is
+  // complete.
   void submit(uint64_t now_ps, uint64_t tag, const fa_command &command, void *room) {
     fa_reply reply;
     std::memset(&reply, 0, sizeof reply);
@@ -112,7 +113,7 @@ class Drive {
     return at;
   }
 
-  // Lets everything happen up to `until_ps`. Returns the complete commands, in the order of time.
+  // Handles all events up to `until_ps`. Returns the complete commands, in order of time.
   std::vector<fa_done> advance(uint64_t until_ps) {
     std::vector<fa_done> done;
     fa_done some[64];
@@ -131,7 +132,7 @@ class Drive {
   void power_cut(uint64_t now_ps) { check(fa_power_cut(drive_, now_ps)); }
   void power_cut_after(uint64_t operations) { check(fa_power_cut_after(drive_, operations)); }
 
-  // Returns the time from which the drive takes commands.
+  // Returns the time from which on the drive accepts commands.
   uint64_t power_on(uint64_t now_ps) {
     uint64_t ready = 0;
     check(fa_power_on(drive_, now_ps, &ready));
@@ -142,7 +143,7 @@ class Drive {
   void check() const { check(fa_check(drive_)); }
   void reset_counters() { check(fa_reset_counters(drive_)); }
 
-  // Counters, write amplification, latencies: JSON.
+  // Returns counters, write amplification and latencies as a JSON text.
   std::string record() const {
     char *text = nullptr;
     check(fa_record_json(drive_, &text));

@@ -18,7 +18,7 @@ namespace
 constexpr Addr REGISTER_BYTES = 0x30;
 constexpr uint64_t TAG_MASK = 0x7fffffff;
 
-// An error of the configuration ends the simulation with what the library says.
+// An error of the configuration ends the simulation with the library's message.
 flashatlas::Drive
 made(const FlashAtlasDriveParams &p)
 {
@@ -33,7 +33,7 @@ made(const FlashAtlasDriveParams &p)
     }
 }
 
-// gem5's ticks are picoseconds by default, as the drive's times are. Other ticks are an error.
+// gem5's ticks are picoseconds by default, like the drive's times. Other ticks are an error.
 uint64_t
 now()
 {
@@ -120,7 +120,7 @@ FlashAtlasDrive::begin(uint64_t submitted)
     const uint32_t tag = (submitted >> 32) & TAG_MASK;
     const auto op = static_cast<fa_op>(submitted & 0xff);
     const bool moves = op == FA_OP_READ || op == FA_OP_WRITE;
-    // the check comes before the allocation: `count` can be any number
+    // the check must come before the allocation, because `count` can be any number
     if (inFlight.count(tag) || count > drive.geometry().sectors) {
         completions.push_back((1ULL << 63) | (uint64_t(tag) << 32) | FA_ERR_ARGUMENT);
         return;
@@ -132,7 +132,7 @@ FlashAtlasDrive::begin(uint64_t submitted)
                         : flashatlas::command(op, lba, static_cast<uint32_t>(count));
     made->command.fua = (submitted >> 8) & 1;
     made->address = address;
-    // if the drive keeps stamps, the bytes are moved all the same, and their values do not matter
+    // if the drive stores stamps, the bytes are transferred as well, but their values do not matter
     made->data.resize(moves ? count * FA_SECTOR_BYTES : 0);
     Command &command = *made;
     inFlight[tag] = std::move(made);

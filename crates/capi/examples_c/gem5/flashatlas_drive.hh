@@ -8,11 +8,11 @@
 //   0x10  COUNT      number of sectors of the next command
 //   0x18  ADDRESS    buffer of the next command, a physical address
 //   0x20  SUBMIT     write: op (fa_op) in bits 0 to 7, fua in bit 8, tag in bits 32 to 63
-//   0x28  COMPLETED  read: takes the next completion: bit 63 says that there is one, the tag is in
+//   0x28  COMPLETED  read: takes the next completion. Bit 63 is 1 if there is one, the tag is in
 //                    bits 32 to 62, and a fa_code is in bits 0 to 31
 //
-// A driver polls COMPLETED: there is no interrupt. A command whose tag is
-// in use gets FA_ERR_ARGUMENT.
+// A driver polls COMPLETED, because there is no interrupt. A command whose tag is in use gets
+// FA_ERR_ARGUMENT.
 
 #ifndef __DEV_FLASHATLAS_FLASHATLAS_DRIVE_HH__
 #define __DEV_FLASHATLAS_FLASHATLAS_DRIVE_HH__

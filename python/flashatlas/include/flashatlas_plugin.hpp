@@ -10,7 +10,7 @@
  *     };
  *     static const fa_ftl mine = flashatlas::ftl<Mine>();
  *
- * and likewise `flashatlas::victim<T>()` of a class with
+ * In the same way, `flashatlas::victim<T>()` makes a victim policy from a class with these members:
  *
  *     T(const fa_value *values, uint32_t blocks, uint32_t slots, uint64_t seed);
  *     void closed(uint32_t block, uint32_t valid, fa_moment at);
@@ -31,7 +31,7 @@
 
 namespace flashatlas {
 
-/* What an exception says. */
+/* Returns the message of an exception. */
 inline std::string what_of(std::exception_ptr thrown) {
     try {
         std::rethrow_exception(thrown);
@@ -42,7 +42,7 @@ inline std::string what_of(std::exception_ptr thrown) {
     }
 }
 
-/* What `work` answers; an exception is FA_FAILED, and its text goes to the host. */
+/* Returns the answer of `work`, or FA_FAILED after an exception, whose text goes to the host. */
 template <class Work> uint32_t guarded(const fa_host *host, Work &&work) noexcept {
     try {
         return work();
@@ -78,7 +78,7 @@ template <class T> constexpr fa_ftl ftl() {
     return ops;
 }
 
-/* A policy, and what it threw last. */
+/* A policy, and the message of the last exception that it threw. */
 template <class T> struct guarded_victim {
     T policy;
     std::string thrown;

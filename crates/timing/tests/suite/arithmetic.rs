@@ -1,8 +1,8 @@
-//! Latencies, rates and busy times of whole drives without garbage collection against arithmetic by
-//! hand.
+//! Tests that compare latencies, rates and busy times of whole drives with arithmetic by hand. The
+//! drives have no garbage collection.
 //!
-//! A page of 16384 bytes takes 16 us on a channel, 4096 bytes take 4 us; tR is 50 us, tPROG 600 us,
-//! tBERS 3 ms. All times below are microseconds unless they say otherwise.
+//! A page of 16384 bytes takes 16 us on a channel, and 4096 bytes take 4 us. tR is 50 us, tPROG 600
+//! us and tBERS 3 ms. Times in the comments below are microseconds unless another unit is given.
 
 use crate::common::{Player, board, program, read, times};
 use flashatlas_timing::{MemoryTimes, Times};
@@ -25,8 +25,8 @@ fn player(channels: u32, dies: u32, times: Times) -> Player {
     Player::new(&board(channels, dies), times)
 }
 
-/// Plays `count` operations in a closed loop of depth `depth`, in which each waits for the
-/// operation `depth` before it. Returns their completions.
+/// Plays `count` operations in a closed loop. Each waits for the operation `depth` places before
+/// it. Returns the completion times.
 fn closed_loop(
     player: &mut Player,
     depth: usize,
@@ -43,7 +43,7 @@ fn closed_loop(
     ops.into_iter().map(|op| player.done(op)).collect()
 }
 
-/// Returns the completions per second between two completions of a run.
+/// Returns the completions a second between two completions of a run.
 fn iops(done: &[u64], from: usize, to: usize) -> f64 {
     (to - from) as f64 / ((done[to] - done[from]) as f64 / 1e12)
 }
@@ -53,14 +53,14 @@ fn iops(done: &[u64], from: usize, to: usize) -> f64 {
 #[test]
 fn reads_one_at_a_time_take_t_r_and_a_transfer_each() {
     let done = closed_loop(&mut player(2, 2, drive()), 1, 100, |i| read(i % 4, 0, PAGE));
-    // 50 + 16 each, whichever die: 15,151.5 a second
+    // each read takes 50 + 16, on any die, so there are 15,151.5 a second
     assert!(done.iter().enumerate().all(|(i, &at)| at == 66 * US * (i as u64 + 1)), "{done:?}");
     assert!((iops(&done, 0, 99) - 1e6 / 66.0).abs() < 1e-6);
 }
 
 #[test]
 fn small_reads_transfer_only_what_is_asked_for() {
-    // 4096 bytes of the page: 50 + 4
+    // a read of 4096 bytes of the page takes 50 + 4
     let done = closed_loop(&mut player(1, 1, drive()), 1, 10, |_| read(0, 0, 4_096));
     assert_eq!(done[9], 10 * 54 * US);
 }
@@ -68,7 +68,7 @@ fn small_reads_transfer_only_what_is_asked_for() {
 #[test]
 fn programs_one_at_a_time_take_a_transfer_and_t_prog_each() {
     let done = closed_loop(&mut player(2, 2, drive()), 1, 16, |i| program(i % 4, 0, i / 4, PAGE));
-    // 16 + 600 each
+    // each program takes 16 + 600
     assert!(done.iter().enumerate().all(|(i, &at)| at == 616 * US * (i as u64 + 1)), "{done:?}");
 }
 
@@ -80,15 +80,15 @@ fn a_block_is_filled_and_erased_in_the_sum_of_its_times() {
     let erase = player.op(OpKind::Erase { die: 0, block: 0 }, Class::Gc, &[]);
     player.issue(0);
     player.finish();
-    // 16 × (1 + 16 + 600), then 1 + 3000
+    // the programs take 16 × (1 + 16 + 600), and the erase then takes 1 + 3000
     assert_eq!(player.done(pages[15]), 9_872 * US);
     assert_eq!(player.done(erase), 12_873 * US);
 }
 
 #[test]
 fn a_host_read_is_the_sum_of_its_stations() {
-    // controller 3, map in DRAM 2 × (0.1 + 64 B at 640 MB/s = 0.1), command 1, tR 50, 4096 B at
-    // 1.024 GB/s = 4, link 4096 B at 4.096 GB/s = 1: 59.4
+    // the parts are: controller 3, map in DRAM 2 × (0.1 + 64 B at 640 MB/s = 0.1), command 1, tR
+    // 50, channel 4096 B at 1.024 GB/s = 4, link 4096 B at 4.096 GB/s = 1; their sum is 59.4
     let mut t = Times { command: Dur::from_us(1), link_rate: 4_096_000_000, ..drive() };
     t.memory[MemoryKind::Dram as usize] =
         MemoryTimes { read: Dur::from_ns(100), write: Dur::from_ns(100), rate: 640_000_000 };
@@ -111,29 +111,29 @@ fn a_host_read_is_the_sum_of_its_stations() {
 #[test]
 fn four_dies_overlap_all_but_their_transfers() {
     let done = closed_loop(&mut player(1, 4, drive()), 4, 400, |i| read(i % 4, 0, PAGE));
-    // 4 × 16 < 66: each die turns in 66, die k is 16 k behind the first
+    // 4 × 16 < 66, so each die has a period of 66, and die k is 16 k behind die 0
     for (i, &at) in done.iter().enumerate() {
         let (round, k) = (i as u64 / 4, i as u64 % 4);
         assert_eq!(at, (66 * (round + 1) + 16 * k) * US, "read {i}");
     }
-    // four reads each 66: 60,606 a second
+    // there are four reads in each 66, which is 60,606 a second
     assert!((iops(&done, 0, 396) - 4e6 / 66.0).abs() < 1e-6);
 }
 
 #[test]
 fn eight_dies_saturate_their_channel() {
     let done = closed_loop(&mut player(1, 8, drive()), 8, 800, |i| read(i % 8, 0, PAGE));
-    // 8 × 16 > 66: after the first tR the channel never rests
+    // 8 × 16 > 66, so the channel is never idle after the first tR
     for (i, &at) in done.iter().enumerate() {
         assert_eq!(at, (50 + 16 * (i as u64 + 1)) * US, "read {i}");
     }
-    // one page each 16: 62,500 a second
+    // there is one page in each 16, which is 62,500 a second
     assert!((iops(&done, 0, 799) - 62_500.0).abs() < 1e-6);
 }
 
 #[test]
 fn more_depth_than_dies_gives_no_more_than_the_dies() {
-    // 2 dies, depth 16: two reads each 66
+    // with 2 dies and depth 16, there are two reads in each 66
     let done = closed_loop(&mut player(1, 2, drive()), 16, 200, |i| read(i % 2, 0, PAGE));
     for (i, &at) in done.iter().enumerate() {
         assert_eq!(at, (66 * (i as u64 / 2 + 1) + 16 * (i as u64 % 2)) * US, "read {i}");
@@ -143,8 +143,8 @@ fn more_depth_than_dies_gives_no_more_than_the_dies() {
 
 #[test]
 fn channels_multiply_the_rate() {
-    // 4 channels of 8 dies, each as in `eight_dies_saturate_their_channel`; read i is on channel i
-    // % 4
+    // there are 4 channels of 8 dies, each as in `eight_dies_saturate_their_channel`, and read i is
+    // on channel i % 4
     let done = closed_loop(&mut player(4, 8, drive()), 32, 3_200, |i| {
         read(i % 4 * 8 + i / 4 % 8, 0, PAGE)
     });
@@ -156,7 +156,7 @@ fn channels_multiply_the_rate() {
 
 #[test]
 fn programs_of_many_dies_are_bound_by_the_cells() {
-    // 8 × 16 < 616: each die turns in 616, die k is 16 k behind the first
+    // 8 × 16 < 616, so each die has a period of 616, and die k is 16 k behind die 0
     let done = closed_loop(&mut player(1, 8, drive()), 8, 128, |i| program(i % 8, 0, i / 8, PAGE));
     for (i, &at) in done.iter().enumerate() {
         assert_eq!(at, (616 * (i as u64 / 8 + 1) + 16 * (i as u64 % 8)) * US, "program {i}");
@@ -166,7 +166,8 @@ fn programs_of_many_dies_are_bound_by_the_cells() {
 
 #[test]
 fn four_planes_together_pay_t_prog_once() {
-    // one operation: 4 × 16 + 600 for 64 KiB; two dies turn in 664, the second 64 behind
+    // one operation of 64 KiB takes 4 × 16 + 600; the two dies have a period of 664, and the second
+    // is 64 behind
     let done =
         closed_loop(&mut player(1, 2, drive()), 2, 32, |i| program(i % 2, 0, i / 2, 4 * PAGE));
     for (i, &at) in done.iter().enumerate() {
@@ -179,7 +180,7 @@ fn cache_read_brings_one_die_to_the_longer_of_t_r_and_transfer() {
     let done = closed_loop(&mut player(1, 1, Times { cache_read: true, ..drive() }), 4, 50, |_| {
         read(0, 0, PAGE)
     });
-    // sensed each 50, out 16 later
+    // a page is sensed every 50, and is out 16 later
     assert!(
         done.iter().enumerate().all(|(i, &at)| at == (50 * (i as u64 + 1) + 16) * US),
         "{done:?}"
@@ -187,7 +188,7 @@ fn cache_read_brings_one_die_to_the_longer_of_t_r_and_transfer() {
     let done = closed_loop(&mut player(1, 1, Times { cache_read: true, ..drive() }), 4, 50, |_| {
         read(0, 0, 4 * PAGE)
     });
-    // the first at 50 + 64, then one each 64
+    // the first read is complete at 50 + 64, and then one every 64
     assert!(
         done.iter().enumerate().all(|(i, &at)| at == (50 + 64 * (i as u64 + 1)) * US),
         "{done:?}"
@@ -200,7 +201,7 @@ fn cache_program_hides_the_transfer() {
         closed_loop(&mut player(1, 1, Times { cache_program: true, ..drive() }), 16, 16, |i| {
             program(0, 0, i, PAGE)
         });
-    // 16, then 600 each
+    // the first transfer takes 16, and then each program takes 600
     assert!(
         done.iter().enumerate().all(|(i, &at)| at == (16 + 600 * (i as u64 + 1)) * US),
         "{done:?}"
@@ -223,12 +224,12 @@ fn busy_times_are_those_of_cells_and_buses() {
     let s = player.statistics();
     let us = |n: &[u64]| n.iter().map(|&n| Dur::from_us(n)).collect::<Vec<_>>();
     assert_eq!(s.die_busy, us(&[50, 600, 0, 3_000]));
-    // channel 0: command and page of the read, the program's command with its page; channel 1: the
-    // erase's command
+    // channel 0 carries the command and the page of the read and those of the program; channel 1
+    // carries the command of the erase
     assert_eq!(s.channel_busy, us(&[1 + 16 + 1 + 16, 1]));
     assert_eq!(s.link_busy, [Dur::from_us(1), Dur::from_us(2)]);
-    // die 0 is at work 0-67 (command, tR, page). Die 1 has its program from 0 on: the channel is
-    // its from 1 to 18, then tPROG to 618. Die 3: 0-3001
+    // die 0 is at work from 0 to 67 (command, tR, page). Die 1 holds its program from 0 on, uses
+    // the channel from 1 to 18, and programs until 618. Die 3 is at work from 0 to 3001
     assert_eq!(s.die_time, u128::from((67 + 618 + 3_001) * US));
     assert_eq!((s.active, s.dies_max), (Dur::from_us(3_001), 3));
     assert!((s.mean_dies() - 3_686.0 / 3_001.0).abs() < 1e-12);
@@ -243,7 +244,7 @@ fn the_mean_counts_only_time_in_which_a_die_is_at_work() {
     player.op(read(1, 0, PAGE), Class::HostRead, &[]);
     player.issue(1_000 * US);
     player.finish();
-    // one die for 66, none until 1000, two for 66
+    // one die is at work for 66, none until 1000, and then two for 66
     let s = player.statistics();
     assert_eq!((s.die_time, s.active, s.dies_max), (u128::from(3 * 66 * US), Dur::from_us(132), 2));
     assert!((s.mean_dies() - 1.5).abs() < 1e-12);
@@ -267,7 +268,8 @@ fn a_reset_forgets_what_was_and_keeps_what_is_under_way() {
     player.op(read(1, 0, PAGE), Class::HostRead, &[]);
     player.issue(300 * US);
     player.finish();
-    // from 216 on: die 0 until 616 (its cells were booked as they began), die 1 300-366
+    // from 216 on, die 0 is at work until 616 (its whole busy time was counted when its cells
+    // began), and die 1 from 300 to 366
     let s = player.statistics();
     assert_eq!(
         (s.die_time, s.active, s.dies_max),
@@ -291,9 +293,10 @@ fn a_suspended_die_is_at_work_though_its_cells_rest() {
     let page = player.op(read(0, 1, PAGE), Class::HostRead, &[]);
     player.issue(116 * US);
     player.finish();
-    // cells 16-116; stop until 121; read 121-171, out until 187; 10 + 500 more until 697
+    // the cells program from 16 to 116 and have stopped at 121; the read is sensed from 121 to 171
+    // and out at 187; the program then takes 10 + 500 more, until 697
     assert_eq!((player.done(page), player.done(write)), (187 * US, 697 * US));
     let s = player.statistics();
-    // cells: 100 + 50 + 510
+    // the cells were busy for 100 + 50 + 510
     assert_eq!((s.die_busy[0], s.active, s.suspends), (Dur::from_us(660), Dur::from_us(697), 1));
 }

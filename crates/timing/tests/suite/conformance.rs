@@ -1,8 +1,9 @@
-//! Every time and every resource rule of the engine. Each test checks that an operation is not
-//! complete one picosecond before its time, and is complete at its time.
+//! Tests of every time and every resource rule of the engine. Each test checks that an operation is
+//! complete at its time, and not complete one picosecond earlier.
 //!
-//! Expected times are worked out by hand beside each test; a byte takes 1 ps on a channel (see
-//! `common`). Cache operations and suspension, the optional rules, are in `options.rs`.
+//! The comments of each test work out the expected times by hand, in picoseconds. A byte takes 1 ps
+//! on a channel (see `common`). The optional rules, which are cache operations and suspension, are
+//! in `options.rs`.
 
 use crate::common::{board, expect, expect_small, times, times_with};
 use flashatlas_timing::{MemoryTimes, PARAMS, Times};
@@ -12,7 +13,7 @@ use flashatlas_types::{Class, ConfigError, Dur, RawConfig};
 
 #[test]
 fn a_read_takes_t_r_of_its_page_kind_and_the_transfer() {
-    // tR 1000, 1300, 1700; 100 bytes out
+    // tR is 1000, 1300 or 1700, and 100 bytes are transferred out
     for (kind, ready) in [("lower", 1_100), ("middle", 1_400), ("upper", 1_800)] {
         expect_small(times(), &format!("a = read 0.0.0 {kind} x100"), &[("a", ready)]);
     }
@@ -20,7 +21,7 @@ fn a_read_takes_t_r_of_its_page_kind_and_the_transfer() {
 
 #[test]
 fn a_program_takes_the_transfer_and_t_prog_of_its_page_kind() {
-    // 100 bytes in; tPROG 5000, 6000, 8000
+    // 100 bytes are transferred in, and tPROG is 5000, 6000 or 8000
     for (kind, ready) in [("lower", 5_100), ("middle", 6_100), ("upper", 8_100)] {
         expect_small(times(), &format!("a = program 0.0.0 {kind} x100"), &[("a", ready)]);
     }
@@ -41,7 +42,7 @@ fn every_operation_starts_with_its_command() {
 
 #[test]
 fn a_transfer_rounds_up_to_a_picosecond() {
-    // 100 bytes at 3 bytes a ps: 33.3 ps
+    // 100 bytes at 3 bytes a ps take 33.3 ps
     expect_small(times_with(|t| t.channel_rate *= 3), "a = read 0.0.0 x100", &[("a", 1_034)]);
 }
 
@@ -63,7 +64,8 @@ fn operations_start_when_they_are_issued() {
 
 #[test]
 fn one_operation_on_n_planes_senses_once_and_transfers_n_pages() {
-    // four planes of 100 bytes: one tR and 400 bytes, against four times both
+    // four planes of 100 bytes take one tR and 400 bytes, while four single operations take four
+    // times both
     expect_small(times(), "a = read 0.0.0 x400", &[("a", 1_000 + 400)]);
     expect_small(times(), "a = program 0.0.0 x400", &[("a", 400 + 5_000)]);
     let single =
@@ -84,7 +86,7 @@ fn memories(t: &mut Times) {
 #[test]
 fn a_memory_access_takes_its_latency_and_its_bytes() {
     let t = || times_with(memories);
-    // SRAM 2 + 64/4 = 18; DRAM 50 + 64/2 = 82; NVM without a limit to its rate
+    // SRAM takes 2 + 64/4 = 18 and DRAM 50 + 64/2 = 82; the rate of NVM is not limited
     expect_small(t(), "a = sram 1 x64", &[("a", 18)]);
     expect_small(t(), "a = dram 1 x64", &[("a", 82)]);
     expect_small(t(), "a = nvm 1 x64\nb = nvm 1 x64 store", &[("a", 70), ("b", 300)]);
@@ -92,7 +94,7 @@ fn a_memory_access_takes_its_latency_and_its_bytes() {
 
 #[test]
 fn accesses_of_one_operation_follow_one_another() {
-    // 5 × (50 + 7/2 rounded up)
+    // the accesses take 5 × (50 + 7/2 rounded up)
     expect_small(times_with(memories), "a = dram 5 x7", &[("a", 5 * 54)]);
 }
 
@@ -108,7 +110,7 @@ fn memory_operations_and_delays_share_nothing() {
 
 #[test]
 fn the_link_takes_its_bytes_each_way() {
-    // 2 bytes a ps; 101 bytes: 50.5 ps
+    // at 2 bytes a ps, 101 bytes take 50.5 ps
     let t = || times_with(|t| t.link_rate = 2_000_000_000_000);
     expect_small(t(), "a = in x101", &[("a", 51)]);
     expect_small(t(), "a = out x101", &[("a", 51)]);
@@ -140,7 +142,7 @@ fn only_a_full_duplex_link_flows_both_ways_at_once() {
 #[test]
 fn the_link_serves_by_class_then_by_arrival() {
     let t = times_with(|t| t.link_rate = 1_000_000_000_000);
-    // a is under way; then c (host read) before b and d (both gc)
+    // a is on the link; c (host read) goes before b and d (both gc)
     let script = "a = out x100 gc\nb = out x10 gc\nc = out x20 host_read\nd = out x30 gc";
     expect_small(t, script, &[("a", 100), ("c", 120), ("b", 130), ("d", 160)]);
 }
@@ -158,7 +160,8 @@ fn a_delay_takes_its_time_and_none_takes_none() {
 
 #[test]
 fn a_slot_is_as_good_as_another() {
-    // b frees one at 5000, before a frees two at 5100: the first waits for b, though a was first
+    // b frees one slot at 5000, before a frees two at 5100, so the first wait ends with b, although
+    // a was issued first
     let script = "
         a = program 0.0.0 x100
         b = program 2.0.0
@@ -187,8 +190,8 @@ fn a_wait_for_slots_begins_when_what_it_names_is_complete() {
 
 #[test]
 fn one_die_serves_one_operation_at_a_time() {
-    // the second page is sensed once the first has left: 2 × (1000 + 100); then 100 + 5000; then
-    // 20000
+    // the second page is sensed after the first has left, which takes 2 × (1000 + 100); the program
+    // then takes 100 + 5000, and the erase 20000
     let script =
         "a = read 0.0.0 x100 gc\nb = read 0.1.0 x100 gc\nc = program 0.2.0 x100 gc\nd = erase 0.3";
     expect_small(times(), script, &[("a", 1_100), ("b", 2_200), ("c", 7_300), ("d", 27_300)]);
@@ -196,7 +199,7 @@ fn one_die_serves_one_operation_at_a_time() {
 
 #[test]
 fn two_dies_of_a_channel_sense_together_and_transfer_in_turn() {
-    // both sensed at 1000; 1000-1100, 1100-1200
+    // both pages are sensed at 1000, and are out at 1000-1100 and 1100-1200
     expect_small(
         times(),
         "a = read 0.0.0 x100\nb = read 1.0.0 x100",
@@ -206,7 +209,7 @@ fn two_dies_of_a_channel_sense_together_and_transfer_in_turn() {
 
 #[test]
 fn two_dies_of_a_channel_load_in_turn_and_program_together() {
-    // in 0-100 and 100-200, then tPROG each
+    // the pages are in at 0-100 and 100-200, and each then takes tPROG
     expect_small(
         times(),
         "a = program 0.0.0 x100\nb = program 1.0.0 x100",
@@ -217,11 +220,13 @@ fn two_dies_of_a_channel_load_in_turn_and_program_together() {
 #[test]
 fn commands_take_turns_on_a_channel() {
     let t = || times_with(|t| t.command = Dur(30));
-    // commands 0-30, 30-60; sensed at 1030 and 1060; out 1030-1130, 1130-1230
+    // the commands take 0-30 and 30-60, the pages are sensed at 1030 and 1060, and are out at
+    // 1030-1130 and 1130-1230
     expect_small(t(), "a = read 0.0.0 x100\nb = read 1.0.0 x100", &[("a", 1_130), ("b", 1_230)]);
-    // 0-30 and 30-60, then tBERS each
+    // the commands take 0-30 and 30-60, and each erase then takes tBERS
     expect_small(t(), "a = erase 0.0\nb = erase 1.0", &[("a", 20_030), ("b", 20_060)]);
-    // a program's command and data are one use of the channel: 0-130, 130-160
+    // a program's command and data are one use of the channel, so the channel is used at 0-130 and
+    // 130-160
     expect_small(t(), "a = program 0.0.0 x100\nb = erase 1.0", &[("a", 5_130), ("b", 20_160)]);
 }
 
@@ -230,21 +235,21 @@ fn two_channels_share_nothing() {
     let t = times_with(|t| t.command = Dur(30));
     let script =
         "a = read 0.0.0 x100\nb = read 2.0.0 x100\nc = program 1.0.0 x100\nd = program 3.0.0 x100";
-    // on both: commands 0-30 (read), 30-160 (program with data); out 1030-1130
+    // each channel carries a command at 0-30 (read), 30-160 (program with data), and a page at
+    // 1030-1130
     expect_small(t, script, &[("a", 1_130), ("b", 1_130), ("c", 5_160), ("d", 5_160)]);
 }
 
 #[test]
 fn a_die_keeps_a_sensed_page_until_the_channel_takes_it() {
-    // b is sensed at 1000 as is a, and goes out after it: 1000-1500, 1500-1600; only then is c
-    // sensed
+    // a and b are sensed at 1000, and go out at 1000-1500 and 1500-1600; c is sensed after that
     let script = "a = read 0.0.0 x500\nb = read 1.0.0 x100\nc = read 1.1.0 x100";
     expect_small(times(), script, &[("a", 1_500), ("b", 1_600), ("c", 2_700)]);
 }
 
 #[test]
 fn a_die_keeps_a_program_that_waits_for_the_channel() {
-    // b has die 1 from 0 on and waits for the channel until 3000; the host read c waits for b
+    // b holds die 1 from 0 on and waits for the channel until 3000, and the host read c waits for b
     let script = "a = program 0.0.0 x3000\nb = program 1.0.0 x100\nc = read 1.1.0 x100";
     expect_small(times(), script, &[("a", 8_000), ("b", 8_100), ("c", 9_200)]);
 }
@@ -256,14 +261,15 @@ fn an_erase_without_command_time_needs_no_channel() {
 
 #[test]
 fn an_operation_starts_when_all_that_it_names_are_complete() {
-    // a 1100, b 5100; c from 5100 on
+    // a is complete at 1100 and b at 5100, so c starts at 5100
     let script = "a = read 0.0.0 x100\nb = program 2.0.0 x100\nc = read 0.1.0 x100 after a b";
     expect_small(times(), script, &[("a", 1_100), ("b", 5_100), ("c", 6_200)]);
 }
 
 // ---- priorities
 
-/// Five operations of five classes, lowest first, wait for die 0 while it is busy until 1100.
+/// Five operations of five classes wait for die 0, which is busy until 1100. The lowest class is
+/// issued first.
 const FIVE_CLASSES: &str = "
     first = read 0.0.0 x100
     idle = read 0.1.0 x100 idle
@@ -287,7 +293,7 @@ fn priorities_can_be_reversed() {
 
 #[test]
 fn within_a_class_a_die_serves_in_order_of_arrival() {
-    // b arrives at 50, before a; c at 60 behind both
+    // b arrives before a, which arrives at 50, and c arrives after both at 60
     let script = "
         first = read 0.0.0 x100
         later = delay 50
@@ -301,7 +307,8 @@ fn within_a_class_a_die_serves_in_order_of_arrival() {
 
 #[test]
 fn a_channel_serves_by_class_then_by_arrival() {
-    // a is out 1000-2000. b and d (gc) are sensed at 1000, c (host read, upper) at 1700: c, b, d
+    // a is out at 1000-2000. b and d (gc) are sensed at 1000 and c (host read, upper page) at 1700,
+    // so the order is c, b, d
     let script = "
         a = read 0.0.0 x1000
         b = read 1.0.0 x100 gc
@@ -325,7 +332,7 @@ fn what_has_begun_is_not_interrupted() {
 
 #[test]
 fn operations_issued_together_arrive_in_order_of_number() {
-    // the die is free: a takes it before b, of a higher class, arrives
+    // the die is free, so a takes it before b, which has a higher class, arrives
     expect_small(
         times(),
         "a = read 0.0.0 x100 idle\nb = read 0.1.0 x100",
@@ -335,14 +342,14 @@ fn operations_issued_together_arrive_in_order_of_number() {
 
 #[test]
 fn a_free_die_goes_to_what_waits_before_what_its_last_operation_released() {
-    // at 1100 a releases the host read c and frees the die, for which only b waits then
+    // at 1100, a releases the host read c and frees the die, for which only b waits at that moment
     let script = "a = read 0.0.0 x100\nb = read 0.1.0 x100 idle\nc = read 0.2.0 x100 after a";
     expect_small(times(), script, &[("a", 1_100), ("b", 2_200), ("c", 3_300)]);
 }
 
 #[test]
 fn what_one_completion_releases_arrives_in_order_of_number() {
-    // all wait for g; a takes the die, then b and c by class
+    // all operations wait for g; a takes the die, and b and c follow by class
     let script = "
         g = delay 10
         a = read 0.0.0 x100 gc after g
@@ -353,7 +360,7 @@ fn what_one_completion_releases_arrives_in_order_of_number() {
 
 #[test]
 fn what_began_first_ends_first_at_one_instant() {
-    // both delays end at 100; y began first, so b is first on the die
+    // both delays end at 100, but y began first, so b is first on the die
     let script = "
         x = delay 60
         y = delay 100

@@ -1,15 +1,15 @@
-//! Dependencies, and the three rules of order on a block, which priorities do not change. A read of
-//! a page waits for that page's program, an erase waits for every earlier operation on its block,
-//! and the programs of one block start in order.
+//! Tests of dependencies, and of the three rules of order on a block, which hold for all
+//! priorities. A read of a page waits for that page's program, an erase waits for every earlier
+//! operation on its block, and the programs of one block start in order.
 //!
-//! Expected times are worked out by hand beside each test; a byte takes 1 ps on a channel (see
-//! `common`).
+//! The comments of each test work out the expected times by hand, in picoseconds. A byte takes 1 ps
+//! on a channel (see `common`).
 
 use crate::common::{Player, board, expect_small, program, read, times, times_with};
 use flashatlas_timing::Engine;
 use flashatlas_types::{Class, Dur, OpId, OpKind, Plan, Ps, Tag};
 
-/// A read that keeps die 0 busy until 1100, so that the operations after it wait together.
+/// A read that keeps die 0 busy until 1100, so that later operations wait together.
 const BUSY: &str = "busy = read 0.7.0 x100\n";
 
 fn expect_behind_busy(script: &str, expected: &[(&str, u64)]) {
@@ -20,7 +20,7 @@ fn expect_behind_busy(script: &str, expected: &[(&str, u64)]) {
 
 #[test]
 fn a_read_of_a_page_waits_for_its_program_though_its_class_is_higher() {
-    // a in 1100-1200, tPROG; then b
+    // a is in at 1100-1200 and takes tPROG, and then b starts
     expect_behind_busy(
         "a = program 0.0.0 x100 idle\nb = read 0.0.0 x100",
         &[("a", 6_200), ("b", 7_300)],
@@ -30,8 +30,8 @@ fn a_read_of_a_page_waits_for_its_program_though_its_class_is_higher() {
 #[test]
 fn a_read_waits_for_a_program_that_has_begun() {
     let script = "a = program 0.0.0 x100\nat 3000\nb = read 0.0.0 x100\nc = read 0.0.1 x100 idle";
-    // c comes to the queue at 3000, b at 5100; but b is not there when the die takes its next: c,
-    // then b
+    // c joins the queue at 3000 and b at 5100; when the die takes its next operation, b has not
+    // joined yet, so c goes first
     expect_small(times(), script, &[("a", 5_100), ("c", 6_200), ("b", 7_300)]);
 }
 
@@ -49,9 +49,9 @@ fn a_read_of_another_page_or_block_does_not_wait() {
 
 #[test]
 fn a_read_waits_for_the_right_one_of_many_programs() {
-    // p0 in 1100-1200, until 6200; then p1, which was waiting, 6200-11300. r0, released as p0 ends,
-    // comes before p2, which comes when p1 has the die: r0 11300-12400; r1 (host read) 12400-13500;
-    // p2 13500-18600
+    // p0 is in at 1100-1200 and ends at 6200; then p1, which was waiting, takes 6200-11300. r0 is
+    // released when p0 ends, before p2, which is released when p1 starts. So r0 takes 11300-12400,
+    // r1 (host read) 12400-13500 and p2 13500-18600
     let script = "
         p0 = program 0.0.0 x100 gc
         p1 = program 0.0.1 x100 gc
@@ -66,7 +66,8 @@ fn a_read_waits_for_the_right_one_of_many_programs() {
 
 #[test]
 fn a_read_waits_for_the_newest_program_of_its_page() {
-    // a 1200-6200, e until 26200, b in 26200-26300, until 31300; r after it
+    // a programs at 1200-6200, e ends at 26200, b is in at 26200-26300 and ends at 31300; then r
+    // starts
     let script = "
         a = program 0.0.0 x100
         e = erase 0.0
@@ -84,7 +85,7 @@ fn a_read_does_not_wait_for_a_later_program_of_its_page() {
 
 #[test]
 fn a_read_waits_for_a_program_that_itself_waits() {
-    // the program waits for a delay of 9000: in 9000-9100, until 14100
+    // the program waits for a delay of 9000, so it is in at 9000-9100 and ends at 14100
     let script = "d = delay 9000\np = program 0.0.0 x100 after d\nr = read 0.0.0 x100";
     expect_small(times(), script, &[("p", 14_100), ("r", 15_200)]);
 }
@@ -93,7 +94,8 @@ fn a_read_waits_for_a_program_that_itself_waits() {
 
 #[test]
 fn a_read_of_a_page_as_it_was_waits_for_no_program_since_and_the_erase_waits_for_it() {
-    // as d goes, at 9000, so would e; r is there at 8000, until 9100: e 9100-29100, p 29100-34200
+    // when d ends at 9000, e would start, but r has been on the die since 8000 and ends at 9100; so
+    // e takes 9100-29100 and p 29100-34200
     let script = "
         d = delay 9000
         c = read 0.0.0 x100 gc
@@ -106,8 +108,8 @@ fn a_read_of_a_page_as_it_was_waits_for_no_program_since_and_the_erase_waits_for
 
 #[test]
 fn a_read_of_a_page_as_it_was_waits_for_the_program_that_it_is_of() {
-    // a 1200-6200; it releases c and r, c first: 6200-7300, r until 8400, e until 28400, b until
-    // 33500
+    // a programs at 1200-6200 and releases c and r, c first; c takes 6200-7300, r ends at 8400, e
+    // at 28400 and b at 33500
     let script = "
         a = program 0.0.0 x100
         c = read 0.0.0 x100 gc
@@ -120,7 +122,7 @@ fn a_read_of_a_page_as_it_was_waits_for_the_program_that_it_is_of() {
 
 #[test]
 fn an_erase_that_nothing_holds_back_does_not_wait_for_a_read_of_a_page_as_it_was() {
-    // e is in the queue already when r comes, which is of another class there
+    // e is already in the queue when r arrives with a lower class
     let script = "
         c = read 0.1.0 x100
         e = erase 0.0 host_read
@@ -146,7 +148,7 @@ fn an_erase_waits_for_earlier_programs_though_its_class_is_higher() {
 
 #[test]
 fn an_erase_waits_for_operations_of_earlier_plans_that_are_not_ready_yet() {
-    // r is ready at 9000 and out at 10100; until then the die stands still, as the erase must wait
+    // r and p are ready only at 9000, and the erase e, which is issued at 200, must wait for both
     let script = "
         d = delay 9000
         r = read 0.0.0 x100 after d
@@ -157,15 +159,15 @@ fn an_erase_waits_for_operations_of_earlier_plans_that_are_not_ready_yet() {
         other = erase 0.1
         at 300
         next = program 0.0.0 x100 host_read";
-    // other 200-20200; then r (host read) until 21300, p until 26400, e until 46400, next until
-    // 51500
+    // `other` takes 200-20200; then r (host read) ends at 21300, p at 26400, e at 46400 and `next`
+    // at 51500
     let order = [("other", 20_200), ("r", 21_300), ("p", 26_400), ("e", 46_400), ("next", 51_500)];
     expect_small(times(), script, &order);
 }
 
 #[test]
 fn an_erase_waits_until_the_last_page_has_left_the_die() {
-    // with cache read the cells are free at 1000, but the page is on the channel until 1500
+    // with cache read, the cells are free at 1000, but the page is on the channel until 1500
     let t = times_with(|t| t.cache_read = true);
     expect_small(t, "r = read 0.0.0 x500\ne = erase 0.0", &[("r", 1_500), ("e", 21_500)]);
 }
@@ -178,8 +180,8 @@ fn an_erase_does_not_wait_for_other_blocks() {
 
 #[test]
 fn an_erase_waits_for_reads_that_came_in_between_others_that_are_done() {
-    // a is complete at 2200, c at 3300 and b, which waits for a delay, at 8100; each leaves the
-    // block's list in its turn
+    // a is complete at 2200, c at 3300, and b, which waits for a delay, at 8100; each leaves the
+    // block's list when it is complete
     let script = "
         d = delay 7000
         a = read 0.0.0 x100
@@ -202,7 +204,7 @@ fn programs_of_a_block_start_in_order_though_the_later_has_the_higher_class() {
 
 #[test]
 fn programs_of_a_block_start_in_order_though_the_later_is_ready_earlier() {
-    // a in 3000-3100, until 8100; b after it
+    // a is in at 3000-3100 and ends at 8100, and then b starts
     let script = "d = delay 3000\na = program 0.0.0 x100 after d\nb = program 0.0.1 x100";
     expect_small(times(), script, &[("a", 8_100), ("b", 13_200)]);
 }
@@ -225,7 +227,8 @@ fn programs_of_other_blocks_keep_to_their_classes() {
 
 #[test]
 fn a_program_comes_to_the_queue_when_the_one_before_it_has_the_die() {
-    // a has the die at 1100; b and c then wait for it together and b, of a higher class, goes first
+    // a gets the die at 1100; b and c then wait together, and b goes first, because its class is
+    // higher
     let script =
         "a = program 0.0.0 x100\nb = program 0.0.1 x100 map\nc = program 0.1.0 x100 host_write";
     expect_behind_busy(script, &[("a", 6_200), ("b", 11_300), ("c", 16_400)]);
@@ -233,7 +236,7 @@ fn a_program_comes_to_the_queue_when_the_one_before_it_has_the_die() {
 
 #[test]
 fn order_within_a_block_holds_with_cache_program() {
-    // a in 1100-1200; b in 1200-1300 while a is programmed
+    // a is in at 1100-1200, and b at 1200-1300 while a is programmed
     let t = times_with(|t| t.cache_program = true);
     let script = format!(
         "{BUSY}a = program 0.0.0 x100 idle\nb = program 0.0.1 x100 map\nc = program 0.0.2 x100 map"
@@ -243,7 +246,7 @@ fn order_within_a_block_holds_with_cache_program() {
 
 #[test]
 fn a_program_does_not_start_before_an_earlier_erase_of_its_block() {
-    // the erase waits for a delay: 3000-23000; the program is ready long before
+    // the erase waits for a delay and takes 3000-23000, although the program is ready long before
     let script = "d = delay 3000\ne = erase 0.0 idle after d\np = program 0.0.0 x100 host_read";
     expect_small(times(), script, &[("e", 23_000), ("p", 28_100)]);
 }
@@ -260,7 +263,7 @@ fn an_order_across_plans_holds_too() {
 
 #[test]
 fn a_program_of_a_lower_class_holds_back_only_its_block() {
-    // a waits for 3000; c of another block goes on: 0-5100, then a, then b
+    // a waits until 3000; c, which is of another block, takes 0-5100, and then a and b follow
     let script = "
         d = delay 3000
         a = program 0.0.0 x100 after d
@@ -318,8 +321,8 @@ fn a_command_that_is_complete_at_once_is_an_event() {
     plan.push(OpKind::Delay(Dur(100)), Class::Idle, &[]);
     plan.push(OpKind::Complete(Tag(1)), Class::HostRead, &[]);
     engine.issue(Ps(5), &plan);
-    // a caller that waits for the command goes from event to event, so the command must come before
-    // the end of the delay at 105
+    // a caller that waits for the command goes from event to event, so its completion must come
+    // before the delay ends at 105
     assert_eq!(engine.next_event(), Some(Ps(5)));
     let mut out = Vec::new();
     engine.advance(Ps(5), &mut out);
@@ -339,7 +342,7 @@ fn operations_that_were_never_issued_hold_nothing_back() {
     player.plan.set_recording(true);
     let next = player.op(OpKind::Delay(Dur(5)), Class::HostRead, &[first, lost, OpId::NONE]);
     player.issue(10);
-    // first at 1100, lost never was
+    // `first` is complete at 1100, and `lost` was never issued
     player.finish();
     assert_eq!((player.done(first), player.done(next)), (1_100, 1_105));
 }
@@ -360,7 +363,7 @@ fn numbers_may_leap_while_an_old_operation_is_unfinished() {
     }
     assert_eq!((player.engine.oldest_unfinished(), player.engine.unfinished()), (old, 8));
     player.finish();
-    // 100 + 5000, then three reads of 1100
+    // the program takes 100 + 5000, and each of the three reads 1100
     assert_eq!(chain.iter().map(|&op| player.done(op)).collect::<Vec<_>>(), [6_200, 7_300, 8_400]);
     assert_eq!(player.engine.oldest_unfinished(), OpId(u64::MAX));
 }
@@ -374,8 +377,8 @@ fn thousands_of_operations_may_be_unfinished() {
     player.issue(0);
     assert_eq!(player.engine.oldest_unfinished(), gate);
     player.finish();
-    // each channel has two dies with tR 1000 and 600 bytes a page: a period of 1600, the second die
-    // 600 behind
+    // each channel has two dies with tR 1000 and 600 bytes a page, so the period is 1600, and the
+    // second die is 600 behind
     for (i, &op) in reads.iter().enumerate() {
         let (round, second) = (i as u64 / 4, i as u64 % 2);
         assert_eq!(player.done(op), 50 + 1_600 + 1_600 * round + 600 * second, "read {i}");
@@ -385,7 +388,7 @@ fn thousands_of_operations_may_be_unfinished() {
 #[test]
 fn dependencies_reach_back_over_thousands_of_operations() {
     let mut player = Player::new(&board(1, 1), times());
-    // numbers that do not start at a power of two
+    // the numbers of the operations do not start at a power of two
     for _ in 0..700 {
         player.plan.push(OpKind::Join, Class::Gc, &[]);
     }
@@ -398,7 +401,7 @@ fn dependencies_reach_back_over_thousands_of_operations() {
     player.issue(0);
     assert_eq!(player.engine.oldest_unfinished(), steps[0]);
     player.finish();
-    // 900 chains side by side
+    // there are 900 chains at the same time
     for (i, &op) in steps.iter().enumerate() {
         assert_eq!(player.done(op), 10 * (i as u64 / 900 + 1), "delay {i}");
     }

@@ -1,6 +1,6 @@
-//! Tests that a read of the map is a host read itself once a host read waits for it. Expected times
-//! are worked out by hand beside each test. tR is 1000 ps, tPROG 5000 ps, and a byte takes 1 ps on
-//! a channel. A suspension takes 50 ps, and a resume 20 ps.
+//! Tests that a read of the map becomes a host read as soon as a host read waits for it. The
+//! comments of each test work out the expected times by hand. tR is 1000 ps, tPROG is 5000 ps, and
+//! a byte takes 1 ps on a channel. A suspension takes 50 ps, and a resume 20 ps.
 
 use crate::common::{board, expect, expect_small, times, times_with};
 use flashatlas_timing::{Suspend, Times};
@@ -24,21 +24,22 @@ fn expect_suspends(script: &str, expected: &[(&str, u64)], count: u64) {
     assert_eq!(player.statistics().suspends, count, "suspensions");
 }
 
-/// A program on die 0, whose cells work from 100 on, and 4000 more at 1100.
+/// A program on die 0. Its cells work from 100 on, and still need 4000 at 1100.
 const PROGRAM: &str = "a = program 0.0.0 x100\nat 1100\n";
 
 #[test]
 fn a_map_read_suspends_once_a_host_read_waits_for_it() {
-    // m 1150-2150, out until 2250; a 2250 + 20 + 4000; h on die 1 from 2250 on: 3250, 3350
+    // m is sensed at 1150-2150 and out at 2250; a ends at 2250 + 20 + 4000; h is on die 1 from 2250
+    // on, sensed at 3250 and out at 3350
     let script = format!("{PROGRAM} m = read 0.1.0 x100 map\nh = read 1.1.0 x100 after m");
     expect_suspends(&script, &[("m", 2_250), ("a", 6_270), ("h", 3_350)], 1);
-    // without a host read, m waits for a: 5100-6200
+    // without a host read, m waits for a and takes 5100-6200
     expect_suspends(
         &format!("{PROGRAM} m = read 0.1.0 x100 map"),
         &[("a", 5_100), ("m", 6_200)],
         0,
     );
-    // m also waits for a if only a write waits for m, because that read is not for a host
+    // m also waits for a if no host read waits for m, but only a write or a read of collection
     for write in ["program 1.1.0 x100", "in x100", "delay 5", "read 1.1.0 x100 gc"] {
         let script = format!("{PROGRAM} m = read 0.1.0 x100 map\nh = {write} after m");
         expect_suspends(&script, &[("a", 5_100), ("m", 6_200)], 0);
@@ -47,11 +48,12 @@ fn a_map_read_suspends_once_a_host_read_waits_for_it() {
 
 #[test]
 fn the_read_behind_the_map_read_shares_its_suspension() {
-    // m 1150-2150, out until 2250, when h comes to the same die: 3250, 3350; a 3350 + 20 + 4000
+    // m is sensed at 1150-2150 and out at 2250, when h arrives at the same die; h is sensed at 3250
+    // and out at 3350; a ends at 3350 + 20 + 4000
     let script = format!("{PROGRAM} m = read 0.1.0 x100 map\nh = read 0.2.0 x100 after m");
     expect_suspends(&script, &[("m", 2_250), ("h", 3_350), ("a", 7_370)], 1);
-    // a lookup of 7 comes between: a goes on at 2250 and is stopped at 2257, when 20 + 4000 - 7 are
-    // left: h 2307-3407; a 3407 + 20 + 4013
+    // a lookup of 7 comes between; a resumes at 2250 and is suspended at 2257, when 20 + 4000 - 7
+    // are left; h takes 2307-3407, and a ends at 3407 + 20 + 4013
     let script = format!(
         "{PROGRAM} m = read 0.1.0 x100 map
         s = delay 7 after m
@@ -62,16 +64,17 @@ fn the_read_behind_the_map_read_shares_its_suspension() {
 
 #[test]
 fn a_map_read_that_stands_in_its_queue_suspends_when_a_host_read_begins_to_wait_for_it() {
-    // m is there at 1100; h comes at 2000, when a has 3100 left: m 2050-3150; a 3150 + 20 + 3100; h
-    // 3150-4250
+    // m arrives at 1100 and h at 2000, when a has 3100 left; m takes 2050-3150, a ends at 3150 + 20
+    // + 3100, and h takes 3150-4250
     let script = format!("{PROGRAM} m = read 0.1.0 x100 map\nat 2000\nh = read 1.1.0 x100 after m");
     expect_suspends(&script, &[("m", 3_150), ("a", 6_270), ("h", 4_250)], 1);
 }
 
 #[test]
 fn a_map_read_that_is_under_way_only_changes_its_rank() {
-    // g and m, of the map both, are sensed at 1000; b has their channel 500-2500. h waits for m
-    // from 600 on: m leaves before g, which asked first, 2500-2600; h is sensed until 3600
+    // g and m are reads of the map and are sensed at 1000, while b uses their channel at 500-2500.
+    // h waits for m from 600 on, so m leaves at 2500-2600, before g, which waited first; h is
+    // sensed at 3600
     let script = "
         g = read 0.1.0 x100 map
         m = read 1.1.0 x100 map
@@ -81,18 +84,18 @@ fn a_map_read_that_is_under_way_only_changes_its_rank() {
         h = read 3.1.0 x100 after m";
     let four = board(1, 4);
     expect(&four, times(), script, &[("m", 2_600), ("g", 2_700), ("h", 3_700)]);
-    // when both wait for the channel already, from 1000 on: m goes before g all the same
+    // m also goes before g if both already wait for the channel, which is so from 1000 on
     let script = script.replace("at 600", "at 1200");
     expect(&four, times(), &script, &[("m", 2_600), ("g", 2_700), ("h", 3_700)]);
-    // without h they leave in the order in which they came
+    // without h, they leave in the order in which they arrived
     let script = script.split("at 1200").next().unwrap();
     expect(&four, times(), script, &[("g", 2_600), ("m", 2_700)]);
 }
 
 #[test]
 fn what_the_host_read_waits_through_hands_it_on() {
-    // a lookup in SRAM, a fixed time and a join stand between: m ends at 2250 as before, h begins
-    // 7 later
+    // a lookup in SRAM, a fixed time and a join come between m and h; m ends at 2250 as before, and
+    // h begins 7 later
     let script = format!(
         "{PROGRAM} m = read 0.1.0 x100 map
         s = sram 1 x8 after m
@@ -101,13 +104,14 @@ fn what_the_host_read_waits_through_hands_it_on() {
         h = read 1.1.0 x100 after j"
     );
     expect_suspends(&script, &[("m", 2_250), ("a", 6_270), ("h", 3_357)], 1);
-    // data that goes to the host
+    // h is data that goes to the host
     let script = format!("{PROGRAM} m = read 0.1.0 x100 map\nh = out x100 after m");
     expect_suspends(&script, &[("m", 2_250), ("h", 2_250)], 1);
-    // the end of a read
+    // h is the end of a read
     let script = format!("{PROGRAM} m = read 0.1.0 x100 map\nh = complete host_read after m");
     expect_suspends(&script, &[("m", 2_250), ("h", 2_250)], 1);
-    // not the end of a write: the drive does not have the read that is sent after it
+    // the end of a write does not raise m, because the drive does not have the read yet that is
+    // sent after that end
     let script = format!(
         "{PROGRAM} m = read 0.1.0 x100 map
         c = complete host_write after m
@@ -119,9 +123,9 @@ fn what_the_host_read_waits_through_hands_it_on() {
 
 #[test]
 fn a_chain_inherits_as_a_whole_and_programs_in_it_keep_their_class() {
-    // a map page is merged and written before the one that is wanted is read. r 1150-2250. w, a
-    // program of the map: in 2250-2350, until 7350. b: in 4900-5000, 2650 left at 7350, when m
-    // stops it: m 7400-8500. h until 9600
+    // a map page is merged and written before the wanted map page is read. r takes 1150-2250. w, a
+    // program of the map, is in at 2250-2350 and ends at 7350. b is in at 4900-5000 and has 2650
+    // left at 7350, when m suspends it. m takes 7400-8500, and h ends at 9600
     let script = "
         a = program 0.0.0 x100
         at 1100
@@ -134,8 +138,9 @@ fn a_chain_inherits_as_a_whole_and_programs_in_it_keep_their_class() {
     let all = [("r", 2_250), ("w", 7_350), ("m", 8_500), ("h", 9_600), ("a", 6_270)];
     let mut player = expect(&board(2, 2), suspends(), script, &all);
     assert_eq!(player.statistics().suspends, 2);
-    // w waits out a program c on its die, as every program does: r until 1100; c in 2000-2100,
-    // until 7100; w, which comes at 2000 as well, in 7100-7200, until 12200; m 13300, h 14400
+    // w waits for program c on its die, as every program does. r ends at 1100. c is in at 2000-2100
+    // and ends at 7100. w also arrives at 2000, is in at 7100-7200 and ends at 12200. m ends at
+    // 13300 and h at 14400
     let script = "
         r = read 0.1.0 x100 map
         at 2000
@@ -148,7 +153,8 @@ fn a_chain_inherits_as_a_whole_and_programs_in_it_keep_their_class() {
 
 #[test]
 fn a_read_of_a_page_that_is_programmed_waits_for_what_its_program_waits_for() {
-    // w programs the page that h reads, after r: r 1150-2250, w in 2250-2350, until 7350; h 8450
+    // w programs the page that h reads, and waits for r; r takes 1150-2250, w is in at 2250-2350
+    // and ends at 7350, and h ends at 8450
     let script = format!(
         "{PROGRAM} r = read 0.1.0 x100 map
         w = program 1.1.0 x100 map after r
@@ -159,8 +165,9 @@ fn a_read_of_a_page_that_is_programmed_waits_for_what_its_program_waits_for() {
 
 #[test]
 fn a_map_read_is_ranked_as_a_host_read_where_nothing_is_suspended() {
-    // m comes to the die before the host read b, and is one when h comes: it goes behind b, which
-    // stands with the host reads already, and before n. a until 5100, b 6200, m 7300, n 8400
+    // m arrives at the die before the host read b, and becomes a host read when h arrives. It then
+    // goes after b, which is already among the host reads, and before n. a ends at 5100, b at 6200,
+    // m at 7300 and n at 8400
     let script = "
         a = program 0.0.0 x100
         n = read 0.3.0 x100 map
@@ -169,7 +176,8 @@ fn a_map_read_is_ranked_as_a_host_read_where_nothing_is_suspended() {
         h = read 2.1.0 x100 after m";
     let all = [("a", 5_100), ("b", 6_200), ("m", 7_300), ("n", 8_400), ("h", 8_400)];
     expect_small(times(), script, &all);
-    // where the map goes first, what inherits goes later: n 6200, b 7300, m 8400
+    // if the map has the highest rank, a read that inherits goes later: n ends at 6200, b at 7300
+    // and m at 8400
     let map_first = times_with(|t| t.rank = [1, 0, 2, 3, 4]);
     expect_small(map_first, script, &[("n", 6_200), ("b", 7_300), ("m", 8_400), ("h", 9_500)]);
 }

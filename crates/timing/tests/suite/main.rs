@@ -1,4 +1,4 @@
-//! The event engine beside arithmetic, a naive engine and its rules.
+//! Tests of the event engine against arithmetic, a naive engine, and its rules.
 
 mod arithmetic;
 mod common;

@@ -1,8 +1,8 @@
-//! The rules that a drive switches on: cache read, cache program, suspension. Each test checks that
-//! an operation is not complete one picosecond before its time, and is complete at its time.
+//! Tests of the optional rules: cache read, cache program and suspension. Each test checks that an
+//! operation is complete at its time, and not complete one picosecond earlier.
 //!
-//! Expected times are worked out by hand beside each test; a byte takes 1 ps on a channel (see
-//! `common`).
+//! The comments of each test work out the expected times by hand, in picoseconds. A byte takes 1 ps
+//! on a channel (see `common`).
 
 use crate::common::{Player, board, expect, expect_small, times, times_with};
 use flashatlas_timing::{Suspend, Times};
@@ -25,21 +25,21 @@ fn without_cache_read_a_page_leaves_before_the_next_is_sensed() {
 
 #[test]
 fn cache_read_senses_while_the_last_page_leaves() {
-    // sensed at 1000, 2000, 3000; each out at once
+    // the pages are sensed at 1000, 2000 and 3000, and each goes out at once
     expect_small(cache_read(), THREE_READS, &[("a", 1_100), ("b", 2_100), ("c", 3_100)]);
 }
 
 #[test]
 fn a_sensed_page_waits_until_the_cache_register_is_free() {
-    // a: sensed 1000, out 1000-2500. b: sensed 2000, moves at 2500, out 2500-4000. c: sensed
-    // 2500-3500, out 4000-5500
+    // a is sensed at 1000 and out at 1000-2500. b is sensed at 2000, moves to the register at 2500,
+    // and is out at 2500-4000. c is sensed at 2500-3500 and out at 4000-5500
     expect_small(cache_read(), THREE_LONG_READS, &[("a", 2_500), ("b", 4_000), ("c", 5_500)]);
 }
 
 #[test]
 fn only_one_page_is_sensed_ahead() {
-    // d is sensed when c moves to the register at 4000: 4000-5700, out 5700-5800 (were it sensed
-    // earlier: 5500-5600)
+    // d is sensed at 4000-5700, after c moves to the register at 4000, and is out at 5700-5800 (if
+    // it were sensed earlier, it would be out at 5500-5600)
     let script = "
         a = read 0.0.0 x1500
         b = read 0.0.1 x1500
@@ -50,7 +50,7 @@ fn only_one_page_is_sensed_ahead() {
 
 #[test]
 fn a_program_or_an_erase_waits_until_the_cache_register_is_free() {
-    // a out 1000-2500; then in 2500-2600, tPROG; tBERS
+    // a is out at 1000-2500; then b is in at 2500-2600 and takes tPROG; an erase takes tBERS
     expect_small(
         cache_read(),
         "a = read 0.0.0 x1500\nb = program 0.1.0 x100",
@@ -65,23 +65,26 @@ fn a_program_or_an_erase_waits_until_the_cache_register_is_free() {
 
 #[test]
 fn a_read_behind_a_program_does_not_pass_it_for_the_cache_register() {
-    // b goes before c by class; it waits for the register, and c for it: 2500-7600, 8600-8700
+    // b goes before c by class; b waits for the register and c waits for b, so b takes 2500-7600,
+    // and c is out at 8600-8700
     let script = "a = read 0.0.0 x1500\nb = program 0.1.0 x100\nc = read 0.2.0 x100 gc";
     expect_small(cache_read(), script, &[("a", 2_500), ("b", 7_600), ("c", 8_700)]);
 }
 
 #[test]
 fn cache_read_overlaps_with_command_cycles_too() {
-    // a: command 0-30, sensed 1030. The command for b comes before the data of a, or the die would
-    // stand still: 1030-1060; a out 1060-1160, while b is sensed until 2060, out 2060-2160
+    // a has its command at 0-30 and is sensed at 1030. The command of b, at 1030-1060, comes before
+    // the data of a, because the die would be idle otherwise. a is out at 1060-1160; b is sensed at
+    // 2060 and out at 2060-2160
     let t = times_with(|t| (t.cache_read, t.command) = (true, Dur(30)));
     expect_small(t, "a = read 0.0.0 x100\nb = read 0.0.1 x100", &[("a", 1_160), ("b", 2_160)]);
 }
 
 #[test]
 fn cache_read_overlaps_with_command_cycles_when_pages_wait_for_the_register() {
-    // a: command 0-30, sensed 1030, out 1060-2560 (b's command before it). b sensed 2060, moves at
-    // 2560; c's command 2560-2590; b out 2590-4090; c sensed 3590, out 4090-5590
+    // a has its command at 0-30, is sensed at 1030, and is out at 1060-2560, after the command of
+    // b. b is sensed at 2060 and moves to the register at 2560. The command of c takes 2560-2590, b
+    // is out at 2590-4090, and c is sensed at 3590 and out at 4090-5590
     let t = times_with(|t| (t.cache_read, t.command) = (true, Dur(30)));
     expect_small(t, THREE_LONG_READS, &[("a", 2_560), ("b", 4_090), ("c", 5_590)]);
 }
@@ -104,36 +107,37 @@ fn without_cache_program_a_page_is_programmed_before_the_next_comes() {
 
 #[test]
 fn cache_program_loads_while_the_last_page_is_programmed() {
-    // a in 0-100, cells until 5100; b in 100-200, cells until 10100; c in 5100-5200, cells until
-    // 15100
+    // a is in at 0-100 and programmed at 5100; b is in at 100-200 and programmed at 10100; c is in
+    // at 5100-5200 and programmed at 15100
     expect_small(cache_program(), THREE_PROGRAMS, &[("a", 5_100), ("b", 10_100), ("c", 15_100)]);
 }
 
 #[test]
 fn a_transfer_longer_than_t_prog_sets_the_pace() {
-    // in 0-7000, 7000-14000, 14000-21000; each then tPROG
+    // the pages are in at 0-7000, 7000-14000 and 14000-21000, and each then takes tPROG
     let order = [("a", 12_000), ("b", 19_000), ("c", 26_000)];
     expect_small(cache_program(), THREE_LONG_PROGRAMS, &order);
 }
 
 #[test]
 fn only_one_page_is_loaded_ahead() {
-    // c comes when b has left the register at 5100: in 5100-11100 (at 200-6200 there would be no
-    // wait), tPROG
+    // c takes the register when b leaves it at 5100, so c is in at 5100-11100 (and not at
+    // 200-6200), and then takes tPROG
     let script = "a = program 0.0.0 x100\nb = program 0.0.1 x100\nc = program 0.0.2 x6000";
     expect_small(cache_program(), script, &[("b", 10_100), ("c", 16_100)]);
 }
 
 #[test]
 fn a_program_that_arrives_during_another_is_loaded_at_once() {
-    // b in 4000-4100 and ready at 5100; without the cache 5200 + 5000
+    // b is in at 4000-4100 and its cells start at 5100; without the cache it would end at 5200 +
+    // 5000
     let script = "a = program 0.0.0 x100\nat 4000\nb = program 0.1.0 x100";
     expect_small(cache_program(), script, &[("a", 5_100), ("b", 10_100)]);
 }
 
 #[test]
 fn a_command_belongs_to_the_load() {
-    // a in 0-130, cells until 5130; b in 130-260, cells until 10130
+    // a is in at 0-130 and programmed at 5130; b is in at 130-260 and programmed at 10130
     let t = times_with(|t| (t.cache_program, t.command) = (true, Dur(30)));
     expect_small(
         t,
@@ -144,24 +148,25 @@ fn a_command_belongs_to_the_load() {
 
 #[test]
 fn only_a_program_that_is_next_is_loaded_ahead() {
-    // the host read b is next: 5100-6200; then c in 6200-6300, tPROG
+    // the host read b is next and takes 5100-6200; then c is in at 6200-6300 and takes tPROG
     let script = "a = program 0.0.0 x100\nat 50\nb = read 0.1.0 x100\nc = program 0.2.0 x100";
     expect_small(cache_program(), script, &[("a", 5_100), ("b", 6_200), ("c", 11_300)]);
-    // an erase does not use the register, and nothing is loaded during one
+    // an erase does not use the register, and no page is loaded during an erase
     let script = "a = program 0.0.0 x100\nb = erase 0.1\nc = program 0.2.0 x100 idle";
     expect_small(cache_program(), script, &[("a", 5_100), ("b", 25_100), ("c", 30_200)]);
 }
 
 #[test]
 fn a_loaded_page_goes_before_a_read_that_comes_later() {
-    // b is in the register from 200 on: cells 5100-10100; c 10100-11200
+    // b is in the register from 200 on, so it is programmed at 5100-10100, and c takes 10100-11200
     let script = "a = program 0.0.0 x100\nb = program 0.0.1 x100\nat 300\nc = read 0.1.0 x100";
     expect_small(cache_program(), script, &[("a", 5_100), ("b", 10_100), ("c", 11_200)]);
 }
 
 // ---- suspension
 
-/// Returns suspension of both kinds, with latency 50, resume 20, and at most 2 suspensions.
+/// Returns suspension of programs and erases, with latency 50, resume 20, and at most 2
+/// suspensions.
 fn suspend() -> Suspend {
     Suspend {
         program: true,
@@ -187,17 +192,17 @@ fn expect_suspends(t: Times, script: &str, expected: &[(&str, u64)], count: u64)
 
 #[test]
 fn a_host_read_suspends_a_program() {
-    // a: in 0-100, cells from 100, 4000 left at 1100. b: 1150-2150, out until 2250. a: 2250 + 20 +
-    // 4000
+    // a is in at 0-100, is programmed from 100 on, and has 4000 left at 1100. b is sensed at
+    // 1150-2150 and out at 2250. a ends at 2250 + 20 + 4000
     let script = "a = program 0.0.0 x100\nat 1100\nb = read 0.1.0 x100";
     let mut player = expect_suspends(suspends(|_| ()), script, &[("b", 2_250), ("a", 6_270)], 1);
-    // cells: 1000 of the program, the read, 4000 and the resume
+    // the cells work for 1000 on the program, then on the read, then for 4000 and the resume
     assert_eq!(player.statistics().die_busy[0], Dur(1_000 + 1_000 + 4_020));
 }
 
 #[test]
 fn a_host_read_suspends_an_erase() {
-    // 18900 left at 1100; b as above; a: 2250 + 20 + 18900
+    // a has 18900 left at 1100; b is as above; a ends at 2250 + 20 + 18900
     let script = "a = erase 0.0\nat 1100\nb = read 0.1.0 x100";
     expect_suspends(suspends(|_| ()), script, &[("b", 2_250), ("a", 21_170)], 1);
 }
@@ -228,18 +233,19 @@ fn a_read_is_not_suspended() {
 
 #[test]
 fn what_ends_within_the_suspend_latency_runs_to_its_end() {
-    // at 5050 there are 50 left, as long as the latency: b waits, 5100-6200
+    // at 5050, a has 50 left, which is no more than the latency, so b waits and takes 5100-6200
     let script = "a = program 0.0.0 x100\nat 5050\nb = read 0.1.0 x100";
     expect_suspends(suspends(|_| ()), script, &[("a", 5_100), ("b", 6_200)], 0);
-    // at 5049 there are 51 left: b 5099-6199; a 6199 + 20 + 51
+    // at 5049, a has 51 left, so b takes 5099-6199, and a ends at 6199 + 20 + 51
     let script = "a = program 0.0.0 x100\nat 5049\nb = read 0.1.0 x100";
     expect_suspends(suspends(|_| ()), script, &[("b", 6_199), ("a", 6_270)], 1);
 }
 
 #[test]
 fn an_operation_is_suspended_no_more_than_suspends_max_times() {
-    // a: 18900 left at 1100; resumes at 2250 with 18920. At 3000 18170 left: c 3050-4150; resumes
-    // with 18190. At 5000, 17340 left and no more: a ends at 22340, then d
+    // a has 18900 left at 1100 and resumes at 2250 with 18920. At 3000 it has 18170 left; c takes
+    // 3050-4150, and a resumes with 18190. At 5000 it has 17340 left and may not be suspended
+    // again, so a ends at 22340, and then d starts
     let script = "
         a = erase 0.0
         at 1100
@@ -250,15 +256,16 @@ fn an_operation_is_suspended_no_more_than_suspends_max_times() {
         d = read 0.1.2 x100";
     let order = [("b", 2_250), ("c", 4_150), ("a", 22_340), ("d", 23_440)];
     expect_suspends(suspends(|_| ()), script, &order, 2);
-    // at most 1: a from 2250 to 21170; c and d wait for it
+    // with at most 1 suspension, a works from 2250 to 21170, and c and d wait for it
     let order = [("b", 2_250), ("a", 21_170), ("c", 22_270), ("d", 23_370)];
     expect_suspends(suspends(|s| s.max = 1), script, &order, 1);
 }
 
 #[test]
 fn an_operation_is_suspended_no_longer_than_it_may_be() {
-    // four reads wait. a stops at 1150; b until 2250, c until 3350: 2200 have passed since 1100,
-    // and a goes on to its end at 3350 + 20 + 4000, although d and e wait, and is not stopped again
+    // four reads wait. a stops at 1150, b ends at 2250 and c at 3350. By then 2200 have passed
+    // since 1100, so a resumes, although d and e wait. It is not suspended again, and ends at 3350
+    // + 20 + 4000
     let script = "
         a = program 0.0.0 x100
         at 1100
@@ -269,14 +276,15 @@ fn an_operation_is_suspended_no_longer_than_it_may_be() {
     let bounded = suspends(|s| s.longest = Dur(2_000));
     let order = [("b", 2_250), ("c", 3_350), ("a", 7_370), ("d", 8_470), ("e", 9_570)];
     expect_suspends(bounded, script, &order, 1);
-    // without a bound a waits for all of them
+    // without a bound, a waits for all four reads
     let order = [("b", 2_250), ("c", 3_350), ("d", 4_450), ("e", 5_550), ("a", 9_570)];
     expect_suspends(suspends(|_| ()), script, &order, 1);
 }
 
 #[test]
 fn reads_that_come_while_it_stops_or_rests_share_one_suspension() {
-    // c comes while a stops, d during b: 1150-2250, 2250-3350, 3350-4450; a 4450 + 20 + 4000
+    // c arrives while a stops, and d during b; the reads take 1150-2250, 2250-3350 and 3350-4450,
+    // and a ends at 4450 + 20 + 4000
     let script = "
         a = program 0.0.0 x100
         at 1100
@@ -291,7 +299,7 @@ fn reads_that_come_while_it_stops_or_rests_share_one_suspension() {
 
 #[test]
 fn only_host_reads_go_before_a_suspended_operation() {
-    // the map read waits for a, though a rests when it comes
+    // the read of the map waits for a, although a is suspended when it arrives
     let script = "
         a = program 0.0.0 x100 gc
         at 1100
@@ -305,14 +313,15 @@ fn only_host_reads_go_before_a_suspended_operation() {
 fn a_read_of_the_page_that_is_programmed_waits_for_it() {
     let script = "a = program 0.0.0 x100\nat 1100\nb = read 0.0.0 x100";
     expect_suspends(suspends(|_| ()), script, &[("a", 5_100), ("b", 6_200)], 0);
-    // nor does it slip in while a rests for a read of another page
+    // such a read also waits while a is suspended for a read of another page
     let script = "a = program 0.0.1 x100\nat 1100\nb = read 0.0.1 x100\nc = read 0.0.0 x100";
     expect_suspends(suspends(|_| ()), script, &[("c", 2_250), ("a", 6_270), ("b", 7_370)], 1);
 }
 
 #[test]
 fn a_host_read_that_waits_suspends_as_soon_as_the_cells_begin() {
-    // a comes in 0-100 and stops at 100 with all 5000 left: b 150-1250; a 1250 + 20 + 5000
+    // a is in at 0-100 and is suspended at 100 with all 5000 left; b takes 150-1250, and a ends at
+    // 1250 + 20 + 5000
     let script = "a = program 0.0.0 x100\nat 50\nb = read 0.1.0 x100";
     expect_suspends(suspends(|_| ()), script, &[("b", 1_250), ("a", 6_270)], 1);
 }
@@ -320,15 +329,15 @@ fn a_host_read_that_waits_suspends_as_soon_as_the_cells_begin() {
 #[test]
 fn the_latency_may_be_zero() {
     let script = "a = program 0.0.0 x100\nat 1100\nb = read 0.1.0 x100";
-    // b 1100-2200; a 2200 + 4000
+    // b takes 1100-2200, and a ends at 2200 + 4000
     let none = suspends(|s| (s.latency, s.resume) = (Dur::ZERO, Dur::ZERO));
     expect_suspends(none, script, &[("b", 2_200), ("a", 6_200)], 1);
 }
 
 #[test]
 fn a_suspended_die_lends_its_channel() {
-    // one channel: b is sensed 1150-2150 and out until 2250, c is sensed 1200-2200 and out
-    // 2250-2350; a as if alone
+    // both dies are on one channel; b is sensed at 1150-2150 and out at 2250, c is sensed at
+    // 1200-2200 and out at 2250-2350, and a ends as without c
     let script = "
         a = program 0.0.0 x100
         at 1100
@@ -340,7 +349,8 @@ fn a_suspended_die_lends_its_channel() {
 
 #[test]
 fn with_cache_read_a_suspended_operation_resumes_when_the_last_page_has_left() {
-    // b 1150-2150 (out until 2250), c sensed 2150-3150, out until 3250; a 3250 + 20 + 4000
+    // b is sensed at 1150-2150 and out at 2250, c is sensed at 2150-3150 and out at 3250, and a
+    // ends at 3250 + 20 + 4000
     let mut t = suspends(|_| ());
     t.cache_read = true;
     let script = "a = program 0.0.0 x100\nat 1100\nb = read 0.1.0 x100\nc = read 0.1.1 x100";
@@ -349,16 +359,16 @@ fn with_cache_read_a_suspended_operation_resumes_when_the_last_page_has_left() {
 
 #[test]
 fn a_program_is_not_suspended_while_the_next_page_is_in_the_register() {
-    // b is loaded 100-200: a runs on to 5100; b begins there and is suspended: c 5150-6250; b 6250
-    // + 20 + 5000
+    // b is loaded at 100-200, so a is not suspended and ends at 5100; b begins then and is
+    // suspended; c takes 5150-6250, and b ends at 6250 + 20 + 5000
     let mut t = suspends(|_| ());
     t.cache_program = true;
     let script = "a = program 0.0.0 x100\nb = program 0.0.1 x100\nat 300\nc = read 0.1.0 x100";
     expect_suspends(t, script, &[("a", 5_100), ("c", 6_250), ("b", 11_270)], 1);
 }
 
-/// Reads of 1000 ps, two at a time, come to a die for good; a program arrives behind them at 0. It
-/// is passed for 3000 ps, and is next when the read under way then ends.
+/// Reads of 1000 ps, programs and an erase wait at a die from 0 on. Reads pass the others for 3000
+/// ps, and the first program is next when the current read then ends.
 #[test]
 fn a_program_is_passed_for_no_longer_than_the_bound() {
     let script = "at 0
@@ -370,14 +380,14 @@ fn a_program_is_passed_for_no_longer_than_the_bound() {
         e = read 0.1.0
         v = program 0.2.1
         f = erase 0.3";
-    // without a bound every read goes first, then the programs, then the erase
+    // without a bound, the reads go first, then the programs, and then the erase
     let all = [("e", 5_000), ("w", 10_000), ("v", 15_000), ("f", 35_000)];
     expect_small(times(), script, &all);
-    // reads a, b, c end at 1000, 2000, 3000; then w and the erase have been passed for 3000, w
-    // goes first as its class does: until 8000. The erase is overdue: until 28000. v has been the
-    // first of its class since 3000: until 33000. d has been the first read since 3000, too, and
-    // goes before it as its class does: d until 29000; v until 34000; e, first since 28000
-    // and overdue at 34000, until 35000
+    // reads a, b and c end at 1000, 2000 and 3000. By then w and the erase have been passed for
+    // 3000; w goes first because of its class, and ends at 8000. The overdue erase ends at 28000.
+    // Since 3000, v has been the first of its class and d the first read, and d goes before v
+    // because of its class. So d ends at 29000 and v at 34000. Then e, which has been first since
+    // 28000 and is overdue, ends at 35000
     let bounded = times_with(|t| t.passed_max = Dur(3_000));
     let all =
         [("c", 3_000), ("w", 8_000), ("f", 28_000), ("d", 29_000), ("v", 34_000), ("e", 35_000)];

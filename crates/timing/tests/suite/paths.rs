@@ -1,7 +1,7 @@
-//! Critical paths beside arithmetic by hand: the steps follow each other without a gap, and each
-//! has the reason that caused it.
+//! Tests that compare critical paths with arithmetic by hand. The steps follow each other without a
+//! gap, and each step has the right reason.
 //!
-//! tR is 1000 ps, tPROG 5000, tBERS 20000, a byte takes 1 ps on a channel.
+//! tR is 1000 ps, tPROG 5000 ps and tBERS 20000 ps. A byte takes 1 ps on a channel.
 
 use crate::common::{Player, block, board, times, times_with};
 use flashatlas_timing::{Reason, Suspend, Times};
@@ -31,8 +31,8 @@ fn erase(die: u32, at: u32) -> OpKind {
     OpKind::Erase { die, block: block(die, at) }
 }
 
-/// Returns the steps to an operation that ends at `at`, from `since` on: the end of each, and its
-/// reason. Neighbours with one reason are one step.
+/// Returns the steps from `since` on to an operation that ends at `at`, each as its end and its
+/// reason. Neighbouring steps with the same reason are joined.
 fn steps(player: &Player, op: OpId, since: u64, at: u64) -> Vec<(u64, Reason)> {
     let mut steps = player.engine.path(Some(Tag(op.0)), Ps(at), Ps(since)).expect("it is complete");
     steps.reverse();
@@ -58,13 +58,13 @@ fn who_has_the_die_is_to_blame_for_waiting() {
     let behind = flash(&mut player, read(0, 3, 0), Cause::Host, &[]);
     player.issue(7_000);
     player.finish();
-    // the program until 5000; a host read goes before the erase, which has the die from 6100 on
+    // the program ends at 5000; a host read goes before the erase, which holds the die from 6100 on
     let expected = [(5_000, Reason::Collection), (6_000, Reason::Read), (6_100, Reason::Channel)];
     assert_eq!(steps(&player, before, 1_000, 6_100), expected);
     assert_eq!(steps(&player, other_die, 1_000, 2_000), [(2_000, Reason::Read)]);
     let expected = [(26_100, Reason::Erase), (27_100, Reason::Read)];
     assert_eq!(steps(&player, behind, 7_000, 27_100), expected);
-    // work of collection counts as collection wherever it stands on a path
+    // work of collection counts as collection anywhere on a path
     let expected = [(5_000, Reason::Collection), (26_100, Reason::Erase)];
     assert_eq!(steps(&player, erased, 0, 26_100), expected);
 }
@@ -78,7 +78,7 @@ fn a_path_goes_through_what_was_waited_for_and_begins_with_the_request() {
     let data = flash(&mut player, read(0, 0, 10), Cause::Host, &[map, delay]);
     player.issue(400);
     player.finish();
-    // the page of the map was on its way since 0: the time before the request is on no path
+    // the read of the map page began at 0, but the time before the request is not part of the path
     let expected = [(1_050, Reason::Map), (2_050, Reason::Read), (2_060, Reason::Channel)];
     assert_eq!(steps(&player, data, 400, 2_060), expected);
     let late = [(2_050, Reason::Read), (2_060, Reason::Channel)];

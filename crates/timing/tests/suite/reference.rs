@@ -1,8 +1,9 @@
-//! The engine against the naive simulator of `naive`, on random plans for small boards. Every
-//! operation must be complete at the same picosecond in both, and the busy times must be equal.
+//! Tests that compare the engine with the naive simulator of `naive`, on random plans for small
+//! boards. Every operation must be complete at the same picosecond in both, and the busy times must
+//! be equal.
 //!
-//! Cases grow with their number, so the first case that fails is a small one. The message of its
-//! failure has the whole case.
+//! Cases with higher numbers are larger, so the first case that fails is a small one. The failure
+//! message contains the whole case.
 
 use crate::common::{Player, block, board, times_with};
 use crate::naive::{Naive, Step, Totals};
@@ -15,19 +16,19 @@ const CASES: u64 = 3_000;
 #[derive(Clone, Copy, Default)]
 struct Family {
     name: &'static str,
-    /// Bound of times, in picoseconds: a small one makes many events coincide.
+    /// Upper bound of times in picoseconds. With a small bound, many events coincide.
     span: u64,
     command: bool,
     cache_read: bool,
     cache_program: bool,
     suspend: bool,
-    /// `true` if pages are read as they were.
+    /// `true` if some reads are of pages as they were earlier.
     past: bool,
     /// `true` if slots of the write cache are freed and awaited.
     slots: bool,
-    /// `true` if there is a bound on the time that a class is passed.
+    /// `true` if the time for which a class is passed is bounded.
     passed: bool,
-    /// `true` if most reads are of the map and of the host, and commands end.
+    /// `true` if most reads are of the map or of the host, and commands complete.
     map: bool,
 }
 
@@ -101,7 +102,7 @@ fn random_steps(rng: &mut Rng, family: Family, dies: u32, count: u64) -> Vec<Ste
                 2 if family.map => OpKind::Complete(Tag(u64::MAX - i)),
                 _ => random_kind(rng, family, dies),
             };
-            // a drive issues no programs and erases of class host read
+            // a drive issues programs and erases only with other classes than host read
             let lowest = if matches!(kind, OpKind::Read { .. }) { 0 } else { 1 };
             let some = if family.map { 2 } else { 5 };
             let class = Class::ALL[(lowest + rng.below(some - lowest)) as usize];
@@ -112,8 +113,8 @@ fn random_steps(rng: &mut Rng, family: Family, dies: u32, count: u64) -> Vec<Ste
             };
             let (kind, after) = match kind {
                 OpKind::Read { die, block, page, level, bytes, .. } if family.past => {
-                    // this read names no operation: otherwise it could wait for the erase that
-                    // waits for it
+                    // this read names no operation, because it could otherwise wait for an erase
+                    // that waits for it
                     let back = rng.below(i.min(12) + 1) as u32;
                     (OpKind::Read { die, block, page, level, bytes, back }, Vec::new())
                 }
@@ -124,8 +125,8 @@ fn random_steps(rng: &mut Rng, family: Family, dies: u32, count: u64) -> Vec<Ste
         .collect()
 }
 
-/// Returns the completions and the totals of the engine. Without paths, an operation that takes no
-/// time shares the place of the operation that it follows.
+/// Returns the completion times and the totals of the engine. Without paths, an operation that
+/// takes no time shares the node of the operation that it follows.
 fn engine(
     steps: &[Step],
     times: &Times,
@@ -156,7 +157,8 @@ fn engine(
     (ids.into_iter().map(|op| player.done(op)).collect(), totals)
 }
 
-/// Asserts that the critical path of an operation has no gap, and begins when it was issued.
+/// Asserts that the critical path of an operation has no gap, and begins when the operation was
+/// issued.
 fn follows(player: &Player, op: OpId, issued: u64) {
     let done = player.done(op);
     let path = player.engine.path(Some(Tag(op.0)), Ps(done), Ps(issued)).expect("it is complete");
@@ -205,7 +207,7 @@ fn compare(family: Family) {
     }
     assert_eq!(suspends > CASES / 10, family.suspend, "{}: {suspends} suspensions", family.name);
     assert_eq!(passed > CASES / 10, family.passed, "{}: {passed} went first", family.name);
-    // reads of pages as they were name no operation, so few chains are left
+    // reads of pages as they were name no operation, so there are few chains
     let enough = family.past || raised.0 > CASES / 4 && raised.1 > CASES / 20;
     assert!(enough || !family.map, "{}: {raised:?} reads of the map", family.name);
 }

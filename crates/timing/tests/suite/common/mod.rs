@@ -1,8 +1,8 @@
-//! Plans in a short notation, played on an engine.
+//! Player of plans that are written in a short notation.
 //!
-//! A script is a text of lines. `at 500` is the time at which the operations below it are issued,
-//! after the events of that instant. Every other line is one operation, `name = what where how
-//! after other names`:
+//! A script consists of lines. A line `at 500` sets the time at which the operations below it are
+//! issued, after the events of that instant. Every other line is one operation,
+//! `name = what where how after other names`:
 //!
 //! ```text
 //! at 0
@@ -18,7 +18,7 @@
 //!
 //! Times are picoseconds. On the [`times`] of these tests a byte takes 1 ps on a channel.
 
-// every test file uses its own part of this module
+// every test file uses other parts of this module
 
 use flashatlas_timing::{Engine, Finished, Statistics, Times};
 use flashatlas_types::{
@@ -27,11 +27,11 @@ use flashatlas_types::{
 };
 use std::collections::BTreeMap;
 
-/// Blocks on a die of every board here.
+/// Number of blocks on each die of a board.
 pub const BLOCKS: u32 = 8;
 
-/// Returns a board of `channels` channels with `dies` dies each: dies 0 to `dies - 1` are on
-/// channel 0, and so on.
+/// Returns a board of `channels` channels with `dies` dies each. Dies 0 to `dies - 1` are on
+/// channel 0, the next dies on channel 1, and so on.
 pub fn board(channels: u32, dies: u32) -> Layout {
     let geometry = Geometry {
         channels,
@@ -44,13 +44,14 @@ pub fn board(channels: u32, dies: u32) -> Layout {
         spare_bytes: 128,
         cell: Cell::Tlc,
     };
-    // with ways before channels, lane and die have one number
+    // with ways before channels, a lane and its die have the same number
     Layout::new(geometry, Span::ONE, 4096, AllocationOrder::parse("WDPC").unwrap(), 1).unwrap()
 }
 
-/// Returns the usual times: tR 1000, 1300, 1700; tPROG 5000, 6000, 8000; tBERS 20000; no command
-/// time; a byte takes 1 ps; no cache operations, nothing is suspended; host reads, map, host
-/// writes, collection, idle work in this order; a link without limit.
+/// Returns the usual times in picoseconds: tR 1000, 1300 and 1700; tPROG 5000, 6000 and 8000; tBERS
+/// 20000; 1 a byte on a channel. Commands and the link take no time. There are no cache operations
+/// and no suspensions. The classes rank in this order: host reads, map, host writes, collection,
+/// idle work.
 pub fn times() -> Times {
     Times {
         read: [Dur(1_000), Dur(1_300), Dur(1_700)],
@@ -85,8 +86,7 @@ pub fn program(die: u32, at: u32, page: u32, bytes: u32) -> OpKind {
     OpKind::Program { die, block: block(die, at), page, level: 0, bytes }
 }
 
-/// An engine, the plan that is being written for it, and the time at which each operation was
-/// complete.
+/// An engine, the next plan for it, and the time at which each operation was complete.
 pub struct Player {
     pub engine: Engine,
     pub plan: Plan,
@@ -100,19 +100,19 @@ impl Player {
         Player { engine, plan: Plan::default(), done: BTreeMap::new(), names: BTreeMap::new() }
     }
 
-    /// Adds an operation and, behind it, a [`OpKind::Complete`] whose tag is the operation's
-    /// number. The distance that a read looks back counts operations that were added here.
+    /// Adds an operation and, after it, an [`OpKind::Complete`] whose tag is the operation's
+    /// number. The distance `back` of a read counts operations that were added with this function.
     pub fn op(&mut self, mut kind: OpKind, class: Class, after: &[OpId]) -> OpId {
         if let OpKind::Read { back, .. } = &mut kind {
             *back *= 2;
         }
         let op = self.plan.push(kind, class, after);
-        // with class host read, it would raise the reads of the map that it waits for
+        // with class host read, it would raise the reads of the map for which it waits
         self.plan.push(OpKind::Complete(Tag(op.0)), Class::HostWrite, &[op]);
         op
     }
 
-    /// Issues what was added, once the events up to `at` have happened.
+    /// Handles the events up to `at`, and then issues the added operations.
     pub fn issue(&mut self, at: u64) {
         self.advance(Ps(at));
         self.engine.issue(Ps(at), &self.plan);
@@ -128,7 +128,7 @@ impl Player {
         }
     }
 
-    /// Lets everything happen.
+    /// Handles all events.
     pub fn finish(&mut self) {
         self.advance(Ps::MAX);
         assert_eq!(self.engine.unfinished(), 0, "{}", self.engine.explain());
@@ -155,8 +155,8 @@ impl Player {
     }
 }
 
-/// Plays `script`, and proves for every name in `expected` that it is not complete one picosecond
-/// before its time, and complete at that time.
+/// Plays `script`. Asserts that each operation named in `expected` is complete at its time, and not
+/// complete one picosecond earlier.
 #[track_caller]
 pub fn expect(layout: &Layout, times: Times, script: &str, expected: &[(&str, u64)]) -> Player {
     let mut groups: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
@@ -239,7 +239,7 @@ fn operation(words: &[&str]) -> (OpKind, Class) {
         "delay" => (OpKind::Delay(Dur(number().into())), Class::HostWrite),
         "join" => (OpKind::Join, Class::HostWrite),
         "free" => (OpKind::FreeSlots(number()), Class::HostWrite),
-        // its tag is not the number of any operation of the script
+        // the tag is not the number of any operation of the script
         "complete" => (OpKind::Complete(Tag(u64::MAX)), Class::HostWrite),
         "await" => (OpKind::AwaitSlots(number().into()), Class::HostWrite),
         other => panic!("no operation is called `{other}`"),

@@ -1,11 +1,11 @@
-//! The dies of the naive simulator: cells, cache register, suspension.
+//! The dies of the naive simulator, with their cells, cache register and suspension.
 
 use super::{AT_WORK, End, Naive, Stage, Where};
 use flashatlas_types::OpKind;
 
 impl Naive<'_> {
-    /// Returns the operation that has the cells. It has them from its command on until its data has
-    /// left, or until it moves to the register.
+    /// Returns the operation that holds the cells. An operation holds the cells from its command on
+    /// until its data has left, or until it moves to the register.
     pub(super) fn in_cells(&self, die: u32) -> Option<usize> {
         use Stage::{Cells, Command, Load, Out, Sensed};
         self.on_die(die, &[Command, Load, Cells, Sensed, Out])
@@ -44,7 +44,7 @@ impl Naive<'_> {
         }
     }
 
-    /// Gives the die its next operation, if the die is free for one.
+    /// Gives the die its next operation, if the die is free.
     pub(super) fn hand_over(&mut self, die: u32) {
         if self.in_cells(die).is_some() {
             return;
@@ -117,8 +117,8 @@ impl Naive<'_> {
         }
     }
 
-    /// Moves a sensed page to the register. The die takes its next operation, and the page asks for
-    /// the channel.
+    /// Moves a sensed page to the register. The die takes its next operation, and the page then
+    /// waits for the channel.
     pub(super) fn leave(&mut self, op: usize) {
         (self.ops[op].stage, self.ops[op].in_register) = (Stage::Out, true);
         self.hand_over(self.die(op));

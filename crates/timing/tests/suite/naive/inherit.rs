@@ -1,10 +1,10 @@
-//! Reads of the map that host reads wait for.
+//! Reads of the map for which host reads wait.
 
 use super::{AT_WORK, End, Naive, Stage, Where, place};
 use flashatlas_types::{Class, OpKind};
 
 impl Naive<'_> {
-    /// Raises the reads of the map that an operation waits for, if the operation belongs to a host
+    /// Raises the reads of the map for which an operation waits, if the operation belongs to a host
     /// read.
     pub(super) fn raise_for(&mut self, op: usize) {
         let kind = self.steps[op].kind;
@@ -12,7 +12,7 @@ impl Naive<'_> {
         if self.steps[op].class != Class::HostRead || !(self.is_read(op) || to_host) {
             return;
         }
-        // all earlier operations that it waits for, from the newest on
+        // finds all earlier operations for which it waits, from the newest on
         let mut waits = vec![false; op + 1];
         waits[op] = true;
         for later in (0..=op).rev() {
@@ -30,7 +30,7 @@ impl Naive<'_> {
         }
     }
 
-    /// Returns the newest program of its page that a read waits for.
+    /// Returns the newest program of a read's page for which the read waits.
     fn program_of(&self, read: usize) -> Option<usize> {
         let OpKind::Read { back, .. } = self.steps[read].kind else { return None };
         let page = place(self.steps[read].kind);
@@ -39,7 +39,7 @@ impl Naive<'_> {
     }
 
     /// Handles a read that has left its die. Returns `true` if the suspended operation on the die
-    /// resumes by a later event of this instant.
+    /// resumes in a later event of this instant.
     pub(super) fn waits_to_resume(&mut self, read: usize) -> bool {
         let die = self.die(read);
         let alone = self.on_die(die, AT_WORK);

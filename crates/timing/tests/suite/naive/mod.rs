@@ -1,32 +1,32 @@
-//! A naive simulator that shares no code with the engine. It keeps one stage for each operation in
-//! a plain list. It finds everything else by scanning that list anew each time: which operation has
-//! a die, which is first in a queue, which waits for which. These rules are the specification:
+//! A naive simulator that shares no code with the engine. It stores one stage for each operation in
+//! a plain list. Everything else is found by a scan of this list each time: which operation holds a
+//! die, which is first in a queue, and which waits for which. These rules are the specification:
 //!
 //! 1. An operation is *released* when all operations that it names are complete. A read also waits
 //!    until the earlier programs of its page are complete, and an erase until every earlier
 //!    operation on its block is complete. A program or an erase also waits until all earlier
-//!    programs and erases of its block have had their die. A read of a page as it was `back`
-//!    operations ago waits only for the programs until then. The first erase of its block since
-//!    then that is not complete waits for the read, unless the erase was released already. An
-//!    operation that awaits slots is released once that number of slots has been freed.
+//!    programs and erases of its block have started on their die. A read of a page as it was `back`
+//!    operations ago waits only for the programs issued before then. The first unfinished erase of
+//!    its block since then waits for the read, unless the erase was already released. An operation
+//!    that awaits slots is released when that number of slots has been freed.
 //! 2. Released operations arrive in the order in which they were released. Operations that one step
-//!    releases arrive in the order of their numbers. Each takes effect before the next arrives.
-//!    Operations issued together are issued one by one.
+//!    releases arrive in the order of their numbers. Each operation takes effect before the next
+//!    one arrives. Operations issued together are issued one by one.
 //! 3. A die and a bus serve by class, then by arrival. With a bound on passing, a class is overdue
 //!    if its first operation has been the first for at least the bound. Overdue classes come before
-//!    all others. The one whose first operation has been the first for the longest time comes
-//!    before the other overdue ones. An operation is the first of its class from its arrival on, or
+//!    all others. Of several overdue classes, the one whose first operation has been the first for
+//!    the longest time comes first. An operation is the first of its class from its arrival on, or
 //!    from the time at which the last operation before it left the queue.
-//! 4. Events of one instant happen in the order in which they were begun. A resource that an event
-//!    frees goes at once to an operation that already waits for it, before the operations that the
-//!    event released arrive.
+//! 4. Events of one instant happen in the order in which they were begun. If an event frees a
+//!    resource, the resource goes at once to an operation that already waits for it. The operations
+//!    that the event released arrive after that.
 //! 5. A transfer or a command that takes no time does not wait for its bus.
 //! 6. Cache read: a sensed page moves to the register when the register is free. If a read is next,
 //!    the die then begins it before the page asks for the channel. Any other operation waits until
 //!    the register is free.
-//! 7. Cache program: a program that is next takes the register while another program is in the
-//!    cells, if the register is free and no operation is suspended. When the cells end, it goes on
-//!    before all others.
+//! 7. Cache program: while a program is in the cells, the next operation takes the register if it
+//!    is a program, the register is free and no operation is suspended. When the cells end, it goes
+//!    on before all others.
 //! 8. Suspension: a host read suspends the operation in the cells when the read arrives, or when
 //!    the cells begin while the read waits. A read is not suspended. Nothing is suspended while the
 //!    register is taken, or if no more time is left than the latency. Only host reads go before the
@@ -48,8 +48,8 @@ mod inherit;
 use flashatlas_timing::Times;
 use flashatlas_types::{Class, OpKind};
 
-/// One operation: the time of its issue, its kind and class, and the numbers in the list of the
-/// operations that it waits for.
+/// One operation: the time of its issue, its kind and class, and the list indices of the operations
+/// for which it waits.
 #[derive(Clone, Debug)]
 pub struct Step {
     pub at: u64,
@@ -65,24 +65,24 @@ enum Stage {
     Released,
     /// In the queue of its die.
     Queued,
-    /// Command, or data into the die, or data out of it.
+    /// On the channel: the command, data into the die, or data out of it.
     Command,
     Load,
     Out,
     Cells,
-    /// Sensed, and the register is taken.
+    /// The page is sensed, but the register is taken.
     Sensed,
-    /// In the register, and the cells are taken.
+    /// The page is in the register, but the cells are taken.
     Loaded,
-    /// About to stop for a host read, and stopped.
+    /// The cells are about to stop for a host read, or have stopped.
     Stopping,
     Resting,
-    /// A timer or the host link.
+    /// The operation is on a timer or on the host link.
     Elsewhere,
     Done,
 }
 
-/// The stages of an operation that has its die.
+/// The stages of an operation that holds its die.
 const AT_WORK: &[Stage] = {
     use Stage::*;
     &[Command, Load, Out, Cells, Sensed, Loaded, Stopping, Resting]
@@ -116,9 +116,9 @@ enum End {
     Timer,
 }
 
-/// Work of the resources: busy times of the cells of each die, and of each channel and then of each
-/// way of the link; sum over time of the dies at work; time in which at least one die was at work;
-/// suspensions.
+/// Totals of the work of the resources. They are the busy times of each die's cells, of each
+/// channel and of each direction of the link, the sum over time of the dies at work, the time
+/// during which at least one die was at work, and the number of suspensions.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Totals {
     pub die_busy: Vec<u64>,
@@ -138,16 +138,16 @@ pub struct Naive<'a> {
     arrivals: u64,
     ops: Vec<State>,
     released: Vec<usize>,
-    /// Pairs of an erase and a read of a page as it was that holds the erase back.
+    /// Pairs of an erase and a read for which the erase waits. The read is of a page as it was.
     held: Vec<(usize, usize)>,
     /// Work under way, each with the time of its end, in the order in which it was begun.
     pending: Vec<(u64, End, usize)>,
     /// Departures from queues: the queue, the class, the order of arrival there, and the time.
     left: Vec<(Where, Class, u64, u64)>,
     pub totals: Totals,
-    /// Reads of the map that became host reads, and how many of them stood in a queue.
+    /// Number of reads of the map that became host reads, and how many of them waited in a queue.
     pub raised: (u64, u64),
-    /// Number of times that an operation went before one of a higher class.
+    /// Number of times that an operation went before another one of a higher class.
     pub passed: u64,
 }
 
@@ -158,7 +158,7 @@ enum Where {
     Bus(usize),
 }
 
-/// Returns the die, block and page of an operation on flash; an erase has no page.
+/// Returns the die, block and page of an operation on flash. An erase has no page.
 fn place(kind: OpKind) -> Option<(u32, u32, Option<u32>)> {
     match kind {
         OpKind::Read { die, block, page, .. } | OpKind::Program { die, block, page, .. } => {
@@ -228,7 +228,7 @@ impl Naive<'_> {
         self.ops.iter().map(|op| op.done).collect()
     }
 
-    /// Lets everything up to `until` happen.
+    /// Handles all events up to `until`.
     fn pass(&mut self, until: u64) {
         while let Some(first) = (0..self.pending.len()).min_by_key(|&i| self.pending[i].0) {
             if self.pending[first].0 > until {
@@ -320,9 +320,8 @@ impl Naive<'_> {
             })
     }
 
-    /// Holds an erase back until a read of a page as it was, which is issued now, is complete. The
-    /// erase is the first of its block since then that is not complete. An erase that was released
-    /// is not held back.
+    /// Makes an erase wait for a read of a page as it was, which is issued now. The erase is the
+    /// first unfinished one of its block since then. An erase that was released does not wait.
     fn hold(&mut self, read: usize) {
         let OpKind::Read { back: back @ 1.., block, .. } = self.steps[read].kind else { return };
         let erase = (read - back as usize + 1..read).find(|&i| {
@@ -413,7 +412,7 @@ impl Naive<'_> {
         (self.ops[op].arrival, self.ops[op].arrived_at) = (self.arrivals, self.now);
     }
 
-    /// Takes an operation out of the queue where it stands.
+    /// Notes that an operation leaves its queue.
     fn step_out(&mut self, op: usize, queue: Where) {
         let State { class, arrival, .. } = self.ops[op];
         self.left.push((queue, class, arrival, self.now));
@@ -440,7 +439,7 @@ impl Naive<'_> {
         self.t.rank[self.ops[op].class as usize]
     }
 
-    /// Returns the first of some operations, by class, then by arrival.
+    /// Returns the first of some operations, by class and then by arrival.
     fn first(&self, among: &[usize]) -> Option<usize> {
         among.iter().copied().min_by_key(|&i| (self.rank(i), self.ops[i].arrival))
     }
@@ -452,7 +451,7 @@ impl Naive<'_> {
         if bound == 0 {
             return Some(first);
         }
-        // the first of each class, and the time since which it is the first
+        // the first operation of each class, and the time since which it has been the first
         let firsts = Class::ALL.into_iter().filter_map(|class| {
             let those: Vec<usize> =
                 queued.iter().copied().filter(|&i| self.ops[i].class == class).collect();

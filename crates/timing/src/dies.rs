@@ -90,8 +90,7 @@ impl Engine {
         }
     }
 
-    /// Queues the next operation of a block after a program or erase of that block has started on
-    /// its die.
+    /// Releases the next operation of a block after a program or erase of the block has started.
     pub(crate) fn release_successor(&mut self, n: u32) {
         if self.nodes.at(n).work != NodeKind::Read
             && let Some(next) = self.nodes.started(n)

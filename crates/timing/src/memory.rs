@@ -30,8 +30,8 @@ impl Memory {
         }
     }
 
-    /// Stores the accesses of an operation until it starts. Returns the number under which
-    /// [`Memory::begin`] finds them.
+    /// Keeps the accesses of an operation until it starts. Returns their number for
+    /// [`Memory::begin`].
     pub fn keep(&mut self, accesses: &[DramAccess], update: bool) -> u32 {
         let n = self.free.pop().unwrap_or_else(|| {
             self.waiting.push(Waiting::default());

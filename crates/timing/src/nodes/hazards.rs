@@ -176,8 +176,7 @@ mod tests {
     use super::*;
     use flashatlas_types::{Cause, OpKind, Plan};
 
-    /// When a read ends, only the erases of its own block are examined, even if a thousand erases
-    /// wait for reads.
+    /// The end of a read examines only the erases of its own block, even if a thousand erases wait.
     #[test]
     fn a_read_looks_at_the_erases_of_its_own_block() {
         const BLOCKS: u32 = 1000;

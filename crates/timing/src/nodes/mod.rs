@@ -54,9 +54,9 @@ pub(crate) struct Node {
     pub die: u32,
     pub block: u32,
     pub page: u32,
-    /// Time of the timer or of the link. For a read, this is the time of its data on the channel;
-    /// for a program, that of its command and data. The time of the cells is looked up when they
-    /// start.
+    /// Time of the timer or of the link. For a read, this is the time of its data on the channel.
+    /// For a program, it is the time of its command and data there. The time of the cells is looked
+    /// up when they start.
     pub time: Dur,
     /// Tag of a command, or slots of the write cache.
     pub value: u64,

@@ -224,8 +224,8 @@ fn busy_times_are_those_of_cells_and_buses() {
     let s = player.statistics();
     let us = |n: &[u64]| n.iter().map(|&n| Dur::from_us(n)).collect::<Vec<_>>();
     assert_eq!(s.die_busy, us(&[50, 600, 0, 3_000]));
-    // channel 0 carries the command and the page of the read and those of the program; channel 1
-    // carries the command of the erase
+    // channel 0 carries the commands and the pages of the read and the program; channel 1 carries
+    // the command of the erase
     assert_eq!(s.channel_busy, us(&[1 + 16 + 1 + 16, 1]));
     assert_eq!(s.link_busy, [Dur::from_us(1), Dur::from_us(2)]);
     // die 0 is at work from 0 to 67 (command, tR, page). Die 1 holds its program from 0 on, uses

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 /// The arrays of a medium, and the number of the last program.
 ///
-/// The array of spare blocks is indexed by lane. The arrays of erases, write pointers, health and
-/// roles are indexed by block; those of states (values of [`FrameState`]) and program sequences by
-/// frame; those of logical pages and content stamps by slot.
+/// The array of spare blocks is indexed by lane. Erases, write pointers, health and roles are
+/// indexed by block. States (values of [`FrameState`]) and program sequences are indexed by frame.
+/// Logical pages and content stamps are indexed by slot.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Image {
     /// Erases of each block.

@@ -69,8 +69,8 @@ pub struct Medium {
     /// readers need both. The elements are arrays because the system provides large arrays of zeros
     /// without writing them.
     pub(crate) slots: Vec<[u32; 2]>,
-    /// Bytes of slots: those of map pages always, those of other pages with `keep_bytes`. The next
-    /// field holds the encoded spare areas of frames, with `keep_bytes` only.
+    /// Bytes of map pages and, with `keep_bytes`, of other slots. The next field holds the encoded
+    /// spare areas of frames, with `keep_bytes` only.
     pub(crate) bytes: FxHashMap<Ppn, Arc<[u8]>>,
     pub(crate) spare: FxHashMap<FrameId, Vec<u8>>,
     /// The storage of data bytes that are not in memory, and of their spare areas.

@@ -38,7 +38,7 @@ impl Device {
     }
 }
 
-/// Timings in clocks of `tck_ps` picoseconds. The names are those of JESD79-4 without their `t`.
+/// Timings in clocks of `tck_ps` picoseconds. The names come from JESD79-4, without their `t`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timings {
     /// Length of a clock in picoseconds.

@@ -172,7 +172,7 @@ fn keys() {
     assert_eq!(key("folding", top + 345), 350);
     assert_eq!(key("folding", top + 131_070), 3);
     assert_eq!(key("folding fold=xor", top + 345), 345 ^ 5);
-    // the parts of 9 bits are those of 0x0a3 | 0x1ff << 9 | 2 << 18
+    // the address consists of parts of 9 bits: 0x0a3 | 0x1ff << 9 | 2 << 18
     assert_eq!(key("folding fold_bits=9", 0x0a3 + (0x1ff << 9) + (2 << 18)), 0x0a3 + 0x1ff + 2);
     // the bits of the second part are reversed: 0b000000011 becomes 0b110000000
     assert_eq!(key("folding fold=boundary fold_bits=9", 1 + (3 << 9)), 1 + 0b1_1000_0000);

@@ -1,7 +1,7 @@
 //! Decisions of the host. It decides which regions it drops and, in host control, which subregions
 //! it fetches.
 //!
-//! Counters, thresholds and timers are those of Linux's driver, `drivers/ufs/core/ufshpb.c`.
+//! Counters, thresholds and timers follow Linux's driver, `drivers/ufs/core/ufshpb.c`.
 
 use super::HpbHost;
 use super::regions::SubregionState;

@@ -8,7 +8,7 @@ use flashatlas_ftl::list::IndexList;
 use flashatlas_types::{Lpn, Ps};
 use std::ops::Range;
 
-/// State of a subregion at the host. The states are those of Linux's driver.
+/// State of a subregion at the host. The states come from Linux's driver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SubregionState {
     /// The subregion has no memory.

@@ -221,7 +221,7 @@ mod tests {
     use super::super::tests::{canonical, refuses};
     use super::*;
 
-    /// The bytes are those of the table "READ16 CDB for HPB".
+    /// The bytes come from the table "READ16 CDB for HPB".
     #[test]
     fn a_read_with_an_entry() {
         let read = Read16 {
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(read.encode(), bytes);
     }
 
-    /// The bytes are those of the figure "Response UPIU for HPB".
+    /// The bytes come from the figure "Response UPIU for HPB".
     #[test]
     fn a_response_names_a_group_and_brings_entries() {
         let pairs = [0, 0, 0, 7, 0, 0, 0x12, 0x34];

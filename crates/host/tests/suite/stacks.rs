@@ -232,7 +232,7 @@ fn a_read_that_fails_leaves_nothing_behind() {
     stack.set_instant(true);
 }
 
-/// If bytes are stored, a mount needs only the drive, and not the layer's table of digests.
+/// A mount with stored bytes needs only the drive, and not the layer's table of digests.
 #[test]
 fn a_mount_needs_the_drive_alone() {
     let config = hard(&["nand.data=ram"]).unwrap();

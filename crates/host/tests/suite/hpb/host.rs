@@ -427,7 +427,7 @@ fn a_drive_that_was_off_tells_the_host_so() {
     assert_eq!(host.count("valid_entries"), 2, "it was fetched again, under the new key");
 }
 
-/// If a map page of a subregion cannot be read, the host reads its pages without entries.
+/// The host reads pages without entries if a map page of their subregion cannot be read.
 #[test]
 fn a_map_page_that_cannot_be_read_stops_nobody() {
     let mut host = Host::new(&["hpb.activation_reads=1", "hpb.region=1MiB", "hpb.subregion=1MiB"]);

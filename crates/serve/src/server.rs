@@ -44,7 +44,7 @@ impl<C: Clock> Clock for Arc<C> {
 pub struct Ended {
     /// The run record; `None` after a power failure.
     pub record: Option<Value>,
-    /// What went wrong, if anything, as a message.
+    /// Message about the error that occurred, if any.
     pub complaint: Option<String>,
 }
 

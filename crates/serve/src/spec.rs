@@ -28,9 +28,9 @@ pub enum CutMode {
     /// Everything before that operation is kept. If it is a program, its page cannot be read
     /// afterwards. If it is an erase, no page of its block can be read afterwards.
     Torn,
-    /// Of the operations that no FLUSH has made durable yet, each lane keeps those up to a random
-    /// point. So a program on one die may be kept while an older program on another die is lost. If
-    /// a layer sends its own FLUSH or FUA commands, the power may fail between any two of them.
+    /// Each lane keeps the operations up to a random point after the last FLUSH, and loses the
+    /// others. So a program on one die may be kept while an older program on another die is lost.
+    /// If a layer sends its own FLUSH or FUA commands, the power may fail between any two of them.
     Subset,
 }
 
@@ -52,14 +52,13 @@ pub struct ServeSpec {
     /// The checkpoint from which the drive starts, if it has no image or a new image.
     #[serde(default)]
     pub checkpoint: Option<PathBuf>,
-    /// How the checkpoint was made, for the record.
+    /// The precondition with which the checkpoint was made, for the record.
     #[serde(default)]
     pub precondition: Precondition,
     /// The time at which replies are sent.
     #[serde(default)]
     pub time: Time,
-    /// Number of flash operations before the one in which the power fails. Those of the mount are
-    /// counted.
+    /// Number of flash operations, mount included, before the one in which the power fails.
     #[serde(default)]
     pub cut_after: Option<u64>,
     /// Time on the server's clock, in seconds, after which the power fails in the next flash

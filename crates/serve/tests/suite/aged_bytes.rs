@@ -21,7 +21,7 @@ const TIMES: u64 = 4;
 /// Least average number of erases of a block that the test must reach.
 const ERASES: u64 = 3;
 
-/// Whether the image is on disk, and whether the commands include FLUSH and FUA.
+/// Variant of a test: with or without an image on disk, and with or without FLUSH and FUA.
 #[derive(Clone, Copy, Debug)]
 struct Kept {
     on_disk: bool,

@@ -258,7 +258,7 @@ fn a_host_that_loses_any_part_of_its_cache_loses_nothing_that_was_flushed() {
     assert!(examined > 1000, "{examined}");
 }
 
-/// What a layer wrote in order must survive on the host's disk in that order.
+/// Data that a layer wrote in order must survive on the host's disk in that order.
 ///
 /// For one command of a client, a layer may send several commands to the drive, and wait for the
 /// drive's promise after each of them.

@@ -12,7 +12,8 @@ use std::time::Duration;
 /// Time that a callback of a part may take. A longer one ends the process, and a message names it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Parts that the settings of a drive can name: the built-in ones and those of loaded plug-ins.
+/// Parts that the settings of a drive can name: the built-in parts and the parts of loaded
+/// plug-ins.
 static PARTS: Mutex<Parts> = Mutex::new(Parts {
     drives: flashatlas_host::STANDARD,
     workloads: flashatlas_workload::Registry::STANDARD,

@@ -77,7 +77,7 @@ pub struct Plugin {
 unsafe impl Sync for Plugin {}
 
 unsafe extern "C" {
-    /// Sets the message of a failed call. The arguments are those of `printf`.
+    /// Sets the message of a failed call. The arguments are as for `printf`.
     pub fn nbdkit_error(format: *const c_char, ...);
     /// Sets the `errno` that a client gets.
     pub fn nbdkit_set_error(number: c_int);

@@ -64,7 +64,7 @@ pub(crate) const SUSPENDS_MAX: Param<u32> = Param::int(
     "timing.suspends_max",
     1,
     255,
-    "number of times that one operation is suspended; after that it runs to its end",
+    "largest number of suspensions of one operation; after them it runs to its end",
 )
 .or("16");
 
@@ -91,24 +91,24 @@ pub(crate) const PASSED_MAX: Param<Dur> = Param::time(
 .or("10ms");
 
 pub(crate) const SRAM_LATENCY: Param<Dur> =
-    Param::time("memory.sram_latency", "one access to a table in SRAM").or("0");
+    Param::time("memory.sram_latency", "time of one access to a table in SRAM").or("0");
 
 pub(crate) const DRAM_LATENCY: Param<Dur> =
-    Param::time("memory.dram_latency", "one access to a table in DRAM").or("0");
+    Param::time("memory.dram_latency", "time of one access to a table in DRAM").or("0");
 
 pub(crate) const NVM: Param<Text> = Param::name(
     "memory.nvm",
     || TECHNOLOGIES.iter().map(|t| t.name).collect(),
-    "kind of NVM, whose times and rate hold where a memory.nvm_* key is 0; `pcm` is 100 times \
+    "kind of NVM, which sets each time or rate whose memory.nvm_* key is 0; `pcm` is 100 times \
      faster than NAND",
 )
 .or("pcm");
 
 pub(crate) const NVM_READ_LATENCY: Param<Dur> =
-    Param::time("memory.nvm_read_latency", "one load from NVM; 0: as memory.nvm says").or("0");
+    Param::time("memory.nvm_read_latency", "time of one load from NVM; 0: as memory.nvm").or("0");
 
 pub(crate) const NVM_WRITE_LATENCY: Param<Dur> =
-    Param::time("memory.nvm_write_latency", "one store to NVM; 0: as memory.nvm says").or("0");
+    Param::time("memory.nvm_write_latency", "time of one store to NVM; 0: as memory.nvm").or("0");
 
 pub(crate) const SRAM_RATE: Param<u64> =
     Param::rate("memory.sram_rate", "bytes a second of SRAM; 0: no limit").or("0");
@@ -117,7 +117,7 @@ pub(crate) const DRAM_RATE: Param<u64> =
     Param::rate("memory.dram_rate", "bytes a second of DRAM; 0: no limit").or("0");
 
 pub(crate) const NVM_RATE: Param<u64> =
-    Param::rate("memory.nvm_rate", "bytes a second of NVM; 0: as memory.nvm says").or("0");
+    Param::rate("memory.nvm_rate", "bytes a second of NVM; 0: as memory.nvm").or("0");
 
 pub(crate) const LINK_RATE: Param<u64> =
     Param::rate("host.link_rate", "bytes a second between host and drive, each way; 0: no limit")

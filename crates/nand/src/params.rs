@@ -5,7 +5,7 @@ use flashatlas_types::{Param, ParamDef, Text};
 pub(crate) const PROGRAM_ORDER: Param<Text> = Param::choice(
     "nand.program_order",
     &["strict", "any"],
-    "`strict`: the pages of a block are programmed in ascending order (pages passed over stay \
+    "`strict`: the pages of a block are programmed in ascending order (skipped pages stay \
      unused); `any`: in any order (early SLC parts)",
 )
 .or("strict");
@@ -23,8 +23,8 @@ pub const FACTORY_BAD: Param<u32> = Param::int(
     "nand.factory_bad",
     0,
     500_000,
-    "factory-bad blocks in a million, drawn for each plane; an FTL block uses the n-th good block \
-     of each of its planes",
+    "mean number of factory-bad blocks in a million, random in each plane; an FTL block uses \
+     the n-th good block of each of its planes",
 )
 .or("0");
 

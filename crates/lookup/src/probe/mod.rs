@@ -61,8 +61,8 @@ pub(crate) const SCAN: Param<Text> = Param::choice(
 pub(crate) const CHAIN: Param<Text> = Param::choice(
     "lookup.chain",
     &["wait", "stream"],
-    "moment at which the next set of a chain is read: once NSid has come back (`wait`), or right \
-     behind the set before, as if NSid had been known (`stream`)",
+    "moment at which the next set of a chain is read: when NSid has arrived (`wait`), or directly \
+     after the previous set, as if NSid had been known (`stream`)",
 )
 .or("wait");
 

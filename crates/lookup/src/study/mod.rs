@@ -29,8 +29,8 @@ use std::collections::VecDeque;
 pub const TABLE: Param<Text> = Param::choice(
     "lookup.table",
     &["lpmt", "flat"],
-    "table of the lookups: the `lpmt` with its block tables, or a `flat` array of \
-     lookup.flat_bytes an address",
+    "table of the lookups: the `lpmt` with its block tables, or a `flat` array with \
+     lookup.flat_bytes bytes for each address",
 )
 .or("lpmt");
 
@@ -42,19 +42,19 @@ pub const LA_BITS: Param<u32> =
     Param::int("lookup.la_bits", 1, 31, "bits of a logical address").or("20");
 
 const BLOCK_TABLES_COUNT: Param<u32> =
-    Param::int("lookup.block_tables_count", 1, 1 << 24, "block tables: blocks of the flash")
+    Param::int("lookup.block_tables_count", 1, 1 << 24, "block tables, one for each flash block")
         .or("4096");
 
 const ROWS: Param<u32> =
-    Param::int("lookup.rows", 1, 1 << 16, "rows of a block table: pages of a block").or("256");
+    Param::int("lookup.rows", 1, 1 << 16, "rows of a block table, one for each page").or("256");
 
 /// The parameter `lookup.look_ahead`.
 pub const LOOK_AHEAD: Param<u32> = Param::int(
     "lookup.look_ahead",
     0,
     1 << 16,
-    "number of lookups that are known before the first of them has issued its last read; 1: each \
-     waits for the one before; 0: all",
+    "number of lookups that have arrived before the first of them has issued its last read; 1: \
+     each waits for the previous one; 0: all arrive at once",
 )
 .or("0");
 

@@ -17,7 +17,7 @@ const PAGE: Param<u32> = Param::bytes(
     "hard.page",
     512,
     64 << 10,
-    "bytes of a page, which the layer's map knows one by one",
+    "bytes of a page; the layer's map has an entry for each page",
 )
 .or("4KiB");
 
@@ -26,20 +26,20 @@ const RESERVE: Param<f64> = Param::ratio(
     0.0,
     0.95,
     "share of the superpages for data that is not exported, so that reclamation has room (the \
-     paper is silent; 10 % chosen)",
+     paper does not state it; 10 % was chosen)",
 )
 .or("0.1");
 
 const DISPATCH_AFTER: Param<Dur> = Param::time(
     "hard.dispatch_after",
-    "time after its first page at which a superpage that is not full goes out",
+    "time after its first page at which a superpage is sent although it is not full",
 )
 .or("5ms");
 
 const FILL: Param<Text> = Param::choice(
     "hard.fill",
     &["reclaim", "pad"],
-    "filling of a superpage that goes out before it is full: all valid pages of another \
+    "filling of a superpage that is sent before it is full: all valid pages of another \
      superpage, if there is one whose valid pages fit (`reclaim`), or nothing (`pad`)",
 )
 .or("reclaim");
@@ -56,7 +56,7 @@ const BUFFERS: Param<u32> = Param::int(
     "hard.buffers",
     1,
     1 << 16,
-    "number of superpages under way to the drive at which a write waits for the first of them",
+    "number of superpage writes in flight at which a new write waits for the first of them",
 )
 .or("32");
 
@@ -78,7 +78,7 @@ const LOW_WATER: Param<u32> = Param::int(
 .or("0");
 
 const SEGMENT: Param<u32> =
-    Param::int("hard.segment", 1, 1 << 16, "superpages after which a summary of them is written")
+    Param::int("hard.segment", 1, 1 << 16, "superpages after which their summary is written")
         .or("64");
 
 const RING: Param<u32> = Param::int(
@@ -94,8 +94,8 @@ const TRIM: Param<bool> =
 
 const LOOKUP_TIME: Param<Dur> = Param::time(
     "hard.lookup_time",
-    "the host's time to look up or change the entry of a page, if a command asks nothing of the \
-     drive (a miss in the host's caches; assumed)",
+    "the host's time to look up or change the entry of a page, if a command sends nothing \
+     to the drive (a miss in the host's caches; assumed)",
 )
 .or("100ns");
 

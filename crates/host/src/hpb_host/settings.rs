@@ -13,7 +13,7 @@ const HOST_BYTES: Param<u64> = Param::bytes(
     "hpb.host_bytes",
     0,
     1 << 40,
-    "host memory for entries (Linux's pool: 2,048 KB, the entries of 1 GB)",
+    "bytes of host memory for entries (Linux's pool: 2,048 KB, which holds the entries of 1 GB)",
 )
 .or("2MiB");
 
@@ -70,12 +70,12 @@ const TIMEOUT_EXPIRIES: Param<u32> = Param::int(
     1,
     1 << 20,
     "host control: number of expiries of its timer at which a region is dropped (Linux: 100); a \
-     region that was written is dropped at the first",
+     region that was written is dropped at the first expiry",
 )
 .or("100");
 
 const POLL: Param<Dur> =
-    Param::time("hpb.poll", "host control: time between two looks at the timers (Linux: 200 ms)")
+    Param::time("hpb.poll", "host control: time between two checks of the timers (Linux: 200 ms)")
         .or("200ms");
 
 /// The parameters of both sides.

@@ -5,14 +5,14 @@ use flashatlas_device::{DeviceShape, LayersBelow};
 use flashatlas_types::{ConfigError, Param, ParamDef, Params, Ps, SECTOR_BYTES, Text};
 
 pub(super) const DRIVES: Param<u32> =
-    Param::int("mirror.drives", 2, MOST as u64, "drives, all as the configuration describes one")
+    Param::int("mirror.drives", 2, MOST as u64, "number of drives, all of one configuration")
         .or("2");
 
 pub(super) const READ: Param<Text> = Param::choice(
     "mirror.read",
     &["least-busy", "first"],
-    "drive that a read goes to: the one with the fewest commands under way, in turn among equals \
-     (`least-busy`), or the first that is current (`first`)",
+    "drive to which a read is sent: the one with the fewest commands in flight, in turn among \
+     equals (`least-busy`), or the first drive (`first`)",
 )
 .or("least-busy");
 
@@ -20,7 +20,7 @@ const RESERVE: Param<u32> = Param::bytes(
     "mirror.reserve",
     0,
     1 << 30,
-    "bytes at the end of each drive that are not exported; the superblock is there; 0: one mapping \
+    "bytes at the end of each drive that are not exported but hold the superblock; 0: one mapping \
      unit",
 )
 .or("0");
@@ -29,13 +29,13 @@ pub(super) const RESYNC: Param<u32> = Param::bytes(
     "mirror.resync",
     0,
     16 << 20,
-    "bytes that are copied at a time, in idle time, if drives may differ; 0: none",
+    "bytes that are copied at a time, in idle time, if drives may differ; 0: no copies",
 )
 .or("64KiB");
 
 const LOSE: Param<Text> = Param::text(
     "mirror.lose",
-    "drives that fail, by number and simulated time, such as `1@2s`; empty: none",
+    "drives that fail, each as its number and a simulated time, such as `1@2s`; empty: none",
 )
 .or("");
 

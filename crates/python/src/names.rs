@@ -41,14 +41,13 @@ pub fn run_options() -> Value {
     flashatlas_sim::OPTIONS
         .iter()
         .map(|o| {
-            let default: Value = serde_json::from_str(o.default).expect("declared as JSON");
             let mut option = json!({
                 "name": o.name,
                 "letter": o.letter,
                 "group": format!("{:?}", o.group).to_lowercase(),
                 "title": o.group.title(),
                 "kind": o.kind.name(),
-                "default": default,
+                "default": (o.default)(),
                 "metavar": o.metavar,
                 "doc": o.doc,
             });

@@ -6,7 +6,7 @@ use crate::jobs::Jobs;
 use crate::parts;
 use crate::precondition::check_steady;
 use crate::room::certain_bytes;
-use crate::{Environment, Extent, Fit, Mode, Precondition, RunError, RunSpec, Until, record};
+use crate::{Environment, Extent, Fit, Mode, Precondition, RunError, RunSpec, Until, options, record};
 use flashatlas_device::DriveConfig;
 use flashatlas_device::params::QUEUE_DEPTH;
 use flashatlas_nand::params::DATA;
@@ -37,7 +37,8 @@ impl<'a> Asked<'a> {
         let capacity = config.shape().sectors;
         let inputs = Inputs::of(env, spec, capacity)?;
         if let Some(path) = &spec.job {
-            let jobs = Jobs::read(path, spec, env.opener, capacity)?;
+            beside_job(spec)?;
+            let jobs = Jobs::read(path, spec.filesystem.as_deref(), env.opener, capacity)?;
             return Ok(Asked { config, inputs, requests: Requests::Jobs(jobs) });
         }
         if spec.filesystem.is_some() {
@@ -189,7 +190,7 @@ fn check(
     let none_read = spec.trace.is_none() && !matches!(spec.precondition, Precondition::Trace(_));
     if spec.workload.is_some()
         && none_read
-        && let Some(name) = spec.reading.given()
+        && let Some(name) = options::first_of_reading(&spec.settings())
     {
         return Err(RunError::option(
             name,
@@ -201,4 +202,23 @@ fn check(
         return Err(RunError::option("speed", why));
     }
     Ok(())
+}
+
+/// Refuses the options that a job file sets itself.
+fn beside_job(spec: &RunSpec) -> Result<(), RunError> {
+    let others = [("trace", spec.trace.is_some()), ("workload", spec.workload.is_some())];
+    if let Some((name, _)) = others.into_iter().find(|(_, given)| *given) {
+        return Err(RunError::option(
+            name,
+            "a job file was given, too: a run takes one of ‹trace›, ‹workload› and ‹job›",
+        ));
+    }
+    match options::first_by_job_file(&spec.settings()) {
+        Some(name) => Err(RunError::option(
+            name,
+            "a job file decides about that itself (iodepth, ramp_time, steadystate, number_ios, \
+             offset …)",
+        )),
+        None => Ok(()),
+    }
 }

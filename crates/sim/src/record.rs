@@ -4,7 +4,7 @@ use crate::config_hash::config_hash;
 use crate::environment::Build;
 use crate::oracle::Oracle;
 use crate::trace_name::merge_settings;
-use crate::{Extent, Fit, Mode, Precondition, Reading, RunSpec, Until, notes};
+use crate::{Fit, Mode, Precondition, RunSpec, notes, options};
 use flashatlas_device::DriveConfig;
 use flashatlas_types::{Note, Value as Param};
 use serde_json::{Map, Value, json};
@@ -25,46 +25,28 @@ pub(crate) fn param(value: &Param) -> Value {
 
 /// Returns the configuration of a run, by the names of the options.
 ///
-/// With a seed and a trace, the configuration describes the whole run. Options that were not given
-/// are left out, except the first five.
+/// With a seed and a trace, the configuration describes the whole run. The declarations of the
+/// options say which of them stand here ([`crate::Recorded`]).
 pub(crate) fn config(spec: &RunSpec, drive: &DriveConfig) -> Value {
-    let params = drive.pairs().map(|(key, value)| (key.to_owned(), param(value))).collect();
-    let mut run = Map::new();
-    run.insert("drive".into(), spec.drive.as_str().into());
-    run.insert("mode".into(), json!(spec.mode));
-    run.insert("precondition".into(), json!(spec.precondition));
-    run.insert("fit".into(), json!(spec.fit));
-    run.insert("warmup".into(), spec.warmup.into());
+    let [options, reading] = options::recorded(&spec.settings());
     let before = match &spec.precondition {
         Precondition::Trace(path) => Some(path.as_str()),
         _ => None,
     };
-    let given = [
-        ("workload", spec.workload.as_ref().map(|text| json!(text))),
-        ("filesystem", spec.filesystem.as_ref().map(|text| json!(text))),
-        ("interval", spec.interval.as_ref().map(|text| json!(text))),
-        ("depth", spec.depth.map(Value::from)),
-        ("until", (spec.until != Until::End).then(|| json!(spec.until))),
-        ("limit", spec.limit.map(Value::from)),
-        ("flush_every", (spec.flush_every > 0).then(|| spec.flush_every.into())),
-        ("extent", (spec.extent != Extent::Auto).then(|| json!(spec.extent))),
-        ("speed", (spec.mode == Mode::Open).then(|| spec.speed.into())),
-        ("merge", spec.trace.as_deref().and_then(merge_settings).map(|settings| json!(settings))),
-        ("merge_before", before.and_then(merge_settings).map(|settings| json!(settings))),
-        ("reading", spec.reading.given().map(|_| reading(&spec.reading))),
+    let merged = |path: Option<&str>| path.and_then(merge_settings).map(|merge| json!(merge));
+    let reading = (!reading.is_empty()).then_some(Value::Object(reading));
+    let beside = [
+        ("merge", merged(spec.trace.as_deref())),
+        ("merge_before", merged(before)),
+        ("reading", reading),
     ];
-    run.extend(given.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+    let mut run = Map::new();
+    run.insert("drive".into(), spec.drive.as_str().into());
+    run.extend(options);
+    run.extend(beside.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+    let params = drive.pairs().map(|(key, value)| (key.to_owned(), param(value))).collect();
     run.insert("params".into(), Value::Object(params));
     Value::Object(run)
-}
-
-/// Returns the options of reading that were given.
-fn reading(reading: &Reading) -> Value {
-    let mut given = json!(reading);
-    if let Value::Object(options) = &mut given {
-        options.retain(|_, value| !(value.is_null() || *value == json!(0)));
-    }
-    given
 }
 
 /// Returns the first part of the record: the configuration and the build of the run.

@@ -87,9 +87,9 @@ fn carry_out(
     let mut player = Player::new(drive, oracle, env.metrics, start);
     explain(&mut player, spec)?;
     let reopen = || inputs.workload(spec, capacity, false);
-    let pacing = Pacing { spec, queue_depth: queue_depth as usize, reopen: &reopen };
+    let pacing = Pacing::of(spec, queue_depth as usize);
     let (out_of_order, passes) =
-        stream::play(&mut player, &pacing, &mut input, &mut mapper, progress)?;
+        stream::play(&mut player, &pacing, &mut input, &reopen, &mut mapper, progress)?;
     let mut extra: Vec<Note> = [input.guesses(), guesses].concat();
     extra.extend(passes.iter().filter_map(|(passes, _)| passes.complaint()));
     let counted = [(&notes::OUT_OF_ORDER, out_of_order), (&notes::CROSSED_END, mapper.crossed_end)];

@@ -1,13 +1,13 @@
-//! Specification of a run: a drive, a workload, and how the workload is played on the drive.
+//! Values that the options of a run take: the words of choices, and what texts stand for.
 
-use crate::RunError;
+use crate::{Reading, RunError, RunSpec};
 use flashatlas_types::quantity::quantity;
 use flashatlas_types::{Dur, HostOp};
 use flashatlas_workload::{BadKinds, ReadOptions};
 use serde::{Deserialize, Serialize};
 
 /// Rule by which requests are issued.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// Requests arrive at the times of the trace, divided by [`RunSpec::speed`]. A request waits at
@@ -16,29 +16,26 @@ pub enum Mode {
     /// A fixed number of commands in flight.
     Closed,
     /// The drive has as many commands in flight as it accepts.
-    #[default]
     Asap,
     /// No time passes at all: operations are counted, latencies are not known.
     Untimed,
 }
 
 /// End of a run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Until {
     /// The run ends with the workload.
-    #[default]
     End,
     /// The workload is played until five passes in a row are steady. The next pass is measured.
     Steady,
 }
 
 /// Content of the drive before the first request.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precondition {
     /// Nothing: a blank drive.
-    #[default]
     None,
     /// Every logical page written once, in ascending order.
     Fill,
@@ -52,11 +49,10 @@ pub enum Precondition {
 }
 
 /// Treatment of a trace whose addresses lie beyond the drive.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fit {
     /// An error that names the other two treatments.
-    #[default]
     Error,
     /// Addresses modulo the capacity.
     Wrap,
@@ -66,10 +62,9 @@ pub enum Fit {
 }
 
 /// Size of the extents that [`Fit::Compact`] packs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Extent {
     /// The largest with which the workload fits the drive.
-    #[default]
     #[serde(rename = "auto")]
     Auto,
     /// 2048 sectors.
@@ -125,12 +120,6 @@ pub enum SkipBad {
     Kinds(String),
 }
 
-impl Default for SkipBad {
-    fn default() -> SkipBad {
-        SkipBad::Count(0)
-    }
-}
-
 impl SkipBad {
     fn count(&self) -> u64 {
         match self {
@@ -145,27 +134,6 @@ impl SkipBad {
             SkipBad::Kinds(names) => Ok(names.parse::<BadKinds>()?),
         }
     }
-}
-
-/// Options for reading a trace, as texts. In JSON, unknown keys are errors.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Reading {
-    /// Format; recognised by content if not given.
-    pub format: Option<String>,
-    /// Treatment of several devices: `separate` (the default), `collapse` or `select:N`.
-    pub device_map: Option<String>,
-    /// Time within which a record that repeats the previous one of its device is dropped.
-    pub drop_duplicates: Option<String>,
-    /// Longest pause: longer ones are cut to it, and longer backward steps of the clock are
-    /// ignored.
-    pub time_gap_max: Option<String>,
-    /// Operation of all requests of a trace that names none: `read`, `write` or `trim`.
-    pub assume_op: Option<String>,
-    /// Bad records that are skipped and counted.
-    pub skip_bad: SkipBad,
-    /// Number of sectors added to every address.
-    pub shift: i64,
 }
 
 impl Reading {
@@ -194,21 +162,6 @@ impl Reading {
             assume_op: self.assume_op.as_deref().map(op).transpose()?,
         })
     }
-
-    /// Returns the name of the first option that was given, or `None` if none was.
-    pub(crate) fn given(&self) -> Option<&'static str> {
-        [
-            ("format", self.format.is_some()),
-            ("device_map", self.device_map.is_some()),
-            ("drop_duplicates", self.drop_duplicates.is_some()),
-            ("time_gap_max", self.time_gap_max.is_some()),
-            ("assume_op", self.assume_op.is_some()),
-            ("skip_bad", self.skip_bad != SkipBad::default()),
-            ("shift", self.shift != 0),
-        ]
-        .into_iter()
-        .find_map(|(name, given)| given.then_some(name))
-    }
 }
 
 impl RunSpec {
@@ -226,87 +179,4 @@ impl RunSpec {
     pub(crate) fn interval(&self) -> Result<Option<Dur>, RunError> {
         self.interval.as_deref().map(|text| duration("interval", text)).transpose()
     }
-}
-
-/// One run. In JSON, unknown keys are errors.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RunSpec {
-    /// Preset name, or the name of the file whose text is in `drive_toml`.
-    pub drive: String,
-    /// Text of a drive file.
-    #[serde(default)]
-    pub drive_toml: Option<String>,
-    /// `key=value` settings, applied in order.
-    #[serde(default)]
-    pub set: Vec<String>,
-    /// Path of a trace; a run has one of `trace`, `workload` and `job`.
-    #[serde(default)]
-    pub trace: Option<String>,
-    /// Options for reading the trace, and the trace of a precondition.
-    #[serde(default)]
-    pub reading: Reading,
-    /// A generator with its parameters: `uniform:requests=100000,size=4KiB`.
-    #[serde(default)]
-    pub workload: Option<String>,
-    /// Path of an fio job file instead of a trace or a generator; its jobs decide how requests are
-    /// issued.
-    #[serde(default)]
-    pub job: Option<String>,
-    /// A file system between the jobs and the drive: `ext4`, or `ext4:key=value,…`.
-    #[serde(default)]
-    pub filesystem: Option<String>,
-    /// The rule by which requests are issued.
-    #[serde(default)]
-    pub mode: Mode,
-    /// Commands in flight in closed mode.
-    #[serde(default)]
-    pub depth: Option<u32>,
-    /// Factor by which trace times are divided in open mode.
-    #[serde(default = "one")]
-    pub speed: f64,
-    /// The content of the drive before the first request.
-    #[serde(default)]
-    pub precondition: Precondition,
-    /// The treatment of addresses beyond the drive.
-    #[serde(default)]
-    pub fit: Fit,
-    /// Size of the extents that `compact` packs.
-    #[serde(default)]
-    pub extent: Extent,
-    /// Requests at the start that are not measured.
-    #[serde(default)]
-    pub warmup: u64,
-    /// The end of the run.
-    #[serde(default)]
-    pub until: Until,
-    /// Requests after which the run ends, including warm-up; with [`Until::Steady`], each pass.
-    #[serde(default)]
-    pub limit: Option<u64>,
-    /// Number of writes after which a FLUSH is added; 0: no FLUSH is added.
-    #[serde(default)]
-    pub flush_every: u64,
-    /// Length of simulated time that each row of the `series` table covers, such as `100ms`; by
-    /// default 1 ms, doubled until the run has at most 512 rows.
-    #[serde(default)]
-    pub interval: Option<String>,
-    /// `true` to add a `fingerprint` to the record: the number of flash operations, and a hash of
-    /// all of them and their times.
-    #[serde(default)]
-    pub fingerprint: bool,
-    /// A percentile such as `p99.9`: the record gets `explain`, which splits the latencies from
-    /// there on by reason.
-    #[serde(default)]
-    pub explain: Option<String>,
-    /// Seed of everything random.
-    #[serde(default = "seed")]
-    pub seed: u64,
-}
-
-const fn one() -> f64 {
-    1.0
-}
-
-const fn seed() -> u64 {
-    1
 }

@@ -20,13 +20,46 @@ const AHEAD: usize = 16;
 /// Time of the latest arrival: 200 of the 213 days that fit simulated time.
 const LATEST_PS: f64 = 200.0 * 86_400e12;
 
-/// Rules for playing a stream.
-pub(crate) struct Pacing<'a, 'i> {
-    pub spec: &'a RunSpec,
-    /// Commands that the drive takes at once.
-    pub queue_depth: usize,
-    /// Opens the workload anew.
-    pub reopen: &'a dyn Fn() -> Result<Input<'i>, RunError>,
+/// Rules for playing a stream, as the options of a run give them.
+pub(crate) struct Pacing {
+    issue: Issue,
+    /// Requests at the start that are not measured.
+    warmup: u64,
+    /// `true` if the workload is played again until its passes are steady.
+    settles: bool,
+    /// Requests after which the workload, or each of its passes, ends.
+    limit: u64,
+    /// Number of writes after which a FLUSH is added; 0: no FLUSH is added.
+    flush_every: u64,
+}
+
+/// Rule by which a request is issued.
+enum Issue {
+    /// The request is issued at once, and no time passes.
+    Untimed,
+    /// The request is issued as soon as fewer commands than this are in flight.
+    InQueue { depth: usize },
+    /// The request is issued at its own time divided by `speed`, or as soon as fewer commands than
+    /// `depth` are in flight.
+    AtTimes { depth: usize, speed: f64 },
+}
+
+impl Pacing {
+    /// Returns the rules of a run on a drive that takes `queue_depth` commands at once.
+    pub fn of(spec: &RunSpec, queue_depth: usize) -> Pacing {
+        Pacing {
+            issue: match spec.mode {
+                Mode::Untimed => Issue::Untimed,
+                Mode::Asap => Issue::InQueue { depth: queue_depth },
+                Mode::Closed => Issue::InQueue { depth: spec.depth.unwrap_or(1) as usize },
+                Mode::Open => Issue::AtTimes { depth: queue_depth, speed: spec.speed },
+            },
+            warmup: spec.warmup,
+            settles: spec.until == Until::Steady,
+            limit: spec.limit.unwrap_or(u64::MAX),
+            flush_every: spec.flush_every,
+        }
+    }
 }
 
 /// A request that was read ahead.
@@ -39,9 +72,9 @@ struct Coming {
 }
 
 /// A stream of requests on its way to the drive.
-struct Stream<'a, 'i> {
+struct Stream<'a> {
     player: &'a mut Player,
-    pacing: &'a Pacing<'a, 'i>,
+    pacing: &'a Pacing,
     mapper: &'a mut Mapper,
     /// Requests of the workload so far, including earlier passes.
     number: u64,
@@ -54,26 +87,27 @@ struct Stream<'a, 'i> {
     out_of_order: u64,
 }
 
-/// Plays all requests of `input`, and waits until the last is complete.
+/// Plays all requests of `input`, and waits until the last is complete; `reopen` opens the workload
+/// anew.
 ///
 /// Returns the number of requests with an earlier time than a request before them. If passes come
 /// before the measured pass, also returns all passes and the verdict on the last five.
-pub(crate) fn play(
+pub(crate) fn play<'i>(
     player: &mut Player,
-    pacing: &Pacing<'_, '_>,
+    pacing: &Pacing,
     input: &mut Input<'_>,
+    reopen: &dyn Fn() -> Result<Input<'i>, RunError>,
     mapper: &mut Mapper,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<(u64, Option<(Passes, Verdict)>), RunError> {
-    let spec = pacing.spec;
-    let mut passes = (spec.until == Until::Steady).then(|| player.passes());
+    let mut passes = pacing.settles.then(|| player.passes());
     let mut stream = Stream {
         player,
         pacing,
         mapper,
         number: 0,
-        warmup: if passes.is_some() { u64::MAX } else { spec.warmup },
-        until_flush: spec.flush_every,
+        warmup: if passes.is_some() { u64::MAX } else { pacing.warmup },
+        until_flush: pacing.flush_every,
         base: Ps::ZERO,
         latest: Ps::ZERO,
         out_of_order: 0,
@@ -91,7 +125,7 @@ pub(crate) fn play(
                 requests = stream.pass(input, progress)?;
             } else {
                 stream.rebase(requests)?;
-                requests = stream.pass(again.insert((pacing.reopen)()?), progress)?;
+                requests = stream.pass(again.insert(reopen()?), progress)?;
             }
             if measured {
                 verdict = Some(passes.measured(stream.player.count()));
@@ -103,14 +137,14 @@ pub(crate) fn play(
     Ok((stream.out_of_order, passes.zip(verdict)))
 }
 
-impl Stream<'_, '_> {
+impl Stream<'_> {
     /// Plays `input` to its end, or to the limit; returns the number of requests played.
     fn pass(
         &mut self,
         input: &mut Input<'_>,
         progress: &mut dyn FnMut(Progress) -> bool,
     ) -> Result<u64, RunError> {
-        let limit = self.number.saturating_add(self.pacing.spec.limit.unwrap_or(u64::MAX));
+        let limit = self.number.saturating_add(self.pacing.limit);
         let first = self.number;
         let played = self.play_until(limit, input, progress);
         self.player.until_worn_out(played)?;
@@ -176,7 +210,7 @@ impl Stream<'_, '_> {
         if coming.request.op == HostOp::Write && self.until_flush > 0 {
             self.until_flush -= 1;
             if self.until_flush == 0 {
-                self.until_flush = self.pacing.spec.flush_every;
+                self.until_flush = self.pacing.flush_every;
                 let flush = Request { at: coming.request.at, ..FLUSH };
                 self.issue(&Coming { request: flush, ..*coming })?;
             }
@@ -192,7 +226,7 @@ impl Stream<'_, '_> {
         limit: u64,
         progress: &mut dyn FnMut(Progress) -> bool,
     ) -> Result<(), RunError> {
-        let (phase, share) = if self.pacing.spec.until == Until::Steady {
+        let (phase, share) = if self.pacing.settles {
             (if self.warmup == u64::MAX { "settle" } else { "run" }, None)
         } else {
             let share =
@@ -213,8 +247,8 @@ impl Stream<'_, '_> {
         let span = self.latest.since(self.base).0;
         let gap = span / requests.saturating_sub(1).max(1);
         self.base = Ps(self.latest.0.saturating_add(gap.max(1)));
-        if self.pacing.spec.mode == Mode::Open
-            && (self.base.0 as f64 + span as f64) / self.pacing.spec.speed > LATEST_PS
+        if let Issue::AtTimes { speed, .. } = self.pacing.issue
+            && (self.base.0 as f64 + span as f64) / speed > LATEST_PS
         {
             return Err(RunError::option(
                 "until",
@@ -239,7 +273,7 @@ impl Stream<'_, '_> {
                 "warmup",
                 format!(
                     "{} requests leave nothing to measure: the workload has {}{left_out}",
-                    self.pacing.spec.warmup, self.number
+                    self.pacing.warmup, self.number
                 ),
             ));
         }
@@ -253,22 +287,22 @@ impl Stream<'_, '_> {
 
     /// Hands one request to the drive, when its time has come and the queue has room.
     fn issue(&mut self, coming: &Coming) -> Result<(), RunError> {
-        let (player, spec) = (&mut *self.player, self.pacing.spec);
-        let depth = match spec.mode {
-            Mode::Closed => spec.depth.unwrap_or(1) as usize,
-            _ => self.pacing.queue_depth,
-        };
-        let mut arrived = Ps::ZERO;
-        if spec.mode != Mode::Untimed {
-            player.wait_for(depth - 1, |_, _| ())?;
-            arrived = player.now;
-            if spec.mode == Mode::Open {
-                arrived = scaled(coming.due, spec.speed, coming.number)?;
+        let player = &mut *self.player;
+        let arrived = match self.pacing.issue {
+            Issue::Untimed => Ps::ZERO,
+            Issue::InQueue { depth } => {
+                player.wait_for(depth - 1, |_, _| ())?;
+                player.now
+            }
+            Issue::AtTimes { depth, speed } => {
+                player.wait_for(depth - 1, |_, _| ())?;
+                let arrived = scaled(coming.due, speed, coming.number)?;
                 if arrived > player.now {
                     player.pass_time(arrived, |_, _| ())?;
                 }
+                arrived
             }
-        }
+        };
         if coming.number > self.warmup && !player.measuring {
             player.start_measuring();
         }

@@ -23,7 +23,7 @@ use crate::config_hash::hex;
 use crate::input::Opener;
 use crate::notes::JOB_OPTION;
 use crate::player::Player;
-use crate::{Fit, Mode, Progress, RunError, RunSpec, Until};
+use crate::{Progress, RunError};
 use flashatlas_types::{Note, SECTOR_BYTES, Seed};
 use flashatlas_workload::fio::{self, JobError, Layout, Position};
 use serde_json::Value;
@@ -61,17 +61,17 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// Reads the job file that `spec` names, for a drive of `capacity` sectors.
+    /// Reads a job file for a drive of `capacity` sectors, with a `filesystem` over the drive if one
+    /// is given.
     ///
     /// # Errors
-    /// Returns an error for faults of the file, and for options that a job file has no use for.
+    /// Returns an error for faults of the files, and of the text of the file system.
     pub fn read(
         path: &str,
-        spec: &RunSpec,
+        filesystem: Option<&str>,
         opener: &dyn Opener,
         capacity: u64,
     ) -> Result<Jobs, RunError> {
-        check(spec)?;
         let text = read_text(opener, path, fio::MAX_TEXT_BYTES)
             .map_err(|error| RunError::Io { path: path.to_owned(), error })?;
         let named: RefCell<Vec<NamedFile>> = RefCell::default();
@@ -98,7 +98,7 @@ impl Jobs {
             },
         )?;
         let mut layout = file.layout(capacity * u64::from(SECTOR_BYTES))?;
-        if let Some(text) = &spec.filesystem {
+        if let Some(text) = filesystem {
             // the journal takes a part of the drive, so the files are laid out anew; their number
             // stays the same
             let data_bytes = FileSystem::new(text, &layout, capacity)?.data_bytes();
@@ -121,7 +121,7 @@ impl Jobs {
             digest: hex(&hash.into_inner().finalize()),
             named: named.into_inner(),
             layout,
-            filesystem: spec.filesystem.clone(),
+            filesystem: filesystem.map(str::to_owned),
             capacity,
         })
     }
@@ -161,36 +161,6 @@ pub(crate) fn play(
     let unsettled = watches.iter().filter_map(|watch| watch.complaint(&jobs.layout.jobs));
     let said = filesystem.iter().map(FileSystem::summary).chain(unsettled).collect();
     Ok((report::jobs_json(jobs, &stats, &watches), said))
-}
-
-/// Refuses the options that a job file sets itself.
-fn check(spec: &RunSpec) -> Result<(), RunError> {
-    let others = [("trace", spec.trace.is_some()), ("workload", spec.workload.is_some())];
-    if let Some((name, _)) = others.into_iter().find(|(_, given)| *given) {
-        return Err(RunError::option(
-            name,
-            "a job file was given, too: a run takes one of ‹trace›, ‹workload› and ‹job›",
-        ));
-    }
-    let given = [
-        ("depth", spec.depth.is_some()),
-        ("mode", spec.mode != Mode::Asap),
-        ("fit", spec.fit != Fit::Error),
-        ("warmup", spec.warmup > 0),
-        ("until", spec.until != Until::End),
-        ("limit", spec.limit.is_some()),
-        ("speed", spec.speed != 1.0),
-        ("flush_every", spec.flush_every > 0),
-    ];
-    let given = given.into_iter().find_map(|(name, given)| given.then_some(name));
-    match given.or(spec.reading.given()) {
-        Some(name) => Err(RunError::option(
-            name,
-            "a job file decides about that itself (iodepth, ramp_time, steadystate, number_ios, \
-             offset …)",
-        )),
-        None => Ok(()),
-    }
 }
 
 /// Reads a file that the job file `job` names, beside it or, as fio does, from the current folder.

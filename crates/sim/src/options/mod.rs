@@ -1,0 +1,173 @@
+//! The options of a run, each declared once.
+//!
+//! A row of the table below is an option: its help text, `name: Type = default`, and behind the
+//! arrow what else there is to say:
+//!
+//! | | |
+//! |---|---|
+//! | `option(kind)` | type and range for Python and the command line ([`OptionKind`]) |
+//! | `.letter('t')` | the short form `-t` on the command line |
+//! | `.metavar("TIME")` | placeholder in help texts, in place of the word for the type |
+//! | `.recorded(…)` | condition under which the run record keeps it, and its place there ([`Recorded`]) |
+//! | `.by_job_file(n)` | a job file decides about it: it is refused beside one, with place `n` |
+//!
+//! From the rows come the fields of [`Reading`] and [`RunSpec`], their JSON, the keys of the
+//! record's `config`, the refusals beside a job file, the keyword arguments and types of Python, and
+//! the options of the command line.
+
+mod declaration;
+#[cfg(test)]
+mod python;
+#[cfg(test)]
+mod tests;
+
+pub use declaration::{Recorded, OptionGroup, OptionKind, RunOption};
+pub(crate) use declaration::{Setting, first_by_job_file, first_of_reading, recorded, settings};
+
+use crate::{Extent, Fit, Mode, Precondition, SkipBad, Until};
+use Recorded::{Always, IfGiven, InOpenMode};
+use OptionKind::{Choice, Count, CountOr, Factor, File, Flag, Number, Text};
+use declaration::option;
+use flashatlas_workload::BadKind;
+
+declaration::options! {
+    /// Every option, in the order of help texts.
+    const OPTIONS;
+
+    /// Options for reading a trace, as texts. In JSON, unknown keys are errors.
+    struct Reading {
+        /// Format of the trace, or `columns:…`; by default its content decides.
+        format: Option<String> = None => option(Text).recorded(IfGiven(1)).by_job_file(9);
+
+        /// Treatment of several devices in a trace: `separate` (keep their address spaces apart;
+        /// the default), `collapse` (let all share one), or `select:N` (take device N alone).
+        device_map: Option<String> = None =>
+            option(Text).metavar("MAP").recorded(IfGiven(2)).by_job_file(10);
+
+        /// Drop a record that repeats the previous one of its device within this time, such as
+        /// `5ms`; by default none is dropped.
+        drop_duplicates: Option<String> = None =>
+            option(Text).metavar("TIME").recorded(IfGiven(3)).by_job_file(11);
+
+        /// Shorten pauses to at most this time, such as `1s`, and ignore backward steps of the
+        /// clock that are longer; by default times stay as they are.
+        time_gap_max: Option<String> = None =>
+            option(Text).metavar("TIME").recorded(IfGiven(4)).by_job_file(12);
+
+        /// Operation of all requests of a trace that names none: `read`, `write` or `trim`.
+        assume_op: Option<String> = None =>
+            option(Text).metavar("OP").recorded(IfGiven(5)).by_job_file(13);
+
+        /// Number of bad records that are skipped and counted; the next one is an error. Or kinds,
+        /// with commas, of which all are skipped: `zero-length`, `too-long`, `too-far`.
+        skip_bad: SkipBad = SkipBad::Count(0) =>
+            option(CountOr(&BadKind::NAMES)).recorded(IfGiven(6)).by_job_file(14);
+
+        /// Number of sectors added to every address (CloudPhysics traces: -7).
+        shift: i64 = 0 => option(Number).recorded(IfGiven(7)).by_job_file(15);
+    }
+
+    /// One run. In JSON, unknown keys are errors.
+    struct RunSpec {
+        /// Preset name, or the name of the file whose text is in `drive_toml`.
+        drive: String;
+        /// Text of a drive file.
+        #[serde(default)]
+        drive_toml: Option<String>;
+        /// `key=value` settings, applied in order.
+        #[serde(default)]
+        set: Vec<String>;
+        /// Options for reading the trace, and the trace of a precondition.
+        #[serde(default)]
+        reading: Reading;
+    }
+
+    group Workload {
+        /// Trace to replay, plain or compressed (gz, bz2, xz, zst).
+        trace: Option<String> = None => option(File).letter('t');
+
+        /// Generated workload in place of a trace:
+        /// `uniform:requests=100000,size=4KiB,read=0.5`.
+        workload: Option<String> = None => option(Text).letter('w').recorded(IfGiven(5));
+
+        /// fio job file to play in place of a trace.
+        job: Option<String> = None => option(File);
+
+        /// With a job file: the file system between its jobs and the drive, `ext4` or
+        /// `ext4:fua=true,files=written`; by default the jobs use the drive itself.
+        filesystem: Option<String> = None => option(Text).metavar("FS").recorded(IfGiven(6));
+
+        /// State of the drive before the workload: `none` (blank), `fill` (every page written
+        /// once, in order), `steady` (the steady state of uniform random writes, set from a
+        /// model and not simulated), `trace:FILE` (this trace was played), or `checkpoint:FILE`
+        /// (kept by `flashatlas checkpoint`).
+        precondition: Precondition = Precondition::None =>
+            option(Choice(&["none", "fill", "steady", "trace:FILE", "checkpoint:FILE"]))
+            .recorded(Always(2));
+
+        /// Treatment of addresses beyond the drive: `error` (stop), `wrap` (take them modulo
+        /// the capacity) or `compact` (pack the touched extents).
+        fit: Fit = Fit::Error =>
+            option(Choice(&["error", "wrap", "compact"])).recorded(Always(3)).by_job_file(3);
+
+        /// Size of the extents that `fit=compact` packs; `auto`: the largest with which the
+        /// workload fits the drive. Distances within an extent are kept.
+        extent: Extent = Extent::Auto =>
+            option(Choice(&["auto", "1MiB", "256KiB", "64KiB", "16KiB", "4KiB"]))
+            .recorded(IfGiven(12));
+
+        /// Number of requests after which the workload ends (warm-up included), or with
+        /// `until=steady` each pass; by default the whole workload is played.
+        limit: Option<u64> = None => option(Count(1)).recorded(IfGiven(10)).by_job_file(6);
+
+        /// Seed of everything random.
+        seed: u64 = 1 => option(Count(0));
+    }
+
+    group Playing {
+        /// Rule by which requests are issued: `asap` (as many commands in flight as the drive
+        /// takes; the default), `closed` (`depth` commands in flight; the default if `depth` is
+        /// given), `open` (at the times of the trace), `untimed` (no time passes).
+        mode: Mode = Mode::Asap =>
+            option(Choice(&["asap", "closed", "open", "untimed"]))
+            .recorded(Always(1)).by_job_file(2);
+
+        /// Number of commands in flight; selects the mode `closed`.
+        depth: Option<u32> = None => option(Count(1)).recorded(IfGiven(8)).by_job_file(1);
+
+        /// Factor by which the times of the trace are divided, in the mode `open`.
+        speed: f64 = 1.0 => option(Factor).recorded(InOpenMode(13)).by_job_file(7);
+
+        /// Number of requests at the start that are not measured.
+        warmup: u64 = 0 => option(Count(0)).recorded(Always(4)).by_job_file(4);
+
+        /// End of the run: `end` (of the workload), or `steady`: repeat the workload until five
+        /// passes in a row are steady, or 25 passes are done; then play it once more and
+        /// measure that pass.
+        until: Until = Until::End =>
+            option(Choice(&["end", "steady"])).recorded(IfGiven(9)).by_job_file(5);
+
+        /// Number of writes after which a FLUSH is added, for traces that have none; 0: no
+        /// FLUSH.
+        flush_every: u64 = 0 => option(Count(0)).recorded(IfGiven(11)).by_job_file(8);
+
+        /// Length of simulated time that each row of the time series covers, such as `100ms`;
+        /// by default 1 ms, doubled until the run has at most 512 rows.
+        interval: Option<String> = None => option(Text).metavar("TIME").recorded(IfGiven(7));
+
+        /// Split the latencies from this percentile on, such as `p99.9`, by reason (waiting,
+        /// cells, collection, merges, map pages); by default they are not split.
+        explain: Option<String> = None => option(Text).metavar("pN");
+
+        /// Add a fingerprint to the record: the number of flash operations, and a hash of all
+        /// of them and their times.
+        fingerprint: bool = false => option(Flag);
+    }
+}
+
+impl RunSpec {
+    /// Returns every option with its value in this run.
+    pub(crate) fn settings(&self) -> Vec<Setting> {
+        settings(OPTIONS, &serde_json::json!(self))
+    }
+}

@@ -32,11 +32,11 @@ class Config(TypedDict):
     """The configuration of the run, in the words of the options."""
 
     drive: str
+    # begin: made from crates/sim/src/options
     mode: str
     precondition: str | dict[str, str]
     fit: str
     warmup: int
-    params: dict[str, str | int | float | bool]
     workload: NotRequired[str]
     filesystem: NotRequired[str]
     interval: NotRequired[str]
@@ -46,6 +46,8 @@ class Config(TypedDict):
     flush_every: NotRequired[int]
     extent: NotRequired[str]
     speed: NotRequired[float]
+    # end: made from crates/sim/src/options
+    params: dict[str, str | int | float | bool]
     merge: NotRequired[list[str]]
     merge_before: NotRequired[list[str]]
     reading: NotRequired[dict[str, str | int]]

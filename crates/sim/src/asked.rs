@@ -6,7 +6,9 @@ use crate::jobs::Jobs;
 use crate::parts;
 use crate::precondition::check_steady;
 use crate::room::certain_bytes;
-use crate::{Environment, Extent, Fit, Mode, Precondition, RunError, RunSpec, Until, options, record};
+use crate::{
+    Environment, Extent, Fit, Mode, Precondition, RunError, RunSpec, Until, options, record,
+};
 use flashatlas_device::DriveConfig;
 use flashatlas_device::params::QUEUE_DEPTH;
 use flashatlas_nand::params::DATA;

@@ -9,7 +9,7 @@ use crate::input::Input;
 use crate::needed::NeededPart;
 use crate::oracle::Oracle;
 use crate::parts::AddedPart;
-use crate::{Precondition, RunError, RunSpec};
+use crate::{Fit, Precondition, RunError};
 use flashatlas_device::{Cmd, DriveConfig, Reply, Stack};
 use flashatlas_nand::params::DATA;
 use flashatlas_types::{HostOp, Ps, Seed, Stamp, Tag};
@@ -18,12 +18,13 @@ use serde_json::json;
 /// Smallest write id of preconditioning; the ids of the run lie below.
 const CONTENT: u64 = 1 << 62;
 
-/// Returns the drive of a run in the state that `spec` asks for, its counters zero.
+/// Returns the drive of a run in the state that `precondition` names, its counters zero.
 ///
-/// `trace` is the preconditioning trace, and `checkpoint` the content of a checkpoint file, if the
+/// `seed` is the seed of the drive, `trace` is the preconditioning trace, and `checkpoint` the content of a checkpoint file, if the
 /// precondition names one.
 pub(crate) fn preconditioned(
-    spec: &RunSpec,
+    precondition: &Precondition,
+    seed: Seed,
     config: &DriveConfig,
     mapper: &mut Mapper,
     trace: Option<Input<'_>>,
@@ -31,11 +32,11 @@ pub(crate) fn preconditioned(
     go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<(Stack, Oracle), RunError> {
     if let Some(checkpoint) = checkpoint {
-        return load(spec, config, checkpoint);
+        return load(precondition, seed, config, checkpoint);
     }
-    let mut drive = config.build_stack(Seed(spec.seed))?;
+    let mut drive = config.build_stack(seed)?;
     let mut oracle = Oracle::new(drive.shape().units(), drive.unit_sectors());
-    match &spec.precondition {
+    match precondition {
         Precondition::None => return Ok((drive, oracle)),
         Precondition::Fill => {
             let all = match drive.fill_blank(Oracle::filling, go_on) {
@@ -49,7 +50,7 @@ pub(crate) fn preconditioned(
         }
         Precondition::Steady => {
             check_steady(config)?;
-            if !drive.ssd_mut().make_steady(config, Seed(spec.seed), &Oracle::filled, go_on)? {
+            if !drive.ssd_mut().make_steady(config, seed, &Oracle::filled, go_on)? {
                 return Err(RunError::Interrupted);
             }
             oracle.fill();
@@ -60,7 +61,7 @@ pub(crate) fn preconditioned(
         }
         Precondition::Checkpoint(_) => unreachable!("read by the caller"),
     }
-    drive.power_cycle(config, Seed(spec.seed)).map_err(|e| failed(0, e))?;
+    drive.power_cycle(config, seed).map_err(|e| failed(0, e))?;
     forget_empty(&mut drive, oracle.empty()).map_err(|e| failed(0, e))?;
     Ok((drive, oracle))
 }
@@ -113,11 +114,12 @@ fn play(
 }
 
 fn load(
-    spec: &RunSpec,
+    precondition: &Precondition,
+    seed: Seed,
     config: &DriveConfig,
     checkpoint: Checkpoint,
 ) -> Result<(Stack, Oracle), RunError> {
-    let Precondition::Checkpoint(path) = &spec.precondition else {
+    let Precondition::Checkpoint(path) = precondition else {
         unreachable!("the caller read a checkpoint")
     };
     let medium = config.medium_from(checkpoint.image).map_err(|why| {
@@ -125,14 +127,14 @@ fn load(
     })?;
     let oracle = Oracle::expecting(checkpoint.expected, config.layout()?.unit_sectors());
     config.single_drive("a checkpoint")?;
-    let mut drive = Stack::over(vec![config.build_on(medium, Seed(spec.seed))?], config)?;
+    let mut drive = Stack::over(vec![config.build_on(medium, seed)?], config)?;
     forget_empty(&mut drive, oracle.empty()).map_err(|e| failed(0, e))?;
     Ok((drive, oracle))
 }
 
-/// Returns the checkpoint of a preconditioned drive.
+/// Returns the checkpoint of a drive with this precondition, fit and seed.
 pub(crate) fn checkpoint(
-    spec: &RunSpec,
+    (precondition, fit, seed): (&Precondition, Fit, Seed),
     config: &DriveConfig,
     mapper: &Mapper,
     drive: Stack,
@@ -149,15 +151,15 @@ pub(crate) fn checkpoint(
             "a checkpoint holds a drive without layers: precondition each run instead".into(),
         ));
     }
-    let traced = matches!(spec.precondition, Precondition::Trace(_));
+    let traced = matches!(precondition, Precondition::Trace(_));
     let medium = drive.into_media().pop().expect("a bare drive");
     let image = medium.into_image();
     let expected: Vec<Stamp> = oracle.into_expected();
     let header = Header {
-        precondition: json!(spec.precondition),
-        fit: json!(spec.fit),
+        precondition: json!(precondition),
+        fit: json!(fit),
         extent_sectors: mapper.extent(),
-        seed: spec.seed,
+        seed: seed.0,
         sequence: image.sequence,
         parts: NeededPart::of(config, added),
         ..Header::new(config, expected.len() as u32, version)

@@ -4,7 +4,7 @@
 //! So the tables of a drive may be larger than the memory if little of the drive is written. They
 //! may not if the drive is filled: the kernel would end the process, and a notebook with it.
 
-use crate::{Precondition, RunError, RunSpec};
+use crate::{Precondition, RunError};
 use flashatlas_device::DriveConfig;
 use flashatlas_types::ConfigError;
 
@@ -37,15 +37,15 @@ pub(crate) fn certain_bytes(
 /// # Errors
 /// Returns an error that names the largest drive that fits.
 pub(crate) fn must_fit(
-    spec: &RunSpec,
+    precondition: &Precondition,
     config: &DriveConfig,
     free: Option<u64>,
 ) -> Result<(), RunError> {
-    let needed = certain_bytes(&spec.precondition, config)?;
+    let needed = certain_bytes(precondition, config)?;
     let Some(free) = free.filter(|&free| free < needed) else {
         return Ok(config.must_have_room(config.drives(), free)?);
     };
-    let what = if spec.precondition == Precondition::Fill { "fill" } else { "steady" };
+    let what = if *precondition == Precondition::Fill { "fill" } else { "steady" };
     Err(RunError::option(
         "precondition",
         format!(

@@ -16,7 +16,7 @@ use crate::room::must_fit;
 use crate::scan::Scan;
 use crate::stream::{self, Pacing};
 use crate::table::Table;
-use crate::{Environment, Fit, Mode, Precondition, RunError, RunSpec, notes, record};
+use crate::{Environment, Fit, Mode, Precondition, Reading, RunError, RunSpec, notes, record};
 use flashatlas_device::params::QUEUE_DEPTH;
 use flashatlas_device::{DriveConfig, Stack};
 use flashatlas_ftl::FREE_CHANGES;
@@ -85,7 +85,7 @@ fn carry_out(
     let pace = if spec.mode == Mode::Open { Pace::Times } else { Pace::Drive };
     let start = Start { timed: spec.mode != Mode::Untimed, pace, interval: spec.interval()? };
     let mut player = Player::new(drive, oracle, env.metrics, start);
-    explain(&mut player, spec)?;
+    explain(&mut player, spec.explain.as_deref())?;
     let reopen = || inputs.workload(spec, capacity, false);
     let pacing = Pacing::of(spec, queue_depth as usize);
     let (out_of_order, passes) =
@@ -99,7 +99,7 @@ fn carry_out(
     extra.extend(origin.as_ref().and_then(|header| laid_out_otherwise(header, spec)));
     let digest = input.digest()?;
     let account = input.source.account();
-    extra.extend(left_out(&account, spec));
+    extra.extend(left_out(&account, &spec.reading));
     let packed = (spec.fit == Fit::Compact).then(|| mapper.extent() * 512);
     let trace = Source {
         path: &input.name,
@@ -126,8 +126,8 @@ fn carry_out(
     Ok(outcome)
 }
 
-fn explain(player: &mut Player, spec: &RunSpec) -> Result<(), RunError> {
-    if let Some(percentile) = &spec.explain {
+fn explain(player: &mut Player, percentile: Option<&str>) -> Result<(), RunError> {
+    if let Some(percentile) = percentile {
         player.explain(Explain::new(percentile)?);
     }
     Ok(())
@@ -151,7 +151,7 @@ fn run_jobs(
         env.metrics,
         Start { timed: true, pace, interval: spec.interval()? },
     );
-    explain(&mut player, spec)?;
+    explain(&mut player, spec.explain.as_deref())?;
     let queue_depth = config.params.get(QUEUE_DEPTH) as usize;
     let (statistics, said) = jobs::play(&mut player, jobs, Seed(spec.seed), queue_depth, progress)?;
     if !player.measuring {
@@ -205,10 +205,10 @@ fn kinds(account: &Account) -> (&'static str, NoteValue) {
 }
 
 /// Returns notes of what reading left out of a trace or changed in it.
-fn left_out(account: &Account, spec: &RunSpec) -> Vec<Note> {
+fn left_out(account: &Account, reading: &Reading) -> Vec<Note> {
     let text = |option: &Option<String>| NoteValue::from(option.clone().unwrap_or_default());
-    let within = ("within", text(&spec.reading.drop_duplicates));
-    let longest = || ("longest", text(&spec.reading.time_gap_max));
+    let within = ("within", text(&reading.drop_duplicates));
+    let longest = || ("longest", text(&reading.time_gap_max));
     let n = |name, count: u64| (name, NoteValue::from(count));
     let counted = [
         (
@@ -230,11 +230,11 @@ fn left_out(account: &Account, spec: &RunSpec) -> Vec<Note> {
     ];
     let mut found: Vec<Note> =
         counted.into_iter().filter(|(count, _)| *count > 0).map(|(_, note)| note).collect();
-    if let (Some(jump), None) = (&account.first_jump, &spec.reading.time_gap_max) {
+    if let (Some(jump), None) = (&account.first_jump, &reading.time_gap_max) {
         let seconds = ("seconds", jump.seconds().into());
         found.push(notes::CLOCK_JUMPS.with([seconds, ("place", jump.place.to_string().into())]));
     }
-    if let Some(op) = &spec.reading.assume_op {
+    if let Some(op) = &reading.assume_op {
         found.push(notes::OPERATION_ASSUMED.with([("op", op.as_str().into())]));
     }
     found
@@ -436,7 +436,7 @@ fn prepare(
     env: &Environment<'_>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Prepared, RunError> {
-    must_fit(spec, config, env.opener.free_memory())?;
+    must_fit(&spec.precondition, config, env.opener.free_memory())?;
     let capacity = config.shape().sectors;
     let mut checkpoint = match &spec.precondition {
         Precondition::Checkpoint(path) => Some(inputs.checkpoint(path, config)?),
@@ -478,8 +478,15 @@ fn prepare(
         return Err(RunError::Interrupted);
     }
     let origin = checkpoint.as_ref().map(|c| c.header.clone());
-    let (drive, oracle) =
-        preconditioned(spec, config, &mut mapper, before, checkpoint, &mut go_on)?;
+    let (drive, oracle) = preconditioned(
+        &spec.precondition,
+        Seed(spec.seed),
+        config,
+        &mut mapper,
+        before,
+        checkpoint,
+        &mut go_on,
+    )?;
     Ok(Prepared { drive, oracle, mapper, origin, guesses })
 }
 
@@ -512,7 +519,8 @@ pub fn save_checkpoint(
     let with_workload = spec.trace.is_some() || spec.workload.is_some();
     let Prepared { drive, oracle, mapper, .. } =
         caught(|| prepare(spec, &config, &inputs, with_workload, env, progress))?;
+    let made = (&spec.precondition, spec.fit, Seed(spec.seed));
     let checkpoint =
-        checkpoint(spec, &config, &mapper, drive, oracle, (env.build.version, env.added))?;
+        checkpoint(made, &config, &mapper, drive, oracle, (env.build.version, env.added))?;
     checkpoint.write(out).map_err(|error| RunError::Io { path: name.to_owned(), error })
 }

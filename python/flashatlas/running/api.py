@@ -40,13 +40,10 @@ if TYPE_CHECKING:
 
 
 class RunOptions(TypedDict, total=False):
-    """The options of :func:`run` with their types; a test compares them with the declaration."""
+    """The options of :func:`run` with their types, made from the table in the core."""
 
-    trace: str | os.PathLike[str] | Trace | None
-    workload: str | None
-    job: str | os.PathLike[str] | Job | None
-    filesystem: str | None
     set: Settings
+    # begin: made from crates/sim/src/options
     format: str | None
     device_map: str | None
     drop_duplicates: str | None
@@ -54,20 +51,25 @@ class RunOptions(TypedDict, total=False):
     assume_op: str | None
     skip_bad: int | str
     shift: int
-    mode: Literal["asap", "closed", "open", "untimed"] | None
-    depth: int | None
-    speed: float
+    trace: str | os.PathLike[str] | Trace | None
+    workload: str | None
+    job: str | os.PathLike[str] | Job | None
+    filesystem: str | None
     precondition: str
     fit: Literal["error", "wrap", "compact"]
     extent: Literal["auto", "1MiB", "256KiB", "64KiB", "16KiB", "4KiB"]
+    limit: int | None
+    seed: int
+    mode: Literal["asap", "closed", "open", "untimed"] | None
+    depth: int | None
+    speed: float
     warmup: int
     until: Literal["end", "steady"]
-    limit: int | None
     flush_every: int
     interval: str | None
     explain: str | None
     fingerprint: bool
-    seed: int
+    # end: made from crates/sim/src/options
 
 
 class Shared(RunOptions, total=False):

@@ -1,4 +1,4 @@
-"""The options of a run, as the core declares them (``crates/sim/src/options.rs``)."""
+"""The options of a run, as the core declares them (``crates/sim/src/options``)."""
 
 from __future__ import annotations
 

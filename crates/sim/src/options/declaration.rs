@@ -85,7 +85,9 @@ impl Recorded {
     pub const fn place(self) -> Option<u8> {
         match self {
             Recorded::Never => None,
-            Recorded::Always(place) | Recorded::IfGiven(place) | Recorded::InOpenMode(place) => Some(place),
+            Recorded::Always(place) | Recorded::IfGiven(place) | Recorded::InOpenMode(place) => {
+                Some(place)
+            }
         }
     }
 }

@@ -21,12 +21,12 @@ mod python;
 #[cfg(test)]
 mod tests;
 
-pub use declaration::{Recorded, OptionGroup, OptionKind, RunOption};
+pub use declaration::{OptionGroup, OptionKind, Recorded, RunOption};
 pub(crate) use declaration::{Setting, first_by_job_file, first_of_reading, recorded, settings};
 
 use crate::{Extent, Fit, Mode, Precondition, SkipBad, Until};
-use Recorded::{Always, IfGiven, InOpenMode};
 use OptionKind::{Choice, Count, CountOr, Factor, File, Flag, Number, Text};
+use Recorded::{Always, IfGiven, InOpenMode};
 use declaration::option;
 use flashatlas_workload::BadKind;
 

@@ -183,7 +183,7 @@ impl Live {
 
     /// Returns the number of commands in flight.
     pub fn in_flight(&self) -> usize {
-        self.player.in_flight
+        self.player.in_flight()
     }
 
     /// Returns the metrics' findings so far.
@@ -205,7 +205,7 @@ impl Live {
     pub fn advance(&mut self, until: Ps) -> Result<(), RunError> {
         let until = until.max(self.player.now);
         let awaited = &mut self.awaited;
-        self.player.pass_time(until, |tag, at| awaited.complete(tag, at))
+        self.player.advance(until, |tag, at| awaited.complete(tag, at))
     }
 
     /// Lets time pass until at most `in_flight` commands are in flight.
@@ -214,7 +214,10 @@ impl Live {
     /// Returns an error if nothing will happen any more.
     pub fn wait_for(&mut self, in_flight: usize) -> Result<(), RunError> {
         let awaited = &mut self.awaited;
-        self.player.wait_for(in_flight, |tag, at| awaited.complete(tag, at))
+        while self.player.in_flight() > in_flight {
+            self.player.advance_to_completion(Ps::MAX, |tag, at| awaited.complete(tag, at))?;
+        }
+        Ok(())
     }
 
     /// Hands a request to the drive now; `data` are the bytes of a write.
@@ -233,7 +236,7 @@ impl Live {
         let number = self.content;
         self.content += u64::from(request.op == HostOp::Write);
         let now = self.player.now;
-        let tag = self.player.submit_with(request, now, number, data)?;
+        let tag = self.player.submit(request, now, number, data)?;
         Ok((self.awaited.submitted(tag, waits), self.player.bytes_read()))
     }
 

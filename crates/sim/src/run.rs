@@ -10,7 +10,7 @@ use crate::jobs::{self, Jobs, NamedFile};
 use crate::metrics::{Findings, Pace, Start};
 use crate::oracle::Oracle;
 use crate::parts;
-use crate::player::Player;
+use crate::player::{Player, sweep};
 use crate::precondition::{checkpoint, preconditioned};
 use crate::room::must_fit;
 use crate::scan::Scan;
@@ -154,7 +154,7 @@ fn run_jobs(
     explain(&mut player, spec.explain.as_deref())?;
     let queue_depth = config.params.get(QUEUE_DEPTH) as usize;
     let (statistics, said) = jobs::play(&mut player, jobs, Seed(spec.seed), queue_depth, progress)?;
-    if !player.measuring {
+    if !player.is_measuring() {
         player.start_measuring(); // every job ended in its ramp
     }
     let source = Source {
@@ -290,14 +290,14 @@ pub(crate) fn finish(
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
     let Findings { record: mut body, tables } = player.measure();
-    if !progress(Progress { phase: "check", requests: player.submitted, share: Some(0.0) }) {
+    if !progress(Progress { phase: "check", requests: player.tally.submitted, share: Some(0.0) }) {
         return Err(RunError::Interrupted);
     }
     if player.worn_out.is_none() {
         // the tables of a drive that cannot go on are half changed; what it holds is checked below
         player.drive.check().map_err(RunError::Broken)?;
     }
-    let sweep = player.sweep(progress)?;
+    let swept = sweep(&mut player.drive, &mut player.oracle, player.tally.submitted, progress)?;
 
     let mut record = record::head(spec, config, env.build);
     let mut trace = Map::new();
@@ -313,7 +313,7 @@ pub(crate) fn finish(
         };
         trace.insert("named".into(), source.named.iter().map(file).collect());
     }
-    trace.insert("requests".into(), player.submitted.into());
+    trace.insert("requests".into(), player.tally.submitted.into());
     let account = &source.account;
     trace.insert("skipped_bad".into(), account.skipped_bad.into());
     let kinds = kinds_skipped(account);
@@ -351,7 +351,7 @@ pub(crate) fn finish(
         list.push(notes::SEVERAL_DRIVES.with([("drives", drives.len().into())]));
     }
     list.extend(extra);
-    list.extend(stood_still(player.stillest));
+    list.extend(stood_still(player.stillest()));
     list.extend(much_spare(player.drive.ssd().layout()));
     list.extend(player.worn_out.map(|end| {
         let values = [("request", end.request), ("retired", end.retired_blocks)];
@@ -365,8 +365,10 @@ pub(crate) fn finish(
     if n > 0 {
         list.push(notes::UNITS_IN_CACHE.with([("units", n.into())]));
     }
-    if player.longer_than_nvme > 0 {
-        list.push(notes::LONGER_THAN_NVME.with([("requests", player.longer_than_nvme.into())]));
+    if player.tally.longer_than_nvme > 0 {
+        list.push(
+            notes::LONGER_THAN_NVME.with([("requests", player.tally.longer_than_nvme.into())]),
+        );
     }
     let unmapped = body["host"]["unmapped_reads"].as_u64().unwrap_or_default();
     if unmapped > 0 {
@@ -379,7 +381,7 @@ pub(crate) fn finish(
         let given = spec.interval.as_deref().unwrap_or_default();
         list.push(notes::ROWS_LONGER.with([("width", width.into()), ("given", given.into())]));
     }
-    list.extend(sweep);
+    list.extend(swept);
     let drawn = drawn_streams();
     if drawn.is_empty() {
         list.push(notes::NOTHING_DRAWN.note());
@@ -396,7 +398,7 @@ pub(crate) fn finish(
     record.insert("oracle".into(), record::oracle(&player.oracle));
     record.insert(
         "conservation".into(),
-        json!({ "submitted": player.submitted, "completed": player.completed, "failed": 0 }),
+        json!({ "submitted": player.tally.submitted, "completed": player.tally.completed, "failed": 0 }),
     );
     if spec.fingerprint {
         let trajectories = player.drive.drives().into_iter().map(|drive| drive.trajectory());

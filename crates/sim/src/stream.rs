@@ -261,8 +261,8 @@ impl Stream<'_> {
 
     /// Waits until the last request is complete.
     fn end(&mut self) -> Result<(), RunError> {
-        if !self.player.measuring {
-            let left_out = match self.number.saturating_sub(self.player.submitted) {
+        if !self.player.is_measuring() {
+            let left_out = match self.number.saturating_sub(self.player.tally.submitted) {
                 0 => String::new(),
                 n => format!(
                     ", {n} of them trims of what nothing else touches, which ‹fit=compact› leaves \
@@ -277,12 +277,11 @@ impl Stream<'_> {
                 ),
             ));
         }
-        self.player.wait_for(0, |_, _| ())?;
-        if self.player.submitted == self.player.completed {
-            Ok(())
-        } else {
-            Err(self.player.stalled())
+        while self.player.in_flight() > 0 {
+            self.player.advance_to_completion(Ps::MAX, |_, _| ())?;
         }
+        let tally = self.player.tally;
+        if tally.submitted == tally.completed { Ok(()) } else { Err(self.player.stalled()) }
     }
 
     /// Hands one request to the drive, when its time has come and the queue has room.
@@ -291,23 +290,31 @@ impl Stream<'_> {
         let arrived = match self.pacing.issue {
             Issue::Untimed => Ps::ZERO,
             Issue::InQueue { depth } => {
-                player.wait_for(depth - 1, |_, _| ())?;
+                make_room(player, depth)?;
                 player.now
             }
             Issue::AtTimes { depth, speed } => {
-                player.wait_for(depth - 1, |_, _| ())?;
+                make_room(player, depth)?;
                 let arrived = scaled(coming.due, speed, coming.number)?;
                 if arrived > player.now {
-                    player.pass_time(arrived, |_, _| ())?;
+                    player.advance(arrived, |_, _| ())?;
                 }
                 arrived
             }
         };
-        if coming.number > self.warmup && !player.measuring {
+        if coming.number > self.warmup && !player.is_measuring() {
             player.start_measuring();
         }
-        player.submit(&coming.request, arrived, coming.number).map(|_| ())
+        player.submit(&coming.request, arrived, coming.number, None).map(|_| ())
     }
+}
+
+/// Lets time pass until fewer than `depth` commands are in flight.
+fn make_room(player: &mut Player, depth: usize) -> Result<(), RunError> {
+    while player.in_flight() >= depth {
+        player.advance_to_completion(Ps::MAX, |_, _| ())?;
+    }
+    Ok(())
 }
 
 /// Returns a time of the trace at the speed of the run; at speed 1 it is exact to the picosecond.

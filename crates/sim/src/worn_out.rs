@@ -6,7 +6,7 @@ use crate::RunError;
 use crate::player::Player;
 use crate::precondition::failed;
 use flashatlas_device::SubmitError;
-use flashatlas_types::{FtlError, Request, Stamp};
+use flashatlas_types::{FtlError, Ps, Request, Stamp};
 use serde::Serialize;
 
 /// The end of a run in which the drive wore out.
@@ -57,9 +57,12 @@ impl Player {
     /// Returns any other error of `played`, and an error if the drive wore out before that part.
     pub(crate) fn until_worn_out(&mut self, played: Result<(), RunError>) -> Result<(), RunError> {
         match played {
-            Err(RunError::WornOut { request, retired, .. }) if self.measuring => {
+            Err(RunError::WornOut { request, retired, .. }) if self.is_measuring() => {
                 self.worn_out = Some(WornOut { request, retired_blocks: retired });
-                self.wait_for(0, |_, _| ())
+                while self.in_flight() > 0 {
+                    self.advance_to_completion(Ps::MAX, |_, _| ())?;
+                }
+                Ok(())
             }
             other => other,
         }

@@ -97,21 +97,21 @@ impl Scheduler<'_> {
             if self.over == self.threads.len() {
                 return Ok(());
             }
-            if self.player.submitted - reported >= PROGRESS_EVERY {
-                reported = self.player.submitted;
+            if self.player.tally.submitted - reported >= PROGRESS_EVERY {
+                reported = self.player.tally.submitted;
                 if !progress(Progress { phase: "run", requests: reported, share: self.share() }) {
                     return Err(RunError::Interrupted);
                 }
             }
             if instant.0 != self.player.now {
-                instant = (self.player.now, self.player.submitted);
-            } else if self.player.submitted - instant.1 > MAX_AT_ONCE {
+                instant = (self.player.now, self.player.tally.submitted);
+            } else if self.player.tally.submitted - instant.1 > MAX_AT_ONCE {
                 return Err(RunError::Unusable(format!(
                     "{MAX_AT_ONCE} requests of the jobs took no time at all: what was never \
                      written, or is trimmed, is read at once; precondition the drive"
                 )));
             }
-            self.pass_time()?;
+            self.advance()?;
         }
     }
 
@@ -446,10 +446,10 @@ impl Scheduler<'_> {
     }
 
     /// Goes to the next instant at which a command completes or a job has something to do.
-    fn pass_time(&mut self) -> Result<(), RunError> {
+    fn advance(&mut self) -> Result<(), RunError> {
         let wake = self.sleeping.first().map(|s| s.0);
         let start = self.next_start();
-        let event = if self.player.in_flight > 0 { self.player.drive.next_event() } else { None };
+        let event = if self.player.in_flight() > 0 { self.player.drive.next_event() } else { None };
         let Some(next) = [wake, start, event].into_iter().flatten().min() else {
             if self.threads.iter().any(|thread| matches!(thread.state, ThreadState::Flow(_))) {
                 return Err(RunError::Unusable(
@@ -468,10 +468,7 @@ impl Scheduler<'_> {
                 "the jobs run for more than 200 days: simulated time ends there".into(),
             ));
         }
-        if self.player.in_flight == 0 && next > self.player.now {
-            self.player.idle(next)?;
-        }
-        let until = match self.player.in_flight {
+        let until = match self.player.in_flight() {
             0 => next,
             _ => [wake, start, look].into_iter().flatten().fold(LATEST, Ps::min),
         };
@@ -479,10 +476,9 @@ impl Scheduler<'_> {
         let mut done = std::mem::take(&mut self.done);
         // first collect all completions: a completion may send a request that takes a free tag
         let flying = &mut self.flying;
-        let now = self.player.advance_to_completion(until, |tag, at| {
+        self.player.advance_to_completion(until, |tag, at| {
             done.push((flying[tag as usize].take().expect("a tag belongs to a request"), at));
-        });
-        self.player.now = self.player.now.max(now);
+        })?;
         for (waiting, at) in done.drain(..) {
             self.complete(waiting, at)?;
         }

@@ -106,14 +106,15 @@ impl Scheduler<'_> {
 
     /// Hands requests to the drive while its queue has room.
     pub(super) fn submit_waiting(&mut self) -> Result<(), RunError> {
-        while self.player.in_flight < self.queue_depth
+        while self.player.in_flight() < self.queue_depth
             && let Some(waiting) = self.host.pop_front()
         {
-            if !self.player.measuring && !self.threads[waiting.job].in_ramp {
+            if !self.player.is_measuring() && !self.threads[waiting.job].in_ramp {
                 self.player.start_measuring();
             }
-            let number = self.player.submitted + 1;
-            let tag = self.player.submit(&waiting.request, waiting.request.at, number)? as usize;
+            let number = self.player.tally.submitted + 1;
+            let tag =
+                self.player.submit(&waiting.request, waiting.request.at, number, None)? as usize;
             if tag >= self.flying.len() {
                 self.flying.resize(tag + 1, None);
             }

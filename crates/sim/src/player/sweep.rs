@@ -1,0 +1,51 @@
+//! The last look of a run at every page.
+
+use crate::notes::NOT_SWEPT;
+use crate::oracle::Oracle;
+use crate::precondition::failed;
+use crate::{Progress, RunError};
+use flashatlas_device::Stack;
+use flashatlas_types::{Lpn, Note, Stamp, Violation};
+
+/// Maximum number of mapping units that are swept one by one after the run.
+const SWEEP_UNITS_MAX: u32 = 1 << 28;
+
+/// Number of units that a sweep reads together.
+const SWEPT_TOGETHER: u32 = 1 << 22;
+
+/// Checks every page once more after `requests` requests, without commands to the drive.
+///
+/// If the drive can sum up its stamps and the sum is as expected, all pages are checked at once.
+/// Returns a note if there is no sum and the drive is too large to check it page by page.
+pub(crate) fn sweep(
+    drive: &mut Stack,
+    oracle: &mut Oracle,
+    requests: u64,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Option<Note>, RunError> {
+    let units = oracle.units();
+    let sum = drive.sum_of_stamps();
+    if sum.is_some_and(|sum| oracle.sweep_at_once(sum)) {
+        return Ok(None);
+    }
+    if sum.is_none() && units > SWEEP_UNITS_MAX {
+        return Ok(Some(NOT_SWEPT.with([("pages", units.into())])));
+    }
+    let mut found = vec![Stamp::ZERO; units.min(SWEPT_TOGETHER) as usize];
+    for first in (0..units).step_by(SWEPT_TOGETHER as usize) {
+        let found = &mut found[..(units - first).min(SWEPT_TOGETHER) as usize];
+        let peeked = drive.peek_stamps(Lpn(first), found);
+        peeked.map_err(|error| failed(requests, error))?;
+        found.iter().zip(first..).for_each(|(&stamp, lpn)| oracle.sweep(lpn, stamp));
+        let share = Some(f64::from(first) / f64::from(units));
+        if !progress(Progress { phase: "check", requests, share }) {
+            return Err(RunError::Interrupted);
+        }
+    }
+    let explained = sum.is_none() || oracle.violations > 0;
+    Violation::unless(explained, "the sum of stamps is that of all pages", || {
+        format!("{units} pages hold what they must, and their sum differs")
+    })
+    .map_err(RunError::Broken)?;
+    Ok(None)
+}

@@ -5,13 +5,18 @@
 //!
 //! The test reads the sources, so the result does not depend on the version of a compiler. An item
 //! is public if a path of public modules leads to it, or if a public `use` names it. Fields,
-//! variants and methods follow their type. Items that a macro makes are not listed.
+//! variants and methods follow their type. Of items that a macro makes, only those of the table of
+//! options (`crates/sim/src/options/mod.rs`) are listed.
 
 use quote::ToTokens;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use syn::{Attribute, Fields, ImplItem, Item, TraitItem, Type, UseTree, Visibility};
+use syn::parse::{Parse, ParseStream};
+use syn::{
+    Attribute, Fields, Ident, ImplItem, Item, ItemStruct, Token, TraitItem, Type, UseTree,
+    Visibility, parse_quote,
+};
 
 /// Crates that a facade reaches, and the facade.
 const CRATES: [&str; 14] = [
@@ -90,7 +95,67 @@ fn text(tokens: &impl ToTokens) -> String {
 fn items(file: &Path) -> Vec<Item> {
     let source =
         std::fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
-    syn::parse_file(&source).unwrap_or_else(|e| panic!("{}: {e}", file.display())).items
+    let items =
+        syn::parse_file(&source).unwrap_or_else(|e| panic!("{}: {e}", file.display())).items;
+    let expanded = |item: Item| match item {
+        Item::Macro(of) if of.mac.path.segments.last().is_some_and(|s| s.ident == "options") => {
+            let table = of.mac.parse_body::<Table>();
+            table.unwrap_or_else(|e| panic!("{}: {e}", file.display())).0
+        }
+        other => vec![other],
+    };
+    items.into_iter().flat_map(expanded).collect()
+}
+
+/// Items of a table of options: its list, and its structs with a field for each row.
+struct Table(Vec<Item>);
+
+impl Parse for Table {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Table> {
+        let mut items = Vec::new();
+        while !input.is_empty() {
+            input.call(Attribute::parse_outer)?;
+            if input.parse::<Option<Token![const]>>()?.is_some() {
+                let list: Ident = input.parse()?;
+                input.parse::<Token![;]>()?;
+                items.push(parse_quote!(pub const #list: &[RunOption] = &[];));
+                continue;
+            }
+            if input.parse::<Option<Token![struct]>>()?.is_some() {
+                let name: Ident = input.parse()?;
+                items.push(parse_quote!(pub struct #name {}));
+            } else {
+                // the rows of a group are fields of the struct before it
+                input.parse::<Ident>()?;
+                input.parse::<Ident>()?;
+            }
+            let rows;
+            syn::braced!(rows in input);
+            let Some(Item::Struct(ItemStruct { fields: Fields::Named(of), .. })) = items.last_mut()
+            else {
+                return Err(input.error("a group before a struct"));
+            };
+            while !rows.is_empty() {
+                of.named.push(row(&rows)?);
+            }
+        }
+        Ok(Table(items))
+    }
+}
+
+/// Returns the field of a row such as `name: Type = default => option(…);`.
+fn row(rows: ParseStream<'_>) -> syn::Result<syn::Field> {
+    rows.call(Attribute::parse_outer)?;
+    let name: Ident = rows.parse()?;
+    rows.parse::<Token![:]>()?;
+    let of: Type = rows.parse()?;
+    if rows.parse::<Option<Token![=]>>()?.is_some() {
+        rows.parse::<syn::Expr>()?;
+        rows.parse::<Token![=>]>()?;
+        rows.parse::<syn::Expr>()?;
+    }
+    rows.parse::<Token![;]>()?;
+    Ok(parse_quote!(pub #name: #of))
 }
 
 /// Returns the modules of a crate: path, `true` if public modules lead to it, and items of each.

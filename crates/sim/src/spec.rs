@@ -32,10 +32,11 @@ pub enum Until {
 }
 
 /// Content of the drive before the first request.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precondition {
     /// Nothing: a blank drive.
+    #[default]
     None,
     /// Every logical page written once, in ascending order.
     Fill,

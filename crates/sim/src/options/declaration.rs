@@ -293,9 +293,8 @@ pub(crate) fn settings(list: &'static [RunOption], run: &Value) -> Vec<Setting> 
     list.iter().map(|option| Setting { option, value: value(option) }).collect()
 }
 
-/// Returns the options that the configuration of a run has, in the order of their places.
-///
-/// The first map has the options of the run, the second those of reading a trace.
+/// Returns the options that the configuration of a run has, in the order of their places: the
+/// options of the run, and the options of reading a trace.
 pub(crate) fn recorded(settings: &[Setting]) -> [Map<String, Value>; 2] {
     let open = settings.iter().any(|s| s.option.name == "mode" && s.value == "open");
     let mut found: Vec<(u8, &Setting)> = settings

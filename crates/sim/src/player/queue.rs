@@ -1,4 +1,4 @@
-//! What the measured part shows of the queue: its level, and how long nothing left it.
+//! The queue in the measured part: its level, and the longest time in which nothing completed.
 
 use flashatlas_types::{Dur, Ps};
 

@@ -5,8 +5,8 @@
 //!
 //! The test reads the sources, so the result does not depend on the version of a compiler. An item
 //! is public if a path of public modules leads to it, or if a public `use` names it. Fields,
-//! variants and methods follow their type. Of items that a macro makes, only those of the table of
-//! options (`crates/sim/src/options/mod.rs`) are listed.
+//! variants and methods follow their type. Items that a macro makes are not listed, except those of
+//! the table of options (`crates/sim/src/options/mod.rs`).
 
 use quote::ToTokens;
 use std::collections::{BTreeMap, BTreeSet};

@@ -20,7 +20,7 @@ const CONTENT: u64 = 1 << 62;
 
 /// Returns the drive of a run in the state that `precondition` names, its counters zero.
 ///
-/// `seed` is the seed of the drive, `trace` is the preconditioning trace, and `checkpoint` the content of a checkpoint file, if the
+/// `trace` is the preconditioning trace, and `checkpoint` the content of a checkpoint file, if the
 /// precondition names one.
 pub(crate) fn preconditioned(
     precondition: &Precondition,

@@ -10,7 +10,7 @@ use crate::jobs::{self, Jobs, NamedFile};
 use crate::metrics::{Findings, Pace, Start};
 use crate::oracle::Oracle;
 use crate::parts;
-use crate::player::{Player, sweep};
+use crate::player::{Player, Tally, sweep};
 use crate::precondition::{checkpoint, preconditioned};
 use crate::room::must_fit;
 use crate::scan::Scan;
@@ -396,9 +396,10 @@ pub(crate) fn finish(
         record.insert("explain".into(), explained);
     }
     record.insert("oracle".into(), record::oracle(&player.oracle));
+    let Tally { submitted, completed, .. } = player.tally;
     record.insert(
         "conservation".into(),
-        json!({ "submitted": player.tally.submitted, "completed": player.tally.completed, "failed": 0 }),
+        json!({ "submitted": submitted, "completed": completed, "failed": 0 }),
     );
     if spec.fingerprint {
         let trajectories = player.drive.drives().into_iter().map(|drive| drive.trajectory());

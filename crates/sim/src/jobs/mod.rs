@@ -61,8 +61,8 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// Reads a job file for a drive of `capacity` sectors, with a `filesystem` over the drive if one
-    /// is given.
+    /// Reads a job file for a drive of `capacity` sectors, with a `filesystem` over the drive, if
+    /// one is given.
     ///
     /// # Errors
     /// Returns an error for faults of the files, and of the text of the file system.

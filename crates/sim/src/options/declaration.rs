@@ -64,7 +64,7 @@ impl OptionGroup {
     }
 }
 
-/// Condition under which the `config` of a run record keeps an option, and the option's place there.
+/// Condition under which the `config` of a run record has an option, and the option's place there.
 ///
 /// The options of a record are in the order of their places, and the digest of a configuration
 /// depends on this order. So a new option takes the next free place.

@@ -8,12 +8,12 @@
 //! | `option(kind)` | type and range for Python and the command line ([`OptionKind`]) |
 //! | `.letter('t')` | the short form `-t` on the command line |
 //! | `.metavar("TIME")` | placeholder in help texts, in place of the word for the type |
-//! | `.recorded(…)` | condition under which the run record keeps it, and its place there ([`Recorded`]) |
+//! | `.recorded(…)` | condition under which the record has it, and its place there ([`Recorded`]) |
 //! | `.by_job_file(n)` | a job file decides about it: it is refused beside one, with place `n` |
 //!
 //! From the rows come the fields of [`Reading`] and [`RunSpec`], their JSON, the keys of the
-//! record's `config`, the refusals beside a job file, the keyword arguments and types of Python, and
-//! the options of the command line.
+//! record's `config`, the refusals beside a job file, the keyword arguments and types of Python,
+//! and the options of the command line.
 
 mod declaration;
 #[cfg(test)]

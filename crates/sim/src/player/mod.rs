@@ -22,6 +22,7 @@ mod tally;
 mod time;
 
 pub(crate) use sweep::sweep;
+pub(crate) use tally::Tally;
 
 use crate::RunError;
 use crate::explain::Explain;
@@ -36,7 +37,6 @@ use flashatlas_types::{Dur, Entries, HostOp, Ps, Request, Tag, beat};
 use flights::{Flight, Flights};
 use measurement::{Measurement, View};
 use serde_json::Value;
-use tally::Tally;
 
 /// Player of requests on a drive.
 pub(crate) struct Player {

@@ -47,6 +47,7 @@ pub fn run_options() -> Value {
                 "group": format!("{:?}", o.group).to_lowercase(),
                 "title": o.group.title(),
                 "kind": o.kind.name(),
+                "most": o.most,
                 "default": (o.default)(),
                 "metavar": o.metavar,
                 "doc": o.doc,

@@ -37,7 +37,7 @@ impl<'a> Asked<'a> {
             check_steady(&config)?;
         }
         let capacity = config.shape().sectors;
-        let inputs = Inputs::of(env, spec, capacity)?;
+        let inputs = Inputs::of(env, &spec.reading, capacity)?;
         if let Some(path) = &spec.job {
             beside_job(spec)?;
             let jobs = Jobs::read(path, spec.filesystem.as_deref(), env.opener, capacity)?;
@@ -50,7 +50,7 @@ impl<'a> Asked<'a> {
                  does",
             ));
         }
-        let input = inputs.workload(spec, capacity, true)?;
+        let input = spec.open(&inputs, capacity, true)?;
         if spec.mode == Mode::Open && !input.timed {
             return Err(RunError::option(
                 "mode",

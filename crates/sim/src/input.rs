@@ -5,7 +5,7 @@ use crate::checkpoint::Checkpoint;
 use crate::fit::{Extents, LARGEST_EXTENT};
 use crate::parts::AddedPart;
 use crate::trace_name::{TraceName, whole_trace};
-use crate::{Environment, Reading, RunError, RunSpec, notes};
+use crate::{Environment, Reading, RunError, notes};
 use flashatlas_device::DriveConfig;
 use flashatlas_types::{Note, Seed};
 use flashatlas_workload::{Opened, ReadOptions, RecordSource, TraceSummary};
@@ -151,16 +151,16 @@ impl Read for TapReader {
 }
 
 impl<'a> Inputs<'a> {
-    /// Returns the inputs of a run.
+    /// Returns the inputs of a run on a drive of `capacity` sectors.
     ///
     /// # Errors
     /// Returns an error if options of reading make no sense.
     pub fn of(
         env: &Environment<'a>,
-        spec: &RunSpec,
+        reading: &Reading,
         capacity: u64,
     ) -> Result<Inputs<'a>, RunError> {
-        let options = spec.reading.options()?;
+        let options = reading.options()?;
         let added = env.added;
         Ok(Inputs {
             added,
@@ -314,30 +314,6 @@ impl<'a> Inputs<'a> {
             length: None,
             parts: Vec::new(),
         })
-    }
-
-    /// Returns the workload of a run.
-    ///
-    /// # Errors
-    /// Returns an error if the workload is missing, is given twice, or cannot be opened.
-    pub fn workload(
-        &self,
-        spec: &RunSpec,
-        capacity: u64,
-        hashed: bool,
-    ) -> Result<Input<'a>, RunError> {
-        match (&spec.trace, &spec.workload) {
-            (Some(path), None) => self.trace(path, spec.reading.format.as_deref(), hashed),
-            (None, Some(text)) => self.generated(text, capacity, Seed(spec.seed)),
-            (Some(_), Some(_)) => Err(RunError::option(
-                "workload",
-                "a trace was given, too: a run takes one of the two",
-            )),
-            (None, None) => Err(RunError::option(
-                "workload",
-                "a run needs one: ‹trace=FILE›, ‹workload=GENERATOR› or ‹job=FILE›",
-            )),
-        }
     }
 }
 

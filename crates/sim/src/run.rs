@@ -86,7 +86,7 @@ fn carry_out(
     let start = Start { timed: spec.mode != Mode::Untimed, pace, interval: spec.interval()? };
     let mut player = Player::new(drive, oracle, env.metrics, start);
     explain(&mut player, spec.explain.as_deref())?;
-    let reopen = || inputs.workload(spec, capacity, false);
+    let reopen = || spec.open(&inputs, capacity, false);
     let pacing = Pacing::of(spec, queue_depth as usize);
     let (out_of_order, passes) =
         stream::play(&mut player, &pacing, &mut input, &reopen, &mut mapper, progress)?;
@@ -454,7 +454,19 @@ fn prepare(
         (Some(_), Some(checkpoint)) => vec![checkpoint.header.extent_sectors],
         _ => spec.extent.sizes().to_vec(),
     };
-    let scan = Scan { capacity, spec, inputs, with_workload };
+    let workload = || spec.open(inputs, capacity, false);
+    let scan = Scan {
+        drive: &spec.drive,
+        capacity,
+        fit: spec.fit,
+        inputs,
+        before: match &spec.precondition {
+            Precondition::Trace(path) => Some((path, spec.before_format())),
+            _ => None,
+        },
+        workload: if with_workload { Some(&workload) } else { None },
+        limit: spec.limit.unwrap_or(u64::MAX),
+    };
     let touched = scan.touched(&sizes, packed.is_some(), env, progress)?;
     let mut mapper = match packed {
         Some(packed) if spec.fit == Fit::Compact => {
@@ -518,7 +530,7 @@ pub fn save_checkpoint(
     if spec.filesystem.is_some() {
         return Err(RunError::option("filesystem", "it plays no part in preconditioning"));
     }
-    let inputs = Inputs::of(env, spec, config.shape().sectors)?;
+    let inputs = Inputs::of(env, &spec.reading, config.shape().sectors)?;
     let with_workload = spec.trace.is_some() || spec.workload.is_some();
     let Prepared { drive, oracle, mapper, .. } =
         caught(|| prepare(spec, &config, &inputs, with_workload, env, progress))?;

@@ -3,16 +3,21 @@
 use crate::fit::Extents;
 use crate::input::{Input, Inputs};
 use crate::stream::PROGRESS_EVERY;
-use crate::{Environment, Fit, Precondition, Progress, RunError, RunSpec};
+use crate::{Environment, Fit, Progress, RunError};
 
 /// Scan of a workload before a run with `fit=compact`.
 pub(crate) struct Scan<'a> {
-    /// Sectors of the drive.
+    /// Name of the drive, and its sectors.
+    pub drive: &'a str,
     pub capacity: u64,
-    pub spec: &'a RunSpec,
+    pub fit: Fit,
     pub inputs: &'a Inputs<'a>,
-    /// `true` to scan the workload as well as the preconditioning trace.
-    pub with_workload: bool,
+    /// Path of the preconditioning trace and the format that was named, if there is a trace.
+    pub before: Option<(&'a str, Option<&'a str>)>,
+    /// Opens the workload, if it is scanned as well.
+    pub workload: Option<&'a dyn Fn() -> Result<Input<'a>, RunError>>,
+    /// Requests of the workload that are played.
+    pub limit: u64,
 }
 
 impl Scan<'_> {
@@ -27,7 +32,7 @@ impl Scan<'_> {
         env: &Environment<'_>,
         progress: &mut dyn FnMut(Progress) -> bool,
     ) -> Result<Extents, RunError> {
-        if self.spec.fit != Fit::Compact {
+        if self.fit != Fit::Compact {
             return Ok(Extents::of(sizes[0]));
         }
         let most = if packed { u64::MAX } else { self.capacity };
@@ -39,7 +44,7 @@ impl Scan<'_> {
         }
         let least = sizes[sizes.len() - 1];
         let needed = self.of_size(least, u64::MAX, progress)?.bytes();
-        Err(RunError::Fit(too_large(needed, least, self.capacity, self.spec, env)))
+        Err(RunError::Fit(too_large(needed, least, self.capacity, self.drive, env)))
     }
 
     /// Returns the extents of one size; stops at the first that no longer fits `capacity`.
@@ -49,7 +54,6 @@ impl Scan<'_> {
         capacity: u64,
         progress: &mut dyn FnMut(Progress) -> bool,
     ) -> Result<Extents, RunError> {
-        let (spec, inputs) = (self.spec, self.inputs);
         let mut extents = Extents::of(size);
         let mut scan = |mut input: Input<'_>, limit: u64| -> Result<(), RunError> {
             let mut requests = 0;
@@ -69,11 +73,11 @@ impl Scan<'_> {
             }
             Ok(())
         };
-        if let Precondition::Trace(path) = &spec.precondition {
-            scan(inputs.trace(path, spec.before_format(), false)?, u64::MAX)?;
+        if let Some((path, format)) = self.before {
+            scan(self.inputs.trace(path, format, false)?, u64::MAX)?;
         }
-        if self.with_workload {
-            scan(inputs.workload(spec, self.capacity, false)?, spec.limit.unwrap_or(u64::MAX))?;
+        if let Some(open) = self.workload {
+            scan(open()?, self.limit)?;
         }
         Ok(extents)
     }
@@ -86,7 +90,7 @@ fn too_large(
     needed: u64,
     extent: u64,
     capacity: u64,
-    spec: &RunSpec,
+    drive: &str,
     env: &Environment<'_>,
 ) -> String {
     let sectors = |name: &str| env.registry.load(name, None, &[]).map(|c| c.shape().sectors);
@@ -95,7 +99,7 @@ fn too_large(
         .presets
         .iter()
         .map(|preset| preset.name)
-        .filter(|&name| name != spec.drive)
+        .filter(|&name| name != drive)
         .filter(|name| sectors(name).is_ok_and(|sectors| sectors * 512 >= needed))
         .collect();
     let ways = match larger[..] {

@@ -1,8 +1,8 @@
 //! Values that the options of a run take: the words of choices, and what texts stand for.
 
-use crate::{Reading, RunError, RunSpec};
+use crate::{Input, Inputs, Reading, RunError, RunSpec};
 use flashatlas_types::quantity::quantity;
-use flashatlas_types::{Dur, HostOp};
+use flashatlas_types::{Dur, HostOp, Seed};
 use flashatlas_workload::{BadKinds, ReadOptions};
 use serde::{Deserialize, Serialize};
 
@@ -171,6 +171,32 @@ impl RunSpec {
     /// If there is a trace to replay, the named format is that trace's.
     pub(crate) fn before_format(&self) -> Option<&str> {
         self.reading.format.as_deref().filter(|_| self.trace.is_none())
+    }
+
+    /// Opens the trace or the generator of the run, for a drive of `capacity` sectors.
+    ///
+    /// With `hashed`, [`Input::digest`] can return the SHA-256 of the file at the end.
+    ///
+    /// # Errors
+    /// Returns an error if there is neither, if both are given, and if the trace cannot be opened.
+    pub(crate) fn open<'a>(
+        &self,
+        inputs: &Inputs<'a>,
+        capacity: u64,
+        hashed: bool,
+    ) -> Result<Input<'a>, RunError> {
+        match (&self.trace, &self.workload) {
+            (Some(path), None) => inputs.trace(path, self.reading.format.as_deref(), hashed),
+            (None, Some(text)) => inputs.generated(text, capacity, Seed(self.seed)),
+            (Some(_), Some(_)) => Err(RunError::option(
+                "workload",
+                "a trace was given, too: a run takes one of the two",
+            )),
+            (None, None) => Err(RunError::option(
+                "workload",
+                "a run needs one: ‹trace=FILE›, ‹workload=GENERATOR› or ‹job=FILE›",
+            )),
+        }
     }
 
     /// Returns the length of a row in time series, if it was given.

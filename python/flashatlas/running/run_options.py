@@ -36,6 +36,8 @@ class RunOption:
     """The help text."""
     least: int | None = None
     """The smallest count."""
+    most: int | None = None
+    """The largest count, if it is less than 64 bits allow."""
     choices: tuple[str, ...] = ()
     """The allowed words; a path follows those that end in ``:FILE``."""
     words: tuple[str, ...] = ()
@@ -92,9 +94,6 @@ KINDS: dict[str, tuple[tuple[type, ...], str]] = {
 }
 """Types that an option of each kind takes, and their names in messages."""
 
-LARGEST = {"depth": 2**32 - 1}
-"""The largest count of an option, if it is less than 64 bits allow."""
-
 
 def checked(option: RunOption, given: Any) -> Any:
     """Return the value of an option that is not a file, as the core takes it.
@@ -114,7 +113,7 @@ def checked(option: RunOption, given: Any) -> Any:
     if isinstance(given, int) and option.kind in ("count", "count-or", "number"):
         counts = option.kind != "number"
         lowest = (option.least or 0) if counts else -(2**63)
-        most = LARGEST.get(name, 2**64 - 1) if counts else 2**63 - 1
+        most = (option.most or 2**64 - 1) if counts else 2**63 - 1
         if not lowest <= given <= most:
             raise _core.about(name, f"{given}, expected {lowest} to {most}")
     if option.kind == "factor" and not (math.isfinite(given) and given > 0):

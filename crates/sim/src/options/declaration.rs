@@ -103,6 +103,8 @@ pub struct RunOption {
     pub group: OptionGroup,
     /// Type and range.
     pub kind: OptionKind,
+    /// Largest count, if it is less than 64 bits allow.
+    pub most: Option<u64>,
     /// Returns the default as JSON; `null` where the option is not given.
     pub default: fn() -> Value,
     /// Placeholder for its value in help texts; empty: the word for the type.
@@ -124,6 +126,7 @@ pub(crate) const fn option(kind: OptionKind) -> RunOption {
         letter: None,
         group: OptionGroup::Playing,
         kind,
+        most: None,
         default: || Value::Null,
         metavar: "",
         doc: "",
@@ -136,6 +139,11 @@ impl RunOption {
     /// Sets the letter of the option on the command line.
     pub(crate) const fn letter(self, letter: char) -> RunOption {
         RunOption { letter: Some(letter), ..self }
+    }
+
+    /// Sets the largest count.
+    pub(crate) const fn most(self, most: u32) -> RunOption {
+        RunOption { most: Some(most as u64), ..self }
     }
 
     /// Sets the placeholder for the value in help texts.

@@ -6,6 +6,7 @@
 //! | | |
 //! |---|---|
 //! | `option(kind)` | type and range for Python and the command line ([`OptionKind`]) |
+//! | `.most(n)` | the largest count, if it is less than 64 bits allow |
 //! | `.letter('t')` | the short form `-t` on the command line |
 //! | `.metavar("TIME")` | placeholder in help texts, in place of the word for the type |
 //! | `.recorded(…)` | condition under which the record has it, and its place there ([`Recorded`]) |
@@ -133,7 +134,8 @@ declaration::options! {
             .recorded(Always(1)).by_job_file(2);
 
         /// Number of commands in flight; selects the mode `closed`.
-        depth: Option<u32> = None => option(Count(1)).recorded(IfGiven(8)).by_job_file(1);
+        depth: Option<u32> = None =>
+            option(Count(1)).most(u32::MAX).recorded(IfGiven(8)).by_job_file(1);
 
         /// Factor by which the times of the trace are divided, in the mode `open`.
         speed: f64 = 1.0 => option(Factor).recorded(InOpenMode(13)).by_job_file(7);

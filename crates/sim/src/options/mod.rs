@@ -50,8 +50,9 @@ declaration::options! {
         drop_duplicates: Option<String> = None =>
             option(Text).metavar("TIME").recorded(IfGiven(3)).by_job_file(11);
 
-        /// Shorten pauses to at most this time, such as `1s`, and ignore backward steps of the
-        /// clock that are longer; by default times stay as they are.
+        /// Longest pause to keep, such as `1s`: every longer pause is shortened to it, and every
+        /// backward step of the clock by more than it is ignored. By default times stay as they
+        /// are.
         time_gap_max: Option<String> = None =>
             option(Text).metavar("TIME").recorded(IfGiven(4)).by_job_file(12);
 
@@ -59,8 +60,9 @@ declaration::options! {
         assume_op: Option<String> = None =>
             option(Text).metavar("OP").recorded(IfGiven(5)).by_job_file(13);
 
-        /// Number of bad records that are skipped and counted; the next one is an error. Or kinds,
-        /// with commas, of which all are skipped: `zero-length`, `too-long`, `too-far`.
+        /// Number of bad records that are skipped and counted; the next one is an error. Or a list
+        /// of kinds, separated by commas: every record of these kinds is skipped and counted. The
+        /// kinds are `zero-length`, `too-long` and `too-far`.
         skip_bad: SkipBad = SkipBad::Count(0) =>
             option(CountOr(&BadKind::NAMES)).recorded(IfGiven(6)).by_job_file(14);
 
@@ -117,8 +119,8 @@ declaration::options! {
             option(Choice(&["auto", "1MiB", "256KiB", "64KiB", "16KiB", "4KiB"]))
             .recorded(IfGiven(12));
 
-        /// Number of requests after which the workload ends (warm-up included), or with
-        /// `until=steady` each pass; by default the whole workload is played.
+        /// Number of requests after which the workload ends, warm-up included. With `until=steady`,
+        /// each pass ends after this number. By default the whole workload is played.
         limit: Option<u64> = None => option(Count(1)).recorded(IfGiven(10)).by_job_file(6);
 
         /// Seed of everything random.
@@ -157,8 +159,9 @@ declaration::options! {
         /// by default 1 ms, doubled until the run has at most 512 rows.
         interval: Option<String> = None => option(Text).metavar("TIME").recorded(IfGiven(7));
 
-        /// Split the latencies from this percentile on, such as `p99.9`, by reason (waiting,
-        /// cells, collection, merges, map pages); by default they are not split.
+        /// Percentile, such as `p99.9`: for the requests at or above it, the record gets the time
+        /// that each reason took (waiting, cells, collection, merges, map pages). By default there
+        /// are no reasons.
         explain: Option<String> = None => option(Text).metavar("pN");
 
         /// Add a fingerprint to the record: the number of flash operations, and a hash of all

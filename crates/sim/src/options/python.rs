@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
 /// Module with the keyword arguments of a run.
-const ARGUMENTS: &str = "api.py";
+const ARGUMENTS: &str = "running/api.py";
 /// Module with the type of the record, and the schema of the record.
 const RECORD: [&str; 2] = ["record.py", "record.schema.json"];
 

@@ -11,7 +11,7 @@
 //! | a page | one page | 1 |
 //! | larger (a 16 KiB superpage of four 4 KiB pages) | four pages on four dies | 1 |
 
-use crate::{BlockId, ConfigError, FrameId, LaneId, Ppn};
+use crate::{BlockId, ConfigError, FrameId, LaneId, LocalBlock, Ppn};
 
 /// Bits a cell: they decide how many pages share a word line, and so how long a page takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -345,6 +345,30 @@ impl Layout {
     #[inline]
     pub fn lane_of(&self, block: BlockId) -> LaneId {
         LaneId(self.by_blocks_per_lane.divide(block.0))
+    }
+
+    /// Returns a block's number in its lane.
+    #[inline]
+    pub fn local(&self, block: BlockId) -> LocalBlock {
+        LocalBlock(block.0 - self.lane_of(block).0 * self.blocks_per_lane)
+    }
+
+    /// Returns a block of a lane by its number there.
+    #[inline]
+    pub fn block_in(&self, lane: LaneId, local: LocalBlock) -> BlockId {
+        BlockId(lane.0 * self.blocks_per_lane + local.0)
+    }
+
+    /// Returns the lanes of the drive.
+    pub fn lane_ids(&self) -> impl DoubleEndedIterator<Item = LaneId> + ExactSizeIterator + use<> {
+        (0..self.lanes).map(LaneId)
+    }
+
+    /// Returns the blocks of the drive, good and bad.
+    pub fn block_ids(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = BlockId> + ExactSizeIterator + use<> {
+        (0..self.blocks()).map(BlockId)
     }
 
     /// Returns the blocks of a lane.

@@ -11,7 +11,7 @@
 //! | a page | one page | 1 |
 //! | larger (a 16 KiB superpage of four 4 KiB pages) | four pages on four dies | 1 |
 
-use crate::{BlockId, ConfigError, FrameId, LaneId, LocalBlock, Ppn};
+use crate::{BlockId, ConfigError, FrameId, LaneId, LocalBlock, Lpn, Ppn, TiSlice, TiVec, ti_vec};
 
 /// Bits a cell: they decide how many pages share a word line, and so how long a page takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -359,9 +359,55 @@ impl Layout {
         BlockId(lane.0 * self.blocks_per_lane + local.0)
     }
 
+    /// Returns the part of a table of all blocks that is a lane's, by the blocks' numbers there.
+    #[inline]
+    pub fn part_of<'a, T>(
+        &self,
+        lane: LaneId,
+        table: &'a TiSlice<BlockId, T>,
+    ) -> &'a TiSlice<LocalBlock, T> {
+        let first = lane.0 * self.blocks_per_lane;
+        let part = &table[BlockId(first)..BlockId(first + self.blocks_per_lane)];
+        TiSlice::from_ref(&part.raw)
+    }
+
     /// Returns the lanes of the drive.
     pub fn lane_ids(&self) -> impl DoubleEndedIterator<Item = LaneId> + ExactSizeIterator + use<> {
         (0..self.lanes).map(LaneId)
+    }
+
+    /// Returns the lane whose turn comes after a lane's.
+    #[inline]
+    pub fn lane_after(&self, lane: LaneId) -> LaneId {
+        self.lane_in_turn(lane.0 + 1)
+    }
+
+    /// Returns the lane whose turn it is when `turns` others had theirs before.
+    #[inline]
+    pub fn lane_in_turn(&self, turns: u32) -> LaneId {
+        LaneId(turns % self.lanes)
+    }
+
+    /// Returns every lane once, in the order of their turns, beginning with `first`.
+    #[inline]
+    pub fn lanes_from(&self, first: LaneId) -> impl Iterator<Item = LaneId> + use<> {
+        let lanes = self.lanes;
+        (0..lanes).map(move |i| LaneId((first.0 + i) % lanes))
+    }
+
+    /// Returns a table with the same entry for each lane.
+    pub fn per_lane<T: Clone>(&self, entry: T) -> TiVec<LaneId, T> {
+        ti_vec![entry; self.lanes as usize]
+    }
+
+    /// Returns a table with the same entry for each block of the drive.
+    pub fn per_block<T: Clone>(&self, entry: T) -> TiVec<BlockId, T> {
+        ti_vec![entry; self.blocks() as usize]
+    }
+
+    /// Returns a table with the same entry for each logical page.
+    pub fn per_page<T: Clone>(&self, entry: T) -> TiVec<Lpn, T> {
+        ti_vec![entry; self.logical_units as usize]
     }
 
     /// Returns the blocks of the drive, good and bad.
@@ -414,6 +460,13 @@ impl Layout {
     #[inline]
     pub fn block_of(&self, ppn: Ppn) -> BlockId {
         BlockId(self.by_slots_per_block.divide(ppn.0))
+    }
+
+    /// Returns the frames of a block, from the first to behind the last.
+    #[inline]
+    pub fn frames_of(&self, block: BlockId) -> std::ops::Range<FrameId> {
+        let first = block.0 * self.frames_per_block;
+        FrameId(first)..FrameId(first + self.frames_per_block)
     }
 
     /// Returns frame number `index` of a block.

@@ -37,9 +37,47 @@ macro_rules! number {
     )* };
 }
 
+/// A type that numbers the entries of a table.
+pub trait Index: Copy + Eq {
+    /// Returns the identifier with this number.
+    fn from_number(number: u32) -> Self;
+
+    /// Returns the number.
+    fn to_number(self) -> u32;
+
+    /// Returns the number as the place of an entry in memory.
+    #[inline]
+    fn index(self) -> usize {
+        self.to_number() as usize
+    }
+}
+
+impl Index for u32 {
+    #[inline]
+    fn from_number(number: u32) -> u32 {
+        number
+    }
+
+    #[inline]
+    fn to_number(self) -> u32 {
+        self
+    }
+}
+
 /// Conversions that make a type the index of a typed table.
 macro_rules! index {
     ($name:ident) => {
+        impl Index for $name {
+            #[inline]
+            fn from_number(number: u32) -> $name {
+                $name(number)
+            }
+
+            #[inline]
+            fn to_number(self) -> u32 {
+                self.0
+            }
+        }
         impl From<usize> for $name {
             #[inline]
             fn from(index: usize) -> $name {
@@ -89,6 +127,8 @@ number! {
     LaneId, "over the drive";
     /// A place in a lane where frames are gathered and programmed one after the other.
     FrontierId, "in its lane";
+    /// A logical block: neighbouring logical pages, as many as the scheme keeps in one block.
+    LogicalBlock, "over the drive";
     /// A stream of host writes, or of copies: units that a classifier expects to live equally long.
     StreamId, "among the streams of its kind";
 }

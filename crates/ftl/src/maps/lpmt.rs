@@ -213,7 +213,7 @@ impl MapStore for LpmtStore {
         _: &mut MapContext<'_, '_>,
         block: BlockId,
     ) -> Result<OpId, FtlError> {
-        self.extents.tables.blocks.erase(block.0);
+        self.extents.tables.blocks.erase(block.number());
         Ok(OpId::NONE)
     }
 

@@ -16,7 +16,7 @@ use crate::pool::Pool;
 use crate::superseded::Superseded;
 use flashatlas_nand::{OobRole, ReadPart, Unit};
 use flashatlas_types::{
-    BlockId, Cause, FtlError, Layout, Lpn, MediumError, OpId, Ppn, Stamp, Violation,
+    BlockId, Cause, FtlError, LaneId, Layout, Lpn, MediumError, OpId, Ppn, Stamp, Violation,
 };
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ impl MapArea {
             directory: vec![Ppn::NONE; (shape.pages + shape.directory) as usize],
             frontiers: vec![None; layout.lanes as usize],
             closed: vec![Vec::new(); layout.lanes as usize],
-            superseded: Superseded::new(layout.blocks()),
+            superseded: Superseded::new(layout),
             erases: vec![OpId::NONE; layout.lanes as usize],
             ready: vec![OpId::NONE; layout.lanes as usize],
             mending: false,
@@ -208,7 +208,7 @@ impl MapArea {
             if self.frontiers[lane as usize].is_some() {
                 return Ok(());
             }
-            let last = io.pool.free_for_map(lane) == 1;
+            let last = io.pool.free_for_map(LaneId::new(lane)) == 1;
             self.open(io, lane)?;
             if last && let Some(victim) = self.pick(io.pool, lane, self.room(lane)) {
                 self.collect(io, lane, victim)?;
@@ -218,7 +218,7 @@ impl MapArea {
     }
 
     fn open(&mut self, io: &mut MapContext<'_, '_>, lane: u32) -> Result<(), FtlError> {
-        let block = io.pool.take_for_map(lane).ok_or_else(|| io.pool.no_space())?;
+        let block = io.pool.take_for_map(LaneId::new(lane)).ok_or_else(|| io.pool.no_space())?;
         self.open_block(io.cx, lane, block);
         Ok(())
     }
@@ -239,7 +239,8 @@ impl MapArea {
     /// could hold and at most `most`.
     fn pick(&self, pool: &Pool, lane: u32, most: u32) -> Option<BlockId> {
         let valid = |block: &BlockId| pool.blocks.valid(*block) / self.shape.slots;
-        let victim = self.closed[lane as usize].iter().copied().min_by_key(|b| (valid(b), b.0))?;
+        let victim =
+            self.closed[lane as usize].iter().copied().min_by_key(|b| (valid(b), b.number()))?;
         let full = self.frames_per_block * self.shape.per_frame;
         (valid(&victim) < full && valid(&victim) <= most).then_some(victim)
     }
@@ -313,7 +314,7 @@ impl MapArea {
         blank: impl Fn(u32) -> Image,
     ) -> Result<Option<u32>, FtlError> {
         let roomy = (0..self.shape.lanes.min(self.shape.pages)).find(|&lane| {
-            let free = io.pool.free_for_map(lane);
+            let free = io.pool.free_for_map(LaneId::new(lane));
             let (room, free) = match self.frontiers[lane as usize] {
                 Some(_) => (self.room(lane), free),
                 None if free > 0 => (self.frames_per_block * self.shape.per_frame, free - 1),
@@ -366,7 +367,7 @@ impl MapArea {
                     }
                 }
             }
-            let lane = layout.lane_of(block).0 as usize;
+            let lane = layout.lane_of(block).number() as usize;
             match (next < self.frames_per_block, self.frontiers[lane]) {
                 (true, None) => self.frontiers[lane] = Some((block, next)),
                 _ => self.closed[lane].push(block),
@@ -394,12 +395,12 @@ impl MapArea {
         for lane in 0..self.shape.lanes {
             // a collection that was cut took the last block: the pages that it left are moved
             // first, and fit
-            if io.pool.free_for_map(lane) > 0 {
+            if io.pool.free_for_map(LaneId::new(lane)) > 0 {
                 continue;
             }
             if let Some(victim) = self.pick(io.pool, lane, self.room(lane)) {
                 self.collect(io, lane, victim)?;
-            } else if let Some(block) = io.pool.borrow_for_map(lane) {
+            } else if let Some(block) = io.pool.borrow_for_map(LaneId::new(lane)) {
                 // pages that were being superseded are valid again, and a torn page took room:
                 // borrow a block above the quota
                 let full = self.frontiers[lane as usize].take().map(|(block, _)| block);
@@ -460,7 +461,7 @@ mod tests {
         let layout = lanes(1, [6, 2, 1], 4);
         let mut medium = Medium::new(Arc::new(layout.clone()), Rules::PLAIN, 0, Seed(1)).unwrap();
         let mut pool = Pool::new(&layout, &medium, true, MapQuota { blocks: 3, lanes: 1 });
-        (0..6).for_each(|block| pool.put(&medium, BlockId(block)));
+        (0..6).for_each(|block| pool.put(&medium, BlockId::new(block)));
         let shape =
             AreaShape { pages: 4, directory: 0, lanes: 1, slots: 1, per_frame: 1, pack: true };
         let mut area = MapArea::new(&layout, shape);

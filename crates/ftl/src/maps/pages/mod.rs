@@ -94,7 +94,7 @@ impl MapOnFlash {
         if (trim || !self.roll_forward)
             && let Some(old) = old.mapped()
         {
-            self.pointed[pool.layout().block_of(old).0 as usize] = self.epoch;
+            self.pointed[pool.layout().block_of(old).number() as usize] = self.epoch;
         }
         old
     }
@@ -102,7 +102,7 @@ impl MapOnFlash {
     /// Returns `true` if the erase of a block would destroy data that a mount needs to find a page,
     /// or to know that it was trimmed.
     pub fn needs(&self, block: BlockId) -> bool {
-        self.pointed[block.0 as usize] == self.epoch
+        self.pointed[block.number() as usize] == self.epoch
     }
 
     /// Notes that changed pages were copied to where they survive. If a mount can find every change
@@ -132,7 +132,7 @@ impl MapOnFlash {
     /// Returns [`MapOnFlash::unfinished`] if the map needed a block, else [`OpId::NONE`]. The erase
     /// of the block waits for it.
     pub fn unfinished_for(&mut self, cx: &mut FtlContext<'_>, block: BlockId) -> OpId {
-        match std::mem::take(&mut self.pointed[block.0 as usize]) {
+        match std::mem::take(&mut self.pointed[block.number() as usize]) {
             0 => OpId::NONE,
             _ => self.unfinished(cx),
         }

@@ -19,10 +19,10 @@ impl Order {
     pub fn of(&self, ppn: Ppn) -> u32 {
         let l = &self.layout;
         let block = l.block_of(ppn);
-        let lane = l.lane_of(block).0;
+        let lane = l.lane_of(block).number();
         let in_block = ppn.0 - l.block_slot(block).0;
         let (frame, slot) = (in_block / l.slots_per_frame, in_block % l.slots_per_frame);
-        let row = (block.0 - lane * l.blocks_per_lane) * l.frames_per_block + frame;
+        let row = (block.number() - lane * l.blocks_per_lane) * l.frames_per_block + frame;
         (row * l.lanes + lane) * l.slots_per_frame + slot
     }
 

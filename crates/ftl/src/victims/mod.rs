@@ -203,7 +203,7 @@ mod tests {
             let at = at(50 + u64::from(block.number()));
             (left..8).rev().for_each(|v| policy.invalidated(block, v, at));
         }
-        let erases = vec![9, 0, 1, 0, 0].into();
+        let erases: TiVec<LocalBlock, u32> = vec![9, 0, 1, 0, 0].into();
         let lane = Candidates { valid: &valid, slots: 8, erases: &erases, at: at(100) };
         policy.pick(&lane).map(LocalBlock::number)
     }

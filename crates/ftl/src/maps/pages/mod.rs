@@ -13,6 +13,7 @@
 //! is erased to which the entry pointed.
 
 mod area;
+mod bits;
 mod cache;
 mod changes;
 pub(crate) mod cmt;

@@ -1,5 +1,8 @@
 //! Bitmaps, 64 bits to a word.
 
+use flashatlas_types::Index;
+use std::marker::PhantomData;
+
 /// Returns the word of a bit, and the bit in that word.
 #[inline]
 fn place(at: u32) -> (usize, u64) {
@@ -10,6 +13,12 @@ fn place(at: u32) -> (usize, u64) {
 #[inline]
 fn words(bits: u32) -> usize {
     bits.div_ceil(64) as usize
+}
+
+/// Returns the first word of a row.
+#[inline]
+fn start(row: impl Index, bits: u32) -> usize {
+    row.index() * words(bits)
 }
 
 /// A bitmap over words that it holds.
@@ -79,9 +88,53 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> Bits<W> {
     }
 }
 
+/// A bitmap with a row of bits for each number of one kind.
+pub(crate) struct BitRows<K> {
+    words: Vec<u64>,
+    /// The number of bits of a row.
+    bits: u32,
+    kind: PhantomData<K>,
+}
+
+impl<K: Index> BitRows<K> {
+    /// Returns `rows` rows of `bits` bits, none of which is set.
+    pub fn new(rows: u32, bits: u32) -> BitRows<K> {
+        BitRows { words: vec![0; start(K::from_number(rows), bits)], bits, kind: PhantomData }
+    }
+
+    #[inline]
+    fn row(&self, row: K) -> &[u64] {
+        &self.words[start(row, self.bits)..][..words(self.bits)]
+    }
+
+    /// Sets a bit of a row; returns `true` if it was not set.
+    #[inline]
+    pub fn insert(&mut self, row: K, at: u32) -> bool {
+        let (word, bit) = place(at);
+        let word = &mut self.words[start(row, self.bits) + word];
+        let new = *word & bit == 0;
+        *word |= bit;
+        new
+    }
+
+    /// Clears the bits of a row.
+    pub fn clear(&mut self, row: K) {
+        self.words[start(row, self.bits)..][..words(self.bits)].fill(0);
+    }
+
+    /// Returns the bits of a row that are set, in ascending order.
+    pub fn iter(&self, row: K) -> impl Iterator<Item = u32> + '_ {
+        let words = (0..).step_by(64).zip(self.row(row));
+        words.flat_map(|(first, bits)| {
+            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| first + bit)
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::maps::MapPage;
     use flashatlas_types::{Rng, Seed};
     use std::collections::BTreeSet;
 
@@ -103,5 +156,18 @@ mod tests {
             assert_eq!(bits.is_empty(), model.is_empty());
             assert!((0..=255u8).all(|at| bits.contains(at) == model.contains(&at)));
         }
+    }
+
+    #[test]
+    fn a_row_keeps_to_itself() {
+        let mut rows = BitRows::new(3, 70);
+        let [above, row, below] = [0, 1, 2].map(MapPage::new);
+        assert!(rows.insert(row, 0) && rows.insert(row, 69) && rows.insert(row, 63));
+        assert!(!rows.insert(row, 69), "it is set already");
+        assert!(rows.insert(below, 1) && rows.insert(above, 2));
+        assert_eq!(rows.iter(row).collect::<Vec<_>>(), [0, 63, 69]);
+        rows.clear(row);
+        assert_eq!(rows.iter(row).count(), 0);
+        assert_eq!([above, below].map(|row| rows.iter(row).next()), [Some(2), Some(1)]);
     }
 }

@@ -37,7 +37,7 @@ use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
 use crate::maps::{MapPage, MapStoreDef};
 use crate::notes::{LEARNEDFTL_FREE_TRAINING, LEARNEDFTL_SORTS_A_BLOCK};
 use flashatlas_types::{
-    BlockId, ConfigError, FtlError, Lpn, Mechanism, Note, OpId, Param, Ppn, Text, TiVec,
+    BlockId, ConfigError, FtlError, Lpn, Mechanism, Note, OpId, Param, Ppn, StreamId, Text, TiVec,
 };
 use std::collections::BTreeMap;
 
@@ -227,8 +227,9 @@ impl Cache for LearnedFtl {
         self.entries.has_changes_of(page)
     }
 
-    fn frontier(&self, map: &MapOnFlash, lpn: Lpn, frontiers: u32) -> Option<u32> {
-        Some(map.table.page_of(lpn).number() / self.group_pages % frontiers)
+    fn frontier(&self, map: &MapOnFlash, lpn: Lpn, frontiers: u32) -> Option<StreamId> {
+        let group = map.table.page_of(lpn).number() / self.group_pages;
+        Some(StreamId::new(group % frontiers))
     }
 
     fn sorts_copies(&self) -> bool {

@@ -24,7 +24,7 @@ use flashatlas_lookup::hashes::HashDef;
 use flashatlas_nand::Medium;
 use flashatlas_types::{
     BlockId, ConfigError, Entries, Entry, FtlError, Layout, Lpn, Mechanism, Note, OpId, Param,
-    ParamDef, Params, Ppn, PpnTable, Text, TiVec, Violation,
+    ParamDef, Params, Ppn, PpnTable, StreamId, Text, TiVec, Violation,
 };
 use pages::ids::filled;
 
@@ -190,11 +190,12 @@ pub trait MapStore: Send {
         Ok(OpId::NONE)
     }
 
-    /// Returns the frontier that a page goes to, or `None` if each is as good as another.
+    /// Returns the stream whose frontier a page goes to, or `None` if each is as good as another.
     ///
-    /// The host and collection each have `frontiers` frontiers in a lane. A store may choose one to
-    /// keep pages together that it maps together, unless `ftl.classifier` chooses.
-    fn frontier(&self, lpn: Lpn, frontiers: u32) -> Option<u32> {
+    /// The host and collection each have `frontiers` streams, and each stream has a frontier in a
+    /// lane. A store may choose one to keep pages together that it maps together, unless
+    /// `ftl.classifier` chooses.
+    fn frontier(&self, lpn: Lpn, frontiers: u32) -> Option<StreamId> {
         let _ = (lpn, frontiers);
         None
     }

@@ -6,7 +6,7 @@ use crate::FtlContext;
 use crate::maps::{MapContext, MapPage};
 use crate::pool::Pool;
 use crate::report::Reason;
-use flashatlas_types::{BlockId, FtlError, Lpn, Note, OpId, Ppn};
+use flashatlas_types::{BlockId, FtlError, Lpn, Note, OpId, Ppn, StreamId};
 
 /// The command, the blocks and the map that a cache works with.
 pub(crate) struct Io<'a, 'c> {
@@ -119,7 +119,7 @@ pub(crate) trait Cache: Send {
     }
 
     /// Chooses the frontier of a page, as [`MapStore::frontier`] does.
-    fn frontier(&self, map: &MapOnFlash, lpn: Lpn, frontiers: u32) -> Option<u32> {
+    fn frontier(&self, map: &MapOnFlash, lpn: Lpn, frontiers: u32) -> Option<StreamId> {
         let _ = (map, lpn, frontiers);
         None
     }

@@ -21,7 +21,7 @@ use crate::{FtlContext, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
     BlockId, Class, ConfigError, FtlError, Layout, Lpn, Mechanism, MemoryKind, Note, OpId, OpKind,
-    Param, ParamDef, Params, Ppn, SeededBug, Violation,
+    Param, ParamDef, Params, Ppn, SeededBug, StreamId, Violation,
 };
 
 /// The parameter `map.page_bytes`.
@@ -333,7 +333,7 @@ impl<C: Cache> MapStore for Paged<C> {
         Ok(io.cx.flash.plan.join(Class::Map, &[moved, unfinished]))
     }
 
-    fn frontier(&self, lpn: Lpn, frontiers: u32) -> Option<u32> {
+    fn frontier(&self, lpn: Lpn, frontiers: u32) -> Option<StreamId> {
         self.cache.frontier(&self.map, lpn, frontiers)
     }
 

@@ -93,7 +93,7 @@ impl PageMapped {
     #[inline]
     pub(super) fn stream_of(&self, lpn: Lpn, classified: StreamId, streams: u32) -> StreamId {
         let chosen = if streams > 1 && !self.settings.classified {
-            self.map.frontier(lpn, streams).map_or(classified, StreamId::new)
+            self.map.frontier(lpn, streams).unwrap_or(classified)
         } else {
             classified
         };

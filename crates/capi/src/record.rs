@@ -4,7 +4,7 @@ use crate::drive::Drive;
 use crate::power::Power;
 use flashatlas_device::Stack;
 use flashatlas_nand::{Counters, Medium};
-use flashatlas_types::{BlockId, Cause, Dur, HostOp};
+use flashatlas_types::{Cause, Dur, HostOp};
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 
@@ -79,7 +79,7 @@ fn by_cause<T: Into<Value>>(table: &[u64; Cause::ALL.len()], value: impl Fn(u64)
 }
 
 fn wear(medium: &Medium) -> Value {
-    let blocks = || (0..medium.layout().blocks()).map(BlockId).filter(|&b| !medium.is_bad(b));
+    let blocks = || medium.layout().block_ids().filter(|&b| !medium.is_bad(b));
     let erases = || blocks().map(|b| medium.erases(b));
     let (good, sum) = (blocks().count(), erases().map(u64::from).sum::<u64>());
     json!({

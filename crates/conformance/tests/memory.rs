@@ -6,7 +6,7 @@ use flashatlas_ftl::MemoryUse;
 use flashatlas_ftl::classifiers::{Classifier, ClassifierDef, Page};
 use flashatlas_sim::metrics::METRICS;
 use flashatlas_sim::{AnyPart, Origin, Parts};
-use flashatlas_types::{Entries, MemoryKind};
+use flashatlas_types::{Entries, MemoryKind, StreamId};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::alloc::System;
 
@@ -43,13 +43,13 @@ const MORE: &[(&str, f64)] = &[
 struct Hoards<const BYTES: usize, const REPORTS: bool>(Vec<[u8; BYTES]>);
 
 impl<const BYTES: usize, const REPORTS: bool> Classifier for Hoards<BYTES, REPORTS> {
-    fn written(&mut self, page: &Page) -> u32 {
+    fn written(&mut self, page: &Page) -> StreamId {
         self.0[page.lpn.0 as usize][0] = 1;
-        0
+        StreamId::new(0)
     }
 
-    fn moved(&mut self, _: &Page) -> u32 {
-        0
+    fn moved(&mut self, _: &Page) -> StreamId {
+        StreamId::new(0)
     }
 
     fn memory(&self) -> Vec<MemoryUse> {

@@ -54,7 +54,7 @@ fn drive_for(part: FailingPart, config: &DriveConfig) -> Result<DriveConfig, Str
                 let enough = |drive: &Ssd| {
                     let (medium, layout) = (drive.medium(), drive.layout());
                     let good = |lane| {
-                        layout.lane_blocks(LaneId(lane)).filter(|&b| !medium.is_bad(b)).count()
+                        layout.lane_blocks(LaneId::new(lane)).filter(|&b| !medium.is_bad(b)).count()
                     };
                     (0..layout.lanes).all(|lane| good(lane) >= whole.blocks_per_lane as usize)
                 };

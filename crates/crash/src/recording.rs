@@ -8,7 +8,7 @@ use crate::model::{Model, Step};
 use crate::{Failure, guarded};
 use flashatlas_device::{Contents, DriveConfig, Reply, Stack, SubmitError};
 use flashatlas_nand::Change;
-use flashatlas_types::{BlockId, Dur, FtlError, Lpn, MediumError, Ps, Seed, Stamp, Tag};
+use flashatlas_types::{Dur, FtlError, Lpn, MediumError, Ps, Seed, Stamp, Tag};
 
 /// Seed of every drive: the random choices in a drive are the same in each run.
 pub const SEED: Seed = Seed(1);
@@ -180,7 +180,7 @@ pub fn is_without_room(error: &SubmitError) -> bool {
 fn has_failed(drive: &Stack) -> bool {
     drive.drives().into_iter().any(|drive| {
         let medium = drive.medium();
-        (0..medium.layout().blocks()).map(BlockId).any(|block| medium.refuses_programs(block))
+        medium.layout().block_ids().any(|block| medium.refuses_programs(block))
     })
 }
 

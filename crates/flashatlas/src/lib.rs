@@ -92,8 +92,9 @@ pub mod prelude {
     pub use crate::sim::{Origin, RunSpec};
     pub use crate::types::{
         BlockId, Cause, Class, ConfigError, Dur, FrameId, FtlError, HostOp, LaneId, Layout, Lba,
-        Lpn, Mechanism, MediumError, MemoryKind, Note, NoteDef, OpId, OpKind, Param, ParamDef,
-        Params, PartFault, Ppn, Ps, Request, Rng, Seed, Stamp, Tag, Text, Violation,
+        LocalBlock, Lpn, Mechanism, MediumError, MemoryKind, Note, NoteDef, OpId, OpKind, Param,
+        ParamDef, Params, PartFault, Ppn, Ps, Request, Rng, Seed, Stamp, StreamId, Tag, Text,
+        TiVec, Violation,
     };
     pub use crate::workload::{
         Account, FormatDef, GeneratorDef, Presence, Reader, Record, RecordSource, Sniff, TraceError,

@@ -1,11 +1,12 @@
 //! Bookkeeping that every scheme needs: the valid slots, the role of each block, and the free
 //! blocks.
 
+use crate::bits::BitSet;
 use flashatlas_nand::{Medium, Unit};
 use flashatlas_prefetch as prefetch;
 use flashatlas_types::{
-    BlockId, ConfigError, Divisor, FtlError, LaneId, Layout, Lpn, MediumError, Param, Ppn,
-    SeededBug, Violation,
+    BlockId, ConfigError, Divisor, FtlError, LaneId, Layout, LocalBlock, Lpn, MediumError, Param,
+    Ppn, SeededBug, TiSlice, TiVec, Violation, ti_vec,
 };
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -115,9 +116,9 @@ impl Role {
 #[derive(Clone, Debug)]
 pub struct Blocks {
     by_slots: Divisor,
-    bits: Vec<u64>,
-    valid: Vec<u32>,
-    role: Vec<Role>,
+    bits: BitSet<Ppn>,
+    valid: TiVec<BlockId, u32>,
+    role: TiVec<BlockId, Role>,
     total: u64,
 }
 
@@ -127,10 +128,11 @@ impl Blocks {
     pub fn new(layout: &Layout, medium: &Medium) -> Blocks {
         Blocks {
             by_slots: Divisor::new(layout.slots_per_block),
-            bits: vec![0; (layout.slots() as usize).div_ceil(64) + 1],
-            valid: vec![0; layout.blocks() as usize],
-            role: (0..layout.blocks())
-                .map(|b| if medium.is_bad(BlockId(b)) { Role::Bad } else { Role::Free })
+            bits: BitSet::new(layout.slots()),
+            valid: layout.per_block(0),
+            role: layout
+                .block_ids()
+                .map(|block| if medium.is_bad(block) { Role::Bad } else { Role::Free })
                 .collect(),
             total: 0,
         }
@@ -140,8 +142,8 @@ impl Blocks {
     pub fn none_valid(&self) -> Blocks {
         Blocks {
             by_slots: self.by_slots,
-            bits: vec![0; self.bits.len()],
-            valid: vec![0; self.valid.len()],
+            bits: self.bits.cleared(),
+            valid: ti_vec![0; self.valid.len()],
             role: self.role.clone(),
             total: 0,
         }
@@ -152,24 +154,27 @@ impl Blocks {
     /// # Panics
     /// Panics if a slot is valid in both.
     pub fn add_valid(&mut self, other: &Blocks) {
-        for (word, &more) in self.bits.iter_mut().zip(&other.bits) {
-            assert!(*word & more == 0, "a slot becomes valid twice");
-            *word |= more;
-        }
+        assert!(self.bits.add(&other.bits), "a slot becomes valid twice");
         self.valid.iter_mut().zip(&other.valid).for_each(|(valid, &more)| *valid += more);
         self.total += other.total;
+    }
+
+    /// Returns the block of a slot.
+    #[inline]
+    fn block_of(&self, ppn: Ppn) -> BlockId {
+        BlockId::new(self.by_slots.divide(ppn.0))
     }
 
     /// Returns the role of a block.
     #[inline]
     pub fn role(&self, block: BlockId) -> Role {
-        self.role[block.0 as usize]
+        self.role[block]
     }
 
     /// Gives a block a role.
     #[inline]
     pub fn set_role(&mut self, block: BlockId, role: Role) {
-        self.role[block.0 as usize] = role;
+        self.role[block] = role;
     }
 
     /// Returns the number of blocks in a role.
@@ -180,13 +185,12 @@ impl Blocks {
     /// Returns the number of valid slots of a block.
     #[inline]
     pub fn valid(&self, block: BlockId) -> u32 {
-        self.valid[block.0 as usize]
+        self.valid[block]
     }
 
     /// Returns the number of valid slots of each block of a lane, in the order of the blocks.
-    pub fn valid_of(&self, layout: &Layout, lane: LaneId) -> &[u32] {
-        let n = layout.blocks_per_lane as usize;
-        &self.valid[lane.0 as usize * n..][..n]
+    pub fn valid_of(&self, layout: &Layout, lane: LaneId) -> &TiSlice<LocalBlock, u32> {
+        layout.part_of(lane, &self.valid)
     }
 
     /// Returns the number of valid slots of the drive.
@@ -197,7 +201,7 @@ impl Blocks {
     /// Returns whether a slot holds the newest version of its page.
     #[inline]
     pub fn is_valid(&self, ppn: Ppn) -> bool {
-        self.bits[ppn.0 as usize / 64] >> (ppn.0 % 64) & 1 == 1
+        self.bits.contains(ppn)
     }
 
     /// Makes a slot valid that was programmed with the newest version of a page.
@@ -206,10 +210,9 @@ impl Blocks {
     /// Panics if the slot is valid already.
     #[inline]
     pub fn set_valid(&mut self, ppn: Ppn) {
-        let word = &mut self.bits[ppn.0 as usize / 64];
-        assert!(*word >> (ppn.0 % 64) & 1 == 0, "slot {ppn} becomes valid twice");
-        *word |= 1 << (ppn.0 % 64);
-        self.valid[self.by_slots.divide(ppn.0) as usize] += 1;
+        assert!(self.bits.insert(ppn), "slot {ppn} becomes valid twice");
+        let block = self.block_of(ppn);
+        self.valid[block] += 1;
         self.total += 1;
     }
 
@@ -217,11 +220,11 @@ impl Blocks {
     /// Returns the block of the slot.
     #[inline]
     pub fn prefetch(&self, ppn: Ppn) -> BlockId {
-        let block = self.by_slots.divide(ppn.0);
-        prefetch::item_at(&self.bits, ppn.0 as usize / 64);
-        prefetch::item_at(&self.valid, block as usize);
-        prefetch::item_at(&self.role, block as usize);
-        BlockId(block)
+        let block = self.block_of(ppn);
+        self.bits.prefetch(ppn);
+        prefetch::item_at(&self.valid.raw, block.into());
+        prefetch::item_at(&self.role.raw, block.into());
+        block
     }
 
     /// Makes a slot invalid, because its content is not needed any more. Returns its block and the
@@ -231,14 +234,12 @@ impl Blocks {
     /// Panics if the slot was not valid.
     #[inline]
     pub fn invalidate(&mut self, ppn: Ppn) -> (BlockId, u32) {
-        let word = &mut self.bits[ppn.0 as usize / 64];
-        assert!(*word >> (ppn.0 % 64) & 1 == 1, "slot {ppn} becomes invalid twice");
-        *word &= !(1 << (ppn.0 % 64));
-        let block = self.by_slots.divide(ppn.0);
-        let valid = &mut self.valid[block as usize];
+        assert!(self.bits.remove(ppn), "slot {ppn} becomes invalid twice");
+        let block = self.block_of(ppn);
+        let valid = &mut self.valid[block];
         *valid -= 1;
         self.total -= 1;
-        (BlockId(block), *valid)
+        (block, *valid)
     }
 
     /// Decides between two versions of a page while a mount reads the spare areas. Returns `true`
@@ -273,12 +274,7 @@ impl Blocks {
     /// 64) slots.
     #[inline]
     pub fn valid_mask(&self, first: Ppn, count: u32) -> u64 {
-        let (word, shift) = (first.0 as usize / 64, first.0 % 64);
-        let mut mask = self.bits[word] >> shift;
-        if shift != 0 {
-            mask |= self.bits[word + 1] << (64 - shift);
-        }
-        if count == 64 { mask } else { mask & ((1 << count) - 1) }
+        self.bits.mask(first, count)
     }
 
     /// Returns the slots of a block of this layout, 64 at a time: the first slot, and the mask of
@@ -310,8 +306,8 @@ impl Blocks {
 
     /// Calls `visit` with every block, its role and its number of valid slots.
     pub fn for_each_block(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {
-        for (id, (&role, &valid)) in self.role.iter().zip(&self.valid).enumerate() {
-            visit(BlockId(id as u32), role, valid);
+        for (block, &role) in self.role.iter_enumerated() {
+            visit(block, role, self.valid[block]);
         }
     }
 
@@ -321,25 +317,24 @@ impl Blocks {
     /// # Errors
     /// Returns the first rule that does not hold.
     pub fn check(&self, layout: &Layout, medium: &Medium) -> Result<(), Violation> {
-        for id in 0..layout.blocks() {
-            let block = BlockId(id);
+        for block in layout.block_ids() {
             let bits = self.masks(layout, block).map(|(_, mask)| mask.count_ones()).sum::<u32>();
             Violation::unless(
                 bits == self.valid(block),
                 "a block's count equals its valid bits",
-                || format!("block {id}: count {}, bits {bits}", self.valid(block)),
+                || format!("block {block}: count {}, bits {bits}", self.valid(block)),
             )?;
             let empty = matches!(self.role(block), Role::Free | Role::Bad);
             Violation::unless(
                 !empty || bits == 0,
                 "a free or bad block holds nothing valid",
-                || format!("block {id} is {:?} with {bits} valid slots", self.role(block)),
+                || format!("block {block} is {:?} with {bits} valid slots", self.role(block)),
             )?;
             let erased = medium.write_pointer(block) == 0;
             Violation::unless(
                 self.role(block) != Role::Free || erased,
                 "a free block is erased",
-                || format!("block {id}, write pointer {}", medium.write_pointer(block)),
+                || format!("block {block}, write pointer {}", medium.write_pointer(block)),
             )?;
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use crate::FtlContext;
 use crate::blocks::{Blocks, FreeBlocks, Role};
-use flashatlas_types::{BlockId, Cause, FtlError, LaneId, Layout, MediumError, OpId};
+use flashatlas_types::{BlockId, Cause, FtlError, LaneId, Layout, MediumError, OpId, TiVec};
 use std::collections::VecDeque;
 
 /// Erased blocks by lane.
@@ -13,21 +13,18 @@ use std::collections::VecDeque;
 /// for the two oldest erases. So at least one more erase is complete than blocks were taken, and
 /// one of the blocks that stay free is erased on the medium.
 pub(crate) struct FreePool {
-    lanes: Vec<FreeBlocks>,
+    lanes: TiVec<LaneId, FreeBlocks>,
     erases: VecDeque<OpId>,
 }
 
 impl FreePool {
     pub fn new(layout: &Layout, least_worn: bool) -> FreePool {
-        FreePool {
-            lanes: vec![FreeBlocks::new(least_worn); layout.lanes as usize],
-            erases: VecDeque::new(),
-        }
+        FreePool { lanes: layout.per_lane(FreeBlocks::new(least_worn)), erases: VecDeque::new() }
     }
 
     /// Adds a block that is erased once `erase` is complete.
     pub fn push(&mut self, lane: LaneId, block: BlockId, erases: u32, erase: OpId) {
-        self.lanes[lane.0 as usize].push(block, erases);
+        self.lanes[lane].push(block, erases);
         self.erases.push_back(erase);
     }
 
@@ -62,9 +59,9 @@ impl FreePool {
 
     /// Takes a block, from lane `first` or else from the next lane that has one. Returns it with
     /// the operations to wait for that may not be complete, or `None` if no block is free.
-    pub fn take(&mut self, cx: &FtlContext<'_>, first: u32) -> Option<(BlockId, Vec<OpId>)> {
-        let lanes = self.lanes.len() as u32;
-        let block = (0..lanes).find_map(|i| self.lanes[((first + i) % lanes) as usize].pop())?;
+    pub fn take(&mut self, cx: &FtlContext<'_>, first: LaneId) -> Option<(BlockId, Vec<OpId>)> {
+        let mut lanes = cx.flash.medium.layout().lanes_from(first);
+        let block = lanes.find_map(|lane| self.lanes[lane].pop())?;
         let waits = [
             self.erases.pop_front().unwrap_or(OpId::NONE),
             self.erases.front().copied().unwrap_or(OpId::NONE),

@@ -1,23 +1,28 @@
 //! A doubly linked list over numbers below a bound: every operation takes constant time, and each
 //! number is in the list at most once.
 
+use flashatlas_types::Index;
+use std::marker::PhantomData;
+
 const NIL: u32 = u32::MAX;
 
 /// Numbers in an order of their own, such as the order of their last use.
 #[derive(Clone, Debug)]
-pub struct IndexList {
+pub struct IndexList<I = u32> {
     previous: Vec<u32>,
     next: Vec<u32>,
     first: u32,
     last: u32,
     len: u32,
+    of: PhantomData<I>,
 }
 
-impl IndexList {
+impl<I: Index> IndexList<I> {
     /// Returns an empty list for numbers below `bound`.
-    pub fn new(bound: u32) -> IndexList {
-        let links = vec![NIL; bound as usize];
-        IndexList { previous: links.clone(), next: links, first: NIL, last: NIL, len: 0 }
+    pub fn new(bound: u32) -> IndexList<I> {
+        let links = vec![NIL; bound.index()];
+        let (previous, next) = (links.clone(), links);
+        IndexList { previous, next, first: NIL, last: NIL, len: 0, of: PhantomData }
     }
 
     /// Returns the number of entries in the list.
@@ -32,31 +37,37 @@ impl IndexList {
 
     /// Returns whether a number is in the list.
     #[inline]
-    pub fn contains(&self, n: u32) -> bool {
-        self.previous[n as usize] != NIL || self.first == n
+    pub fn contains(&self, id: I) -> bool {
+        self.previous[id.index()] != NIL || self.first == id.to_number()
     }
 
     /// Returns the first number, or `None` if the list is empty.
     #[inline]
-    pub fn first(&self) -> Option<u32> {
-        (self.first != NIL).then_some(self.first)
+    pub fn first(&self) -> Option<I> {
+        Self::linked(self.first)
     }
 
     /// Returns the number after this one, or `None` if it is the last.
     #[inline]
-    pub fn after(&self, n: u32) -> Option<u32> {
-        let next = self.next[n as usize];
-        (next != NIL).then_some(next)
+    pub fn after(&self, id: I) -> Option<I> {
+        Self::linked(self.next[id.index()])
+    }
+
+    /// Returns the number to which a link leads, or `None` if it leads nowhere.
+    #[inline]
+    fn linked(link: u32) -> Option<I> {
+        (link != NIL).then(|| I::from_number(link))
     }
 
     /// Puts a number that is not in the list at its end.
     #[inline]
-    pub fn push(&mut self, n: u32) {
-        debug_assert!(!self.contains(n), "{n} stands in the list already");
-        (self.previous[n as usize], self.next[n as usize]) = (self.last, NIL);
+    pub fn push(&mut self, id: I) {
+        let n = id.to_number();
+        debug_assert!(!self.contains(id), "{n} stands in the list already");
+        (self.previous[n.index()], self.next[n.index()]) = (self.last, NIL);
         match self.last {
             NIL => self.first = n,
-            last => self.next[last as usize] = n,
+            last => self.next[last.index()] = n,
         }
         self.last = n;
         self.len += 1;
@@ -64,26 +75,27 @@ impl IndexList {
 
     /// Takes a number out; returns `true` if it was in the list.
     #[inline]
-    pub fn remove(&mut self, n: u32) -> bool {
-        if !self.contains(n) {
+    pub fn remove(&mut self, id: I) -> bool {
+        if !self.contains(id) {
             return false;
         }
-        let (previous, next) = (self.previous[n as usize], self.next[n as usize]);
+        let n = id.index();
+        let (previous, next) = (self.previous[n], self.next[n]);
         match previous {
             NIL => self.first = next,
-            p => self.next[p as usize] = next,
+            p => self.next[p.index()] = next,
         }
         match next {
             NIL => self.last = previous,
-            x => self.previous[x as usize] = previous,
+            x => self.previous[x.index()] = previous,
         }
-        (self.previous[n as usize], self.next[n as usize]) = (NIL, NIL);
+        (self.previous[n], self.next[n]) = (NIL, NIL);
         self.len -= 1;
         true
     }
 
     /// Takes the first number out, or returns `None` if the list is empty.
-    pub fn pop(&mut self) -> Option<u32> {
+    pub fn pop(&mut self) -> Option<I> {
         let first = self.first()?;
         self.remove(first);
         Some(first)
@@ -91,16 +103,16 @@ impl IndexList {
 
     /// Moves a number to the end, or puts it there if it was not in the list.
     #[inline]
-    pub fn touch(&mut self, n: u32) {
-        if self.last != n {
-            self.remove(n);
-            self.push(n);
+    pub fn touch(&mut self, id: I) {
+        if self.last != id.to_number() {
+            self.remove(id);
+            self.push(id);
         }
     }
 
     /// Returns the numbers, first to last.
-    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        std::iter::successors(self.first(), |&n| self.after(n))
+    pub fn iter(&self) -> impl Iterator<Item = I> + '_ {
+        std::iter::successors(self.first(), |&id| self.after(id))
     }
 }
 

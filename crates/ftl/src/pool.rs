@@ -10,7 +10,9 @@ use crate::FtlContext;
 use crate::blocks::{Blocks, FreeBlocks, Role};
 use crate::in_flight::InFlight;
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, Cause, FtlError, Layout, MediumError, OpId, SeededBug};
+use flashatlas_types::{
+    BlockId, Cause, FtlError, LaneId, Layout, MediumError, OpId, SeededBug, TiVec,
+};
 
 /// Blocks that are kept for map pages.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,11 +28,11 @@ pub struct Pool {
     /// The roles and the valid slots.
     pub blocks: Blocks,
     layout: Layout,
-    free: Vec<FreeBlocks>,
+    free: TiVec<LaneId, FreeBlocks>,
     /// Blocks that map pages may have.
     map_quota: MapQuota,
     /// The number of blocks of each lane that map pages have.
-    map_blocks: Vec<u32>,
+    map_blocks: TiVec<LaneId, u32>,
     /// The number of the last program up to which every change of the map has been made.
     pub settled: u64,
     /// Programs of host data and of copies.
@@ -45,9 +47,9 @@ impl Pool {
         Pool {
             blocks: Blocks::new(layout, medium),
             layout: layout.clone(),
-            free: vec![FreeBlocks::new(least_worn); layout.lanes as usize],
+            free: layout.per_lane(FreeBlocks::new(least_worn)),
             map_quota,
-            map_blocks: vec![0; layout.lanes as usize],
+            map_blocks: layout.per_lane(0),
             settled: medium.sequence(),
             in_flight: InFlight::default(),
             retired: 0,
@@ -62,30 +64,30 @@ impl Pool {
     /// Adds an erased block to the free ones of its lane.
     pub fn put(&mut self, medium: &Medium, block: BlockId) {
         self.blocks.set_role(block, Role::Free);
-        self.free[self.layout.lane_of(block).0 as usize].push(block, medium.erases(block));
+        self.free[self.layout.lane_of(block)].push(block, medium.erases(block));
     }
 
     /// Returns the number of blocks of a lane's quota that map pages have not taken.
     #[inline]
-    fn owed_to_map(&self, lane: u32) -> u32 {
-        let quota = if lane < self.map_quota.lanes { self.map_quota.blocks } else { 0 };
-        quota.saturating_sub(self.map_blocks[lane as usize])
+    fn owed_to_map(&self, lane: LaneId) -> u32 {
+        let quota = if lane.number() < self.map_quota.lanes { self.map_quota.blocks } else { 0 };
+        quota.saturating_sub(self.map_blocks[lane])
     }
 
     /// Returns the number of free blocks of a lane that data may take.
     #[inline]
-    pub fn free(&self, lane: u32) -> u32 {
+    pub fn free(&self, lane: LaneId) -> u32 {
         let kept = self.owed_to_map(lane);
-        self.free[lane as usize].len().saturating_sub(kept)
+        self.free[lane].len().saturating_sub(kept)
     }
 
     /// Returns the free blocks of a lane, including the blocks that are kept for map pages.
-    pub fn listed(&self, lane: u32) -> &FreeBlocks {
-        &self.free[lane as usize]
+    pub fn listed(&self, lane: LaneId) -> &FreeBlocks {
+        &self.free[lane]
     }
 
     /// Takes a free block for data, or returns `None` if data may take none.
-    pub fn take(&mut self, lane: u32) -> Option<BlockId> {
+    pub fn take(&mut self, lane: LaneId) -> Option<BlockId> {
         if self.free(lane) == 0 {
             return None;
         }
@@ -94,16 +96,16 @@ impl Pool {
 
     /// Takes a free block for data, even one that is kept for map pages, or returns `None` if the
     /// lane has no free block. The data that goes there has to free another block.
-    pub fn borrow_from_map(&mut self, lane: u32) -> Option<BlockId> {
-        let block = self.free[lane as usize].pop()?;
+    pub fn borrow_from_map(&mut self, lane: LaneId) -> Option<BlockId> {
+        let block = self.free[lane].pop()?;
         self.blocks.set_role(block, Role::Open);
         Some(block)
     }
 
     /// Takes the free block with the most erases, of equals the last by number, for data that frees
     /// another block. Returns `None` if the lane has no free block.
-    pub fn take_most_worn(&mut self, medium: &Medium, lane: u32) -> Option<BlockId> {
-        let free = &mut self.free[lane as usize];
+    pub fn take_most_worn(&mut self, medium: &Medium, lane: LaneId) -> Option<BlockId> {
+        let free = &mut self.free[lane];
         let block = free.iter().max_by_key(|&block| (medium.erases(block), block))?;
         free.remove(block);
         self.blocks.set_role(block, Role::Open);
@@ -111,25 +113,25 @@ impl Pool {
     }
 
     /// Returns the number of blocks that map pages may still take in a lane.
-    pub fn free_for_map(&self, lane: u32) -> u32 {
-        self.owed_to_map(lane).min(self.free[lane as usize].len())
+    pub fn free_for_map(&self, lane: LaneId) -> u32 {
+        self.owed_to_map(lane).min(self.free[lane].len())
     }
 
     /// Takes a free block for map pages, or returns `None` if their quota is used up or the lane
     /// has no free block.
-    pub fn take_for_map(&mut self, lane: u32) -> Option<BlockId> {
+    pub fn take_for_map(&mut self, lane: LaneId) -> Option<BlockId> {
         if self.free_for_map(lane) == 0 {
             return None;
         }
-        let block = self.free[lane as usize].pop()?;
+        let block = self.free[lane].pop()?;
         self.adopt_for_map(block);
         Some(block)
     }
 
     /// Takes a free block for map pages above their quota, until one of theirs is erased. Returns
     /// `None` if the lane has no free block.
-    pub fn borrow_for_map(&mut self, lane: u32) -> Option<BlockId> {
-        let block = self.free[lane as usize].pop()?;
+    pub fn borrow_for_map(&mut self, lane: LaneId) -> Option<BlockId> {
+        let block = self.free[lane].pop()?;
         self.adopt_for_map(block);
         Some(block)
     }
@@ -137,7 +139,7 @@ impl Pool {
     /// Enters a block that holds map pages, as a mount finds it.
     pub fn adopt_for_map(&mut self, block: BlockId) {
         self.blocks.set_role(block, Role::Map);
-        self.map_blocks[self.layout.lane_of(block).0 as usize] += 1;
+        self.map_blocks[self.layout.lane_of(block)] += 1;
     }
 
     /// Erases a block in which nothing is valid: it is then free, or bad. Returns the erase.
@@ -176,7 +178,7 @@ impl Pool {
             }
             Err(error) => return Err(error.into()),
         };
-        self.map_blocks[self.layout.lane_of(block).0 as usize] -= u32::from(was_map);
+        self.map_blocks[self.layout.lane_of(block)] -= u32::from(was_map);
         Ok(erased)
     }
 
@@ -195,9 +197,8 @@ impl Pool {
 
     /// Returns the error of a drive that has no room.
     pub fn no_space(&self) -> FtlError {
-        let good = (0..self.layout.blocks())
-            .filter(|&b| self.blocks.role(BlockId(b)) != Role::Bad)
-            .count() as u64;
+        let blocks = self.layout.block_ids();
+        let good = blocks.filter(|&block| self.blocks.role(block) != Role::Bad).count() as u64;
         FtlError::NoSpace {
             free_blocks: self.free.iter().map(FreeBlocks::len).sum(),
             valid_units: self.blocks.total(),

@@ -1,7 +1,7 @@
 //! Counts of a scheme, and the sizes of its tables.
 
 use flashatlas_nand::{Counters, Medium};
-use flashatlas_types::{BlockId, Cause, Layout, MemoryKind, Note, SeededBug, beat};
+use flashatlas_types::{BlockId, Cause, LaneId, Layout, MemoryKind, Note, SeededBug, TiVec, beat};
 
 /// Size of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct MapCounters {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MountReport {
     /// The number of spare areas read, by lane.
-    pub spare_reads: Vec<u64>,
+    pub spare_reads: TiVec<LaneId, u64>,
     /// The number of map pages read whole.
     pub map_page_reads: u64,
     /// The number of map pages written.
@@ -76,19 +76,19 @@ impl MountReport {
 
     /// Returns a report with nothing read yet, on a drive of this layout.
     pub fn new(layout: &Layout) -> MountReport {
-        MountReport { spare_reads: vec![0; layout.lanes as usize], ..MountReport::default() }
+        MountReport { spare_reads: layout.per_lane(0), ..MountReport::default() }
     }
 
     /// Counts the frames that cannot be read, for mounts that read every spare area.
     pub fn count_unreadable(&mut self, medium: &Medium) {
-        let good = (0..medium.layout().blocks()).map(BlockId).filter(|&b| !medium.is_bad(b));
+        let good = medium.layout().block_ids().filter(|&b| !medium.is_bad(b));
         self.unreadable_frames = good.map(|b| u64::from(medium.unreadable_frames(b))).sum();
     }
 
     /// Counts spare areas of a block that were read.
     pub fn read_spare_areas(&mut self, layout: &Layout, block: BlockId, count: u32) {
         beat(count);
-        self.spare_reads[layout.lane_of(block).0 as usize] += u64::from(count);
+        self.spare_reads[layout.lane_of(block)] += u64::from(count);
     }
 
     /// Ends the report: counts the programs and erases of the mount itself since the counters were

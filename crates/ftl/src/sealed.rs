@@ -25,7 +25,7 @@ pub(crate) fn leftovers(
     trims: &mut Trims,
     mount: &mut MountReport,
 ) -> Vec<BlockId> {
-    let good = || (0..medium.layout().blocks()).map(BlockId).filter(|&b| !medium.is_bad(b));
+    let good = || medium.layout().block_ids().filter(|&b| !medium.is_bad(b));
     let records: Vec<BlockId> = good().filter(|&b| medium.oob_role(b) == OobRole::MAP).collect();
     let mut leftovers: Vec<BlockId> = good().filter(|&b| is_cut_copy(medium, b)).collect();
     mount.map_page_reads +=

@@ -2,26 +2,26 @@
 //! the copies of its valid pages. Other operations in flight do not concern the block.
 
 use flashatlas_prefetch as prefetch;
-use flashatlas_types::{BlockId, OpId};
+use flashatlas_types::{BlockId, Layout, OpId, TiVec};
 use smallvec::SmallVec;
 
 /// The programs that superseded pages of each block and may be unfinished. Most blocks have one or
 /// two, which need no allocation.
 pub struct Superseded {
-    programs: Vec<SmallVec<[OpId; 2]>>,
+    programs: TiVec<BlockId, SmallVec<[OpId; 2]>>,
 }
 
 impl Superseded {
-    /// Begins with no program, for a drive of `blocks` blocks.
-    pub fn new(blocks: u32) -> Superseded {
-        Superseded { programs: vec![SmallVec::new(); blocks as usize] }
+    /// Begins with no program, for a drive of this layout.
+    pub fn new(layout: &Layout) -> Superseded {
+        Superseded { programs: layout.per_block(SmallVec::new()) }
     }
 
     /// Notes that `program` superseded a page of `block`. Operations before `oldest_unfinished` are
     /// complete.
     #[inline]
     pub fn add(&mut self, block: BlockId, program: OpId, oldest_unfinished: OpId) {
-        let programs = &mut self.programs[block.0 as usize];
+        let programs = &mut self.programs[block];
         if program == OpId::NONE || programs.last() == Some(&program) {
             return;
         }
@@ -35,7 +35,7 @@ impl Superseded {
     /// superseded.
     #[inline]
     pub fn prefetch(&self, block: BlockId) {
-        prefetch::item_at(&self.programs, block.0 as usize);
+        prefetch::item_at(&self.programs.raw, block.into());
     }
 
     /// Takes the programs that the erase of `block` waits for; the list is then empty.
@@ -44,7 +44,7 @@ impl Superseded {
         block: BlockId,
         oldest_unfinished: OpId,
     ) -> impl Iterator<Item = OpId> + use<> {
-        std::mem::take(&mut self.programs[block.0 as usize])
+        std::mem::take(&mut self.programs[block])
             .into_iter()
             .filter(move |&op| op >= oldest_unfinished)
     }
@@ -53,11 +53,12 @@ impl Superseded {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flashatlas_testing::layouts::lanes;
 
     #[test]
     fn an_erase_waits_for_the_programs_of_its_own_pages() {
-        let mut superseded = Superseded::new(2);
-        let (a, b) = (BlockId(0), BlockId(1));
+        let mut superseded = Superseded::new(&lanes(1, [2, 1, 1], 1));
+        let (a, b) = (BlockId::new(0), BlockId::new(1));
         for (block, program) in [(a, 3), (b, 4), (a, 5), (a, 5), (b, 6)] {
             superseded.add(block, OpId(program), OpId(1));
         }
@@ -69,10 +70,13 @@ mod tests {
 
     #[test]
     fn what_is_complete_takes_no_room() {
-        let mut superseded = Superseded::new(1);
+        let mut superseded = Superseded::new(&lanes(1, [1, 1, 1], 1));
         for program in 1..100_000 {
-            superseded.add(BlockId(0), OpId(program), OpId(program.saturating_sub(3)));
+            superseded.add(BlockId::new(0), OpId(program), OpId(program.saturating_sub(3)));
         }
-        assert!(superseded.programs[0].capacity() <= 16, "three are unfinished at a time");
+        assert!(
+            superseded.programs[BlockId::new(0)].capacity() <= 16,
+            "three are unfinished at a time"
+        );
     }
 }

@@ -17,13 +17,14 @@
 //! one bit for each page, the lowest first. Zeros fill the frame. The stamp of the frame is its
 //! CRC-32C. See `docs/FORMATS.md`.
 
+use crate::bits::BitSet;
 use crate::blocks::{Blocks, Role};
 use crate::free::FreePool;
 use crate::{FtlContext, MemoryUse};
-use fixedbitset::FixedBitSet;
 use flashatlas_nand::{Medium, OobRole, Unit};
 use flashatlas_types::{
-    BlockId, Cause, Class, FtlError, Layout, Lpn, MemoryKind, OpId, Ppn, SeededBug, Stamp,
+    BlockId, Cause, Class, FtlError, LaneId, Layout, Lpn, MemoryKind, OpId, Ppn, SeededBug, Stamp,
+    TiSlice, TiVec,
 };
 use std::sync::Arc;
 
@@ -35,8 +36,8 @@ pub(crate) struct Trims {
     frame_bytes: usize,
     frames_per_block: u32,
     logical_units: u32,
-    /// A bit for each page that was trimmed and not written since; empty until a page is trimmed.
-    bits: FixedBitSet,
+    /// The pages that were trimmed and not written since; `None` until a page is trimmed.
+    pages: Option<BitSet<Lpn>>,
     /// `true` if pages were trimmed that no record names.
     pending: bool,
     /// The number of the newest record.
@@ -44,7 +45,7 @@ pub(crate) struct Trims {
     /// A count that goes up with each record. For each block, `pointed` has the count when a page
     /// was last trimmed from it.
     epoch: u64,
-    pointed: Vec<u64>,
+    pointed: TiVec<BlockId, u64>,
     /// Programs of pages that were trimmed and written again. The next record does not name these
     /// pages, and waits for the programs.
     rewritten: Vec<OpId>,
@@ -113,11 +114,11 @@ impl Trims {
             frame_bytes: layout.frame_bytes() as usize,
             frames_per_block: layout.frames_per_block,
             logical_units: layout.logical_units,
-            bits: FixedBitSet::new(),
+            pages: None,
             pending: false,
             recorded: 0,
             epoch: 1,
-            pointed: vec![0; layout.blocks() as usize],
+            pointed: layout.per_block(0),
             rewritten: Vec::new(),
             in_flight: Vec::new(),
             blocks: Vec::new(),
@@ -127,25 +128,22 @@ impl Trims {
 
     /// Notes that a page was trimmed whose newest version was in `block`.
     pub fn trimmed(&mut self, lpn: Lpn, block: BlockId) {
-        self.bits.grow(self.logical_units as usize);
-        self.bits.insert(lpn.0 as usize);
-        self.pointed[block.0 as usize] = self.epoch;
+        self.pages.get_or_insert_with(|| BitSet::new(self.logical_units)).insert(lpn);
+        self.pointed[block] = self.epoch;
         self.pending = true;
     }
 
     /// Notes that a page was programmed.
     #[inline]
     pub fn written(&mut self, lpn: Lpn, op: OpId) {
-        if self.has(lpn) {
-            self.bits.remove(lpn.0 as usize);
-            if op != OpId::NONE {
-                self.rewritten.push(op);
-            }
+        let is_rewritten = self.pages.as_mut().is_some_and(|pages| pages.remove(lpn));
+        if is_rewritten && op != OpId::NONE {
+            self.rewritten.push(op);
         }
     }
 
     fn has(&self, lpn: Lpn) -> bool {
-        self.bits.contains(lpn.0 as usize)
+        self.pages.as_ref().is_some_and(|pages| pages.contains(lpn))
     }
 
     /// Returns whether pages were trimmed that no record names.
@@ -155,7 +153,7 @@ impl Trims {
 
     /// Returns `true` if a record has to be written before a block is erased.
     pub fn needs(&self, block: BlockId) -> bool {
-        self.pending && self.pointed[block.0 as usize] == self.epoch
+        self.pending && self.pointed[block] == self.epoch
     }
 
     /// Returns the number of blocks that records take, out of [`blocks_kept`].
@@ -230,7 +228,7 @@ impl Trims {
             return Ok(TrimRecord { written: OpId::NONE, outdated: Vec::new() });
         }
         let take = |cx: &mut FtlContext<'_>| {
-            let (block, waits) = free.take(cx, 0).ok_or_else(|| no_space.clone())?;
+            let (block, waits) = free.take(cx, LaneId::new(0)).ok_or_else(|| no_space.clone())?;
             blocks.set_role(block, Role::Map);
             Ok((block, cx.flash.plan.join(Class::Map, &waits)))
         };
@@ -248,7 +246,7 @@ impl Trims {
     /// Returns [`Trims::unfinished`] if pages were trimmed from a block, else [`OpId::NONE`]. The
     /// erase of the block waits for it.
     pub fn unfinished_for(&mut self, cx: &mut FtlContext<'_>, block: BlockId) -> OpId {
-        match std::mem::take(&mut self.pointed[block.0 as usize]) {
+        match std::mem::take(&mut self.pointed[block]) {
             0 => OpId::NONE,
             _ => self.unfinished(cx),
         }
@@ -281,7 +279,7 @@ impl Trims {
     /// Returns the trimmed pages as ranges or as a bitmap, whichever is shorter.
     fn payload(&self) -> (u8, Vec<u8>) {
         let mut ranges: Vec<(u32, u32)> = Vec::new();
-        for lpn in self.bits.ones().map(|lpn| lpn as u32) {
+        for Lpn(lpn) in self.pages.iter().flat_map(BitSet::iter) {
             match ranges.last_mut() {
                 Some((first, count)) if *first + *count == lpn => *count += 1,
                 _ => ranges.push((lpn, 1)),
@@ -298,8 +296,8 @@ impl Trims {
                     .collect(),
             );
         }
-        let mut bytes: Vec<u8> =
-            self.bits.as_slice().iter().flat_map(|word| word.to_le_bytes()).collect();
+        let words = self.pages.as_ref().map_or(&[][..], BitSet::words);
+        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         bytes.resize(bitmap_bytes, 0);
         (1, bytes)
     }
@@ -326,20 +324,18 @@ impl Trims {
         self.blocks = newest.iter().map(|part| (part.block, OpId::NONE)).collect();
         self.blocks.dedup();
         self.next = medium.write_pointer(newest[newest.len() - 1].block);
-        self.bits = FixedBitSet::with_capacity(self.logical_units as usize);
+        let mut pages = BitSet::new(self.logical_units);
         let payload: Vec<u8> =
             newest.iter().flat_map(|part| part.payload.iter().copied()).collect();
         let mut set = |lpn: u32| {
             if lpn < self.logical_units {
-                self.bits.insert(lpn as usize);
+                pages.insert(Lpn(lpn));
             }
         };
         if newest[0].bitmap {
-            let bits = payload
-                .iter()
-                .enumerate()
-                .flat_map(|(i, byte)| (0..8).map(move |b| (i * 8 + b, byte >> b & 1)));
-            bits.filter(|&(_, bit)| bit == 1).for_each(|(lpn, _)| set(lpn as u32));
+            let bytes = (0..).step_by(8).zip(&payload);
+            let bits = bytes.flat_map(|(i, byte)| (0..8).map(move |b| (i + b, byte >> b & 1)));
+            bits.filter(|&(_, bit)| bit == 1).for_each(|(lpn, _)| set(lpn));
         } else {
             for range in payload.chunks_exact(8) {
                 let word = |at: usize| {
@@ -348,6 +344,7 @@ impl Trims {
                 (word(0)..word(0).saturating_add(word(4))).for_each(&mut set);
             }
         }
+        self.pages = Some(pages);
         blocks.iter().copied().filter(|&b| !self.has_block(b)).collect()
     }
 
@@ -360,17 +357,17 @@ impl Trims {
 
     /// Ends a mount that found the newest copy of each page. Pages that have a place are newer than
     /// the record and are not trimmed.
-    pub fn mounted(&mut self, newest: &[Ppn]) {
-        if !self.bits.is_empty() {
-            let alive = newest.iter().enumerate().filter(|(_, ppn)| **ppn != Ppn::NONE);
-            alive.for_each(|(lpn, _)| self.bits.remove(lpn));
+    pub fn mounted(&mut self, newest: &TiSlice<Lpn, Ppn>) {
+        if let Some(pages) = &mut self.pages {
+            let alive = newest.iter_enumerated().filter(|(_, ppn)| **ppn != Ppn::NONE);
+            alive.for_each(|(lpn, _)| _ = pages.remove(lpn));
         }
     }
 
     /// Returns the table, or `None` as long as no page was trimmed.
     pub fn memory(&self) -> Option<MemoryUse> {
         let bytes = u64::from(self.logical_units).div_ceil(8);
-        (!self.bits.is_empty()).then_some(MemoryUse {
+        self.pages.is_some().then_some(MemoryUse {
             table: "trimmed pages",
             memory: MemoryKind::Sram,
             bytes,

@@ -114,9 +114,9 @@ impl Medium {
     pub fn tear(&mut self, frame: FrameId) {
         let block = self.layout.block_of_frame(frame);
         let index = self.layout.index_in(block, frame);
-        let next = &mut self.blocks[block.0 as usize].next;
+        let next = &mut self.blocks[block].next;
         *next = (*next).max(index + 1);
-        self.state[frame.0 as usize] = FrameState::Torn as u8;
+        self.state[frame] = FrameState::Torn as u8;
     }
 
     fn tear_as_garbage(&mut self, frame: FrameId) {
@@ -126,15 +126,12 @@ impl Medium {
             let lpn = (slot as u32 * 7 + 1) % self.layout.logical_units;
             self.slots[slot] = [lpn, u32::MAX];
         }
-        (self.sequence_low[frame.0 as usize], self.sequence_high[frame.0 as usize]) = (u32::MAX, 0);
+        (self.sequence_low[frame], self.sequence_high[frame]) = (u32::MAX, 0);
     }
 
     pub(crate) fn tear_erase(&mut self, block: BlockId) {
-        let state = &mut self.blocks[block.0 as usize];
-        state.next = self.layout.frames_per_block;
-        let first = self.layout.frame_in(block, 0).0 as usize;
-        self.state[first..first + self.layout.frames_per_block as usize]
-            .fill(FrameState::Torn as u8);
+        self.blocks[block].next = self.layout.frames_per_block;
+        self.state[self.layout.frames_of(block)].fill(FrameState::Torn as u8);
         self.drop_bytes(block);
     }
 
@@ -144,7 +141,7 @@ impl Medium {
     /// Panics if the frame is not programmed.
     pub fn decay(&mut self, frame: FrameId) {
         assert!(self.state(frame) == FrameState::Programmed, "frame {frame} holds nothing");
-        self.state[frame.0 as usize] = FrameState::Torn as u8;
+        self.state[frame] = FrameState::Torn as u8;
     }
 
     /// Reads a frame a second time. If the frame can be read only once, it cannot be read from then
@@ -182,17 +179,17 @@ impl Medium {
     /// Returns `true` if a program of this block failed, so that its next program and erase fail,
     /// too.
     pub fn refuses_programs(&self, block: BlockId) -> bool {
-        self.blocks[block.0 as usize].program_fails
+        self.blocks[block].program_fails
     }
 
     /// Returns whether the current program, which is in `block`, fails.
     #[inline]
     pub(crate) fn program_fails(&mut self, block: BlockId) -> bool {
         match self.failing_program {
-            0 => self.blocks[block.0 as usize].program_fails,
+            0 => self.blocks[block].program_fails,
             left => {
                 self.failing_program = left - 1;
-                left == 1 || self.blocks[block.0 as usize].program_fails
+                left == 1 || self.blocks[block].program_fails
             }
         }
     }
@@ -210,6 +207,6 @@ impl Medium {
                 return true;
             }
         }
-        self.blocks[block.0 as usize].erase_fails || self.erases(block) >= self.rules.endurance
+        self.blocks[block].erase_fails || self.erases(block) >= self.rules.endurance
     }
 }

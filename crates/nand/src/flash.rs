@@ -203,7 +203,7 @@ impl DiePlace {
         let page = layout.index_in(block, frame);
         DiePlace {
             die: layout.dies_of(layout.lane_of(block))[index as usize],
-            block: block.0 * layout.dies_per_frame + index,
+            block: block.number() * layout.dies_per_frame + index,
             page,
             level: layout.geometry.level(page),
         }
@@ -327,12 +327,12 @@ mod tests {
         let mut m = medium(Span::ONE, 4096, 2);
         let mut plan = Plan::default();
         let mut erase = |m: &mut Medium| {
-            Flash { medium: m, plan: &mut plan }.erase(BlockId(1), Cause::Gc, &[]).map(|_| ())
+            Flash { medium: m, plan: &mut plan }.erase(BlockId::new(1), Cause::Gc, &[]).map(|_| ())
         };
         assert_eq!((erase(&mut m), erase(&mut m)), (Ok(()), Ok(())));
-        assert_eq!(erase(&mut m), Err(MediumError::EraseFailed(BlockId(1))));
-        assert!(m.is_bad(BlockId(1)));
-        assert_eq!(m.erases(BlockId(1)), 2);
+        assert_eq!(erase(&mut m), Err(MediumError::EraseFailed(BlockId::new(1))));
+        assert!(m.is_bad(BlockId::new(1)));
+        assert_eq!(m.erases(BlockId::new(1)), 2);
     }
 
     #[test]
@@ -385,8 +385,8 @@ mod tests {
         let mut m = medium(Span::ONE, 4096, 1);
         let mut plan = Plan::default();
         let mut flash = Flash { medium: &mut m, plan: &mut plan };
-        flash.erase(BlockId(0), Cause::Gc, &[]).unwrap();
-        flash.erase(BlockId(0), Cause::Gc, &[]).unwrap_err();
+        flash.erase(BlockId::new(0), Cause::Gc, &[]).unwrap();
+        flash.erase(BlockId::new(0), Cause::Gc, &[]).unwrap_err();
         program(&mut m, &mut plan, 0, &[unit(1)]);
     }
 
@@ -396,7 +396,7 @@ mod tests {
         let layout = Arc::new(m.layout().clone());
         let bad = |seed| {
             let m = Medium::new(layout.clone(), Rules::PLAIN, 300_000, Seed(seed)).unwrap();
-            (0..16).map(|b| m.is_bad(BlockId(b))).collect::<Vec<_>>()
+            (0..16).map(|b| m.is_bad(BlockId::new(b))).collect::<Vec<_>>()
         };
         assert_eq!(bad(3), bad(3));
         assert!(bad(3).iter().any(|&b| b));

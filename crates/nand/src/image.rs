@@ -67,14 +67,14 @@ impl Medium {
         let (nvm, nvm_wear) = self.nvm.into_parts();
         let (lpns, stamps) = self.slots.into_iter().map(|[lpn, stamp]| (lpn, stamp)).unzip();
         Image {
-            erases: self.erases,
+            erases: self.erases.into(),
             next: self.blocks.iter().map(|b| b.next).collect(),
             health: self.blocks.iter().map(health).collect(),
-            spares: self.spares,
+            spares: self.spares.into(),
             roles: self.blocks.iter().map(|b| b.role.0).collect(),
-            state: self.state,
-            sequence_low: self.sequence_low,
-            sequence_high: self.sequence_high,
+            state: self.state.into(),
+            sequence_low: self.sequence_low.into(),
+            sequence_high: self.sequence_high.into(),
             lpns,
             stamps,
             sequence: self.sequence,
@@ -147,7 +147,7 @@ impl Medium {
         }
         if let Some(&slot) = image.map_slots.iter().find(|&&s| {
             s as usize >= slots
-                || !OobRole(image.roles[layout.block_of(Ppn(s)).0 as usize]).has_bytes()
+                || !OobRole(image.roles[usize::from(layout.block_of(Ppn(s)))]).has_bytes()
         }) {
             return Err(format!("a map page in slot {slot}, whose block holds none"));
         }
@@ -174,10 +174,10 @@ impl Medium {
                     role: OobRole(role),
                 })
                 .collect(),
-            erases: image.erases,
-            state: image.state,
-            sequence_low: image.sequence_low,
-            sequence_high: image.sequence_high,
+            erases: image.erases.into(),
+            state: image.state.into(),
+            sequence_low: image.sequence_low.into(),
+            sequence_high: image.sequence_high.into(),
             slots: slots.map(|(&lpn, &stamp)| [lpn, stamp]).collect(),
             bytes: map_pages.map(|(&slot, bytes)| (Ppn(slot), bytes.into())).collect(),
             spare: FxHashMap::default(),
@@ -190,7 +190,7 @@ impl Medium {
             fading: Vec::new(),
             failing_program: 0,
             failing_erase: 0,
-            spares: image.spares,
+            spares: image.spares.into(),
             nvm: Nvm::holding(image.nvm, image.nvm_wear),
             counters: Counters::default(),
             layout,
@@ -204,8 +204,8 @@ impl Medium {
     /// Sets the erases and the health of a block, for a medium that is rebuilt with
     /// [`Medium::redo`].
     pub fn lay_block(&mut self, block: BlockId, erases: u32, health: u8) {
-        self.erases[block.0 as usize] = erases;
-        let state = &mut self.blocks[block.0 as usize];
+        self.erases[block] = erases;
+        let state = &mut self.blocks[block];
         state.bad = health & BAD != 0;
         state.erase_fails = health & ERASE_FAILS != 0;
         state.program_fails = health & PROGRAM_FAILS != 0;
@@ -214,7 +214,7 @@ impl Medium {
     /// Sets the number of spare blocks left in a lane, for a medium that is rebuilt with
     /// [`Medium::redo`].
     pub fn lay_spares(&mut self, lane: LaneId, left: u32) {
-        self.spares[lane.0 as usize] = left.min(self.rules.spare_blocks);
+        self.spares[lane] = left.min(self.rules.spare_blocks);
     }
 }
 

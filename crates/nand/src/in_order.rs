@@ -44,7 +44,7 @@ impl Lane<'_> {
                 return;
             }
             let block = self.order[(row / layout.frames_per_block) as usize];
-            let block = (block.0 - self.number * layout.blocks_per_lane) as usize;
+            let block = usize::from(layout.local(block));
             let index = row % layout.frames_per_block;
             let frame = block * layout.frames_per_block as usize + index as usize;
             self.blocks[block].next = index + 1;
@@ -124,10 +124,10 @@ impl Medium {
         let blocks = self.layout.blocks_per_lane as usize;
         let frames = blocks * self.layout.frames_per_block as usize;
         let slots = frames * self.layout.slots_per_frame as usize;
-        let mut blocks = self.blocks.chunks_mut(blocks);
-        let mut state = self.state.chunks_mut(frames);
-        let mut sequence_low = self.sequence_low.chunks_mut(frames);
-        let mut sequence_high = self.sequence_high.chunks_mut(frames);
+        let mut blocks = self.blocks.raw.chunks_mut(blocks);
+        let mut state = self.state.raw.chunks_mut(frames);
+        let mut sequence_low = self.sequence_low.raw.chunks_mut(frames);
+        let mut sequence_high = self.sequence_high.raw.chunks_mut(frames);
         let mut slots = self.slots.chunks_mut(slots);
         let mut lane = |(number, order): (u32, &'a Vec<BlockId>)| {
             Some(Lane {

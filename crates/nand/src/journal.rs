@@ -108,7 +108,7 @@ impl Medium {
     /// this call, and no counter changes.
     pub fn redo(&mut self, change: &Change) {
         match *change {
-            Change::Open(block, role) => self.blocks[block.0 as usize].role = role,
+            Change::Open(block, role) => self.blocks[block].role = role,
             Change::Number(number) => self.sequence = self.sequence.max(number),
             Change::Program { frame, sequence, ref units } => {
                 self.sequence = self.sequence.max(sequence);
@@ -116,16 +116,16 @@ impl Medium {
             }
             Change::ProgramFailed(frame) => {
                 self.tear(frame);
-                let block = &mut self.blocks[self.layout.block_of_frame(frame).0 as usize];
+                let block = &mut self.blocks[self.layout.block_of_frame(frame)];
                 (block.program_fails, block.erase_fails) = (true, true);
             }
             Change::Erase(block) => self.wipe(block),
             Change::EraseFailed(block) => {
                 self.tear_erase(block);
-                self.blocks[block.0 as usize].erase_fails = true;
+                self.blocks[block].erase_fails = true;
             }
             Change::Replaced { block, failed } => self.put_spare(block, failed),
-            Change::Retired(block) => self.blocks[block.0 as usize].bad = true,
+            Change::Retired(block) => self.blocks[block].bad = true,
             Change::Store { address, ref bytes } => self.nvm.store(address, bytes),
             Change::Fence => self.nvm.fence(),
             Change::Promised => {}

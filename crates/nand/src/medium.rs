@@ -8,8 +8,8 @@ use crate::power::{Cut, Draw, Power};
 use crate::{Contents, Counters, Nvm, Oob, OobRole, ProgramOrder, Rules};
 use flashatlas_prefetch as prefetch;
 use flashatlas_types::{
-    BlockId, ConfigError, FrameId, Layout, Lpn, MediumError, Ppn, Rng, Seed, SeededBug, Stamp,
-    Violation,
+    BlockId, ConfigError, FrameId, LaneId, Layout, Lpn, MediumError, Ppn, Rng, Seed, SeededBug,
+    Stamp, TiSlice, TiVec, Violation, ti_vec,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -57,14 +57,14 @@ pub(crate) struct Block {
 pub struct Medium {
     pub(crate) layout: Arc<Layout>,
     pub(crate) rules: Rules,
-    pub(crate) blocks: Vec<Block>,
+    pub(crate) blocks: TiVec<BlockId, Block>,
     /// Number of erases of each block.
-    pub(crate) erases: Vec<u32>,
-    pub(crate) state: Vec<u8>,
+    pub(crate) erases: TiVec<BlockId, u32>,
+    pub(crate) state: TiVec<FrameId, u8>,
     /// Program sequence of each frame. Its 40 bits are split over two arrays, so that a frame needs
     /// 5 bytes instead of 8.
-    pub(crate) sequence_low: Vec<u32>,
-    pub(crate) sequence_high: Vec<u8>,
+    pub(crate) sequence_low: TiVec<FrameId, u32>,
+    pub(crate) sequence_high: TiVec<FrameId, u8>,
     /// The logical page and the content stamp of each slot. They are stored together because most
     /// readers need both. The elements are arrays because the system provides large arrays of zeros
     /// without writing them.
@@ -91,7 +91,7 @@ pub struct Medium {
     /// Number of erases up to and including the one that is planned to fail; 0 if there is none.
     pub(crate) failing_erase: u64,
     /// Number of spare blocks left in each lane (see [`crate::spares`]).
-    pub(crate) spares: Vec<u32>,
+    pub(crate) spares: TiVec<LaneId, u32>,
     /// The byte-addressable memory; empty if the drive has none.
     pub nvm: Nvm,
     /// Counts since the last reset.
@@ -129,10 +129,10 @@ impl Medium {
                 ),
             ));
         }
-        let mut blocks = vec![Block::default(); layout.blocks() as usize];
+        let mut blocks: TiVec<BlockId, Block> = ti_vec![Block::default(); layout.blocks() as usize];
         if factory_bad > 0 {
             let mut rng = Rng::stream(seed, "nand.factory_bad");
-            for lane in blocks.chunks_mut(layout.blocks_per_lane as usize) {
+            for lane in blocks.raw.chunks_mut(layout.blocks_per_lane as usize) {
                 let bad_in_plane =
                     |rng: &mut Rng| (0..lane.len()).filter(|_| rng.chance(factory_bad)).count();
                 let worst =
@@ -143,11 +143,11 @@ impl Medium {
         let (frames, slots) = (layout.frames() as usize, layout.slots() as usize);
         Ok(Medium {
             rules,
-            erases: vec![0; blocks.len()],
+            erases: ti_vec![0; blocks.len()],
             blocks,
-            state: vec![0; frames],
-            sequence_low: vec![0; frames],
-            sequence_high: vec![0; frames],
+            state: ti_vec![0; frames],
+            sequence_low: ti_vec![0; frames],
+            sequence_high: ti_vec![0; frames],
             slots: vec![[0; 2]; slots],
             bytes: FxHashMap::default(),
             spare: FxHashMap::default(),
@@ -160,7 +160,7 @@ impl Medium {
             fading: Vec::new(),
             failing_program: 0,
             failing_erase: 0,
-            spares: vec![rules.spare_blocks; layout.lanes as usize],
+            spares: ti_vec![rules.spare_blocks; layout.lanes as usize],
             nvm: Nvm::new(rules.nvm_bytes),
             counters: Counters::default(),
             layout,
@@ -186,7 +186,7 @@ impl Medium {
     /// Returns the state of a frame.
     #[inline]
     pub fn state(&self, frame: FrameId) -> FrameState {
-        match self.state[frame.0 as usize] {
+        match self.state[frame] {
             0 => FrameState::Erased,
             1 => FrameState::Programmed,
             _ => FrameState::Torn,
@@ -196,7 +196,7 @@ impl Medium {
     /// Loads the state of a slot into the processor's caches, because the slot is about to be read.
     #[inline]
     pub fn prefetch(&self, ppn: Ppn) {
-        let frame = self.layout.frame_of(ppn).0 as usize;
+        let frame = self.layout.frame_of(ppn);
         let of_frame = (self.state[frame], self.sequence_low[frame], self.sequence_high[frame]);
         std::hint::black_box((of_frame, self.slots[ppn.0 as usize]));
     }
@@ -204,7 +204,7 @@ impl Medium {
     /// Prefetches the state and the unit of a slot, without its program sequence.
     #[inline]
     pub fn prefetch_unit(&self, ppn: Ppn) {
-        prefetch::item_at(&self.state, self.layout.frame_of(ppn).0 as usize);
+        prefetch::item_at(&self.state.raw, self.layout.frame_of(ppn).into());
         prefetch::item_at(&self.slots, ppn.0 as usize);
     }
 
@@ -223,7 +223,7 @@ impl Medium {
     /// Returns whether a block is bad, so that no operation on it is allowed.
     #[inline]
     pub fn is_bad(&self, block: BlockId) -> bool {
-        self.blocks[block.0 as usize].bad
+        self.blocks[block].bad
     }
 
     /// Returns the number of blocks that are not bad.
@@ -234,12 +234,12 @@ impl Medium {
     /// Returns the number of erases of a block so far.
     #[inline]
     pub fn erases(&self, block: BlockId) -> u32 {
-        self.erases[block.0 as usize]
+        self.erases[block]
     }
 
     /// Returns the number of erases of every block.
     #[inline]
-    pub fn erase_counts(&self) -> &[u32] {
+    pub fn erase_counts(&self) -> &TiSlice<BlockId, u32> {
         &self.erases
     }
 
@@ -247,29 +247,32 @@ impl Medium {
     /// order, this is the next frame to program.
     #[inline]
     pub fn write_pointer(&self, block: BlockId) -> u32 {
-        self.blocks[block.0 as usize].next
+        self.blocks[block].next
     }
 
     /// Returns the role for which a block was opened, which the spare areas of its pages contain.
     /// The role is [`OobRole::default`] while the block is erased and not opened.
     #[inline]
     pub fn oob_role(&self, block: BlockId) -> OobRole {
-        self.blocks[block.0 as usize].role
+        self.blocks[block].role
+    }
+
+    /// Returns the states of the frames of a block below its write pointer.
+    fn written(&self, block: BlockId) -> &[u8] {
+        let frames =
+            self.layout.frame_in(block, 0)..self.layout.frame_in(block, self.write_pointer(block));
+        &self.state[frames].raw
     }
 
     /// Returns whether any frame of a block can be read.
     pub fn has_readable_frame(&self, block: BlockId) -> bool {
-        let first = self.layout.frame_in(block, 0).0 as usize;
-        let written = self.write_pointer(block) as usize;
-        self.state[first..first + written].contains(&(FrameState::Programmed as u8))
+        self.written(block).contains(&(FrameState::Programmed as u8))
     }
 
     /// Returns the number of frames below a block's write pointer that are neither erased nor
     /// readable.
     pub fn unreadable_frames(&self, block: BlockId) -> u32 {
-        let first = self.layout.frame_in(block, 0).0 as usize;
-        let written = &self.state[first..first + self.write_pointer(block) as usize];
-        written.iter().filter(|&&s| s == FrameState::Torn as u8).count() as u32
+        self.written(block).iter().filter(|&&s| s == FrameState::Torn as u8).count() as u32
     }
 
     /// Returns the readable frame of a block that was programmed last, or `None` if no frame is
@@ -277,8 +280,7 @@ impl Medium {
     pub fn last_programmed(&self, block: BlockId) -> Option<FrameId> {
         let first = self.layout.frame_in(block, 0).0;
         let written = (first..first + self.write_pointer(block)).map(FrameId).rev();
-        let mut readable =
-            written.filter(|f| self.state[f.0 as usize] == FrameState::Programmed as u8);
+        let mut readable = written.filter(|f| self.state[*f] == FrameState::Programmed as u8);
         match self.rules.order {
             ProgramOrder::Strict => readable.next(),
             ProgramOrder::Any => {
@@ -295,7 +297,7 @@ impl Medium {
         if self.power.is_off() {
             return;
         }
-        let state = &mut self.blocks[block.0 as usize];
+        let state = &mut self.blocks[block];
         assert!(state.next == 0, "block {block} is opened as {role:?} but not erased");
         state.role = role;
         self.note(|| Change::Open(block, role));
@@ -329,10 +331,9 @@ impl Medium {
     /// # Errors
     /// Returns [`MediumError::Unreadable`] unless the frame is programmed.
     pub fn frame_sequence(&self, frame: FrameId) -> Result<u64, MediumError> {
-        let at = frame.0 as usize;
         match self.state(frame) {
             state if state == FrameState::Programmed || believed(state) => {
-                Ok(u64::from(self.sequence_low[at]) | u64::from(self.sequence_high[at]) << 32)
+                Ok(u64::from(self.sequence_low[frame]) | u64::from(self.sequence_high[frame]) << 32)
             }
             _ => Err(MediumError::Unreadable(frame)),
         }
@@ -345,9 +346,7 @@ impl Medium {
     #[inline]
     pub fn lpn(&self, ppn: Ppn) -> Result<Lpn, MediumError> {
         let frame = self.layout.frame_of(ppn);
-        if self.state[frame.0 as usize] != FrameState::Programmed as u8
-            && !believed(self.state(frame))
-        {
+        if self.state[frame] != FrameState::Programmed as u8 && !believed(self.state(frame)) {
             return Err(MediumError::Unreadable(frame));
         }
         Ok(Lpn(self.slots[ppn.0 as usize][0]))
@@ -381,11 +380,11 @@ impl Medium {
     pub fn refuses_program(&self, frame: FrameId) -> Option<String> {
         let block = self.layout.block_of_frame(frame);
         let index = self.layout.index_in(block, frame);
-        let state = &self.blocks[block.0 as usize];
+        let state = &self.blocks[block];
         if state.bad {
             return Some(format!("program of a bad block: {block}"));
         }
-        if self.state[frame.0 as usize] != FrameState::Erased as u8 {
+        if self.state[frame] != FrameState::Erased as u8 {
             return Some(format!(
                 "program of a page that is not erased: {frame}, page {index} of block {block}"
             ));
@@ -459,11 +458,11 @@ impl Medium {
         let block = layout.block_of_frame(frame);
         let index = layout.index_in(block, frame);
         let (first, slots) = (layout.first_slot(frame), layout.slots_per_frame);
-        let state = &mut self.blocks[block.0 as usize];
+        let state = &mut self.blocks[block];
         state.next = state.next.max(index + 1);
-        self.state[frame.0 as usize] = FrameState::Programmed as u8;
-        self.sequence_low[frame.0 as usize] = sequence as u32;
-        self.sequence_high[frame.0 as usize] = (sequence >> 32) as u8;
+        self.state[frame] = FrameState::Programmed as u8;
+        self.sequence_low[frame] = sequence as u32;
+        self.sequence_high[frame] = (sequence >> 32) as u8;
         let mut at = first.0 as usize;
         for unit in units {
             self.slots[at] = [unit.lpn.0, unit.stamp.0];
@@ -506,13 +505,11 @@ impl Medium {
 
     /// Changes the arrays as an erase does.
     pub(crate) fn wipe(&mut self, block: BlockId) {
-        self.erases[block.0 as usize] += 1;
-        let state = &mut self.blocks[block.0 as usize];
+        self.erases[block] += 1;
+        let state = &mut self.blocks[block];
         state.next = 0;
         let role = std::mem::take(&mut state.role);
-        let first = self.layout.frame_in(block, 0).0 as usize;
-        let frames = self.layout.frames_per_block as usize;
-        self.state[first..first + frames].fill(FrameState::Erased as u8);
+        self.state[self.layout.frames_of(block)].fill(FrameState::Erased as u8);
         if self.rules.keep_bytes || role.has_bytes() {
             self.drop_bytes(block);
         }
@@ -524,8 +521,7 @@ impl Medium {
     /// # Errors
     /// Returns the first violation.
     pub fn check(&self) -> Result<(), Violation> {
-        for (id, block) in self.blocks.iter().enumerate() {
-            let id = BlockId(id as u32);
+        for (id, block) in self.blocks.iter_enumerated() {
             for index in 0..self.layout.frames_per_block {
                 let erased = self.state(self.layout.frame_in(id, index)) == FrameState::Erased;
                 let legal =

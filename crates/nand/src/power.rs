@@ -130,16 +130,10 @@ impl Medium {
     pub fn power_off_drawing(&mut self, draw: u8) {
         self.nvm.lose_power(draw);
         self.sequence = 0;
-        let per_block = self.layout.frames_per_block as usize;
-        for (block, frames) in
-            self.blocks.iter_mut().zip(self.state.chunks_exact(per_block).enumerate())
-        {
-            let (id, states) = frames;
+        for (id, block) in self.blocks.iter_mut_enumerated() {
             let mut readable = false;
-            for (index, _) in
-                states[..block.next as usize].iter().enumerate().filter(|&(_, &s)| s == PROGRAMMED)
-            {
-                let frame = id * per_block + index;
+            let written = (0..block.next).map(|index| self.layout.frame_in(id, index));
+            for frame in written.filter(|&frame| self.state[frame] == PROGRAMMED) {
                 let sequence = u64::from(self.sequence_low[frame])
                     | u64::from(self.sequence_high[frame]) << 32;
                 self.sequence = self.sequence.max(sequence);

@@ -23,7 +23,7 @@ use flashatlas_types::{BlockId, Cause, FrameId, LaneId, MediumError, OpId, Seede
 impl Medium {
     /// Returns the number of spare blocks left in a lane.
     pub fn spares(&self, lane: LaneId) -> u32 {
-        self.spares[lane.0 as usize]
+        self.spares[lane]
     }
 
     /// Replaces a block with a spare block, after the program of frame `failed` or an erase has
@@ -56,24 +56,24 @@ impl Medium {
 
     /// Changes the arrays of `block` to the content of the spare block that takes its number.
     pub(crate) fn put_spare(&mut self, block: BlockId, failed: Option<FrameId>) {
-        self.spares[self.layout.lane_of(block).0 as usize] -= 1;
+        self.spares[self.layout.lane_of(block)] -= 1;
         let Some(failed) = failed else {
             self.wipe(block);
-            self.blocks[block.0 as usize] = Block::default();
+            self.blocks[block] = Block::default();
             return;
         };
-        let first = self.layout.frame_in(block, 0).0 as usize;
+        let frames = self.layout.frames_of(block);
         if SeededBug::SpareWithoutCopy.is_active() {
-            self.state[first..failed.0 as usize].fill(FrameState::Torn as u8);
+            self.state[frames.start..failed].fill(FrameState::Torn as u8);
         }
-        self.state[failed.0 as usize] = FrameState::Erased as u8;
-        let frames = &self.state[first..first + self.layout.frames_per_block as usize];
-        let next = frames
+        self.state[failed] = FrameState::Erased as u8;
+        let next = self.state[frames]
+            .raw
             .iter()
             .rposition(|&s| s != FrameState::Erased as u8)
             .map_or(0, |last| last as u32 + 1);
-        let role = self.blocks[block.0 as usize].role;
-        self.blocks[block.0 as usize] = Block { next, role, ..Block::default() };
+        let role = self.blocks[block].role;
+        self.blocks[block] = Block { next, role, ..Block::default() };
     }
 }
 
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(kinds, ['p', 'r', 'p', 'r', 'p', 'p']);
         assert_eq!(plan.iter().last().unwrap().0, last);
         assert_eq!([0, 1, 2].map(|p| m.unit(Ppn(p)).unwrap().stamp), [100, 101, 102].map(Stamp));
-        assert_eq!((at, m.spares(LaneId(0)), m.counters.replaced_blocks), (Ppn(2), 0, 1));
+        assert_eq!((at, m.spares(LaneId::new(0)), m.counters.replaced_blocks), (Ppn(2), 0, 1));
         assert_eq!(
             (
                 m.counters.programs[Cause::Host as usize],
@@ -164,7 +164,9 @@ mod tests {
         );
         program(&mut m, &mut plan, 3).unwrap();
         assert!(
-            Flash { medium: &mut m, plan: &mut plan }.erase(BlockId(0), Cause::Gc, &[]).is_ok(),
+            Flash { medium: &mut m, plan: &mut plan }
+                .erase(BlockId::new(0), Cause::Gc, &[])
+                .is_ok(),
             "a new block"
         );
         m.check().unwrap();
@@ -177,9 +179,10 @@ mod tests {
         assert_eq!(m.unit(Ppn(1)).unwrap().stamp, Stamp(101), "what the block held is there");
         assert!(m.unit(Ppn(2)).is_err());
         assert_eq!(program(&mut m, &mut plan, 3), Err(MediumError::ProgramFailed(FrameId(3))));
-        let erased = Flash { medium: &mut m, plan: &mut plan }.erase(BlockId(0), Cause::Gc, &[]);
-        assert_eq!(erased, Err(MediumError::EraseFailed(BlockId(0))));
-        assert!(m.is_bad(BlockId(0)));
+        let erased =
+            Flash { medium: &mut m, plan: &mut plan }.erase(BlockId::new(0), Cause::Gc, &[]);
+        assert_eq!(erased, Err(MediumError::EraseFailed(BlockId::new(0))));
+        assert!(m.is_bad(BlockId::new(0)));
         m.check().unwrap();
     }
 
@@ -193,11 +196,14 @@ mod tests {
         journal.drain(..replaced).for_each(|change| before.redo(&change));
         before.power_off();
         assert!(before.unit(Ppn(2)).is_err() && before.unit(Ppn(1)).is_ok());
-        assert_eq!(before.spares(LaneId(0)), 1);
+        assert_eq!(before.spares(LaneId::new(0)), 1);
         // the next program of the block, which is of the page after the torn one, fails and causes
         // the replacement
         program(&mut before, &mut Plan::default(), 3).unwrap();
-        assert_eq!((before.spares(LaneId(0)), before.unit(Ppn(3)).unwrap().stamp), (0, Stamp(103)));
+        assert_eq!(
+            (before.spares(LaneId::new(0)), before.unit(Ppn(3)).unwrap().stamp),
+            (0, Stamp(103))
+        );
         assert!(before.unit(Ppn(2)).is_err(), "what could not be read cannot be read in the copy");
         before.check().unwrap();
     }
@@ -209,15 +215,15 @@ mod tests {
             program(&mut m, &mut plan, 0).unwrap();
             m.fail_erase_after(0);
             let erased =
-                Flash { medium: &mut m, plan: &mut plan }.erase(BlockId(0), Cause::Gc, &[]);
-            assert_eq!((erased.is_err(), m.is_bad(BlockId(0))), (bad, bad));
-            assert_eq!(m.write_pointer(BlockId(0)) > 0, bad, "the spare block is erased");
+                Flash { medium: &mut m, plan: &mut plan }.erase(BlockId::new(0), Cause::Gc, &[]);
+            assert_eq!((erased.is_err(), m.is_bad(BlockId::new(0))), (bad, bad));
+            assert_eq!(m.write_pointer(BlockId::new(0)) > 0, bad, "the spare block is erased");
             let journal = m.take_journal();
-            assert_eq!(journal[1], Change::EraseFailed(BlockId(0)));
+            assert_eq!(journal[1], Change::EraseFailed(BlockId::new(0)));
             let end = if bad {
-                Change::Retired(BlockId(0))
+                Change::Retired(BlockId::new(0))
             } else {
-                Change::Replaced { block: BlockId(0), failed: None }
+                Change::Replaced { block: BlockId::new(0), failed: None }
             };
             assert_eq!(journal[2..], [end]);
             m.check().unwrap();

@@ -5,7 +5,7 @@ use crate::library::{Common, PluginError, required};
 use crate::{library, params, watch};
 use flashatlas_ftl::MemoryUse;
 use flashatlas_ftl::classifiers::{Classifier, ClassifierDef, Collected, Page, Stream, Streams};
-use flashatlas_types::{MemoryKind, Params, PartFault, Ps};
+use flashatlas_types::{MemoryKind, Params, PartFault, Ps, StreamId};
 use std::ffi::c_void;
 
 struct Sorter {
@@ -69,8 +69,8 @@ pub fn definition(common: Common, ops: FaClassifier) -> Result<ClassifierDef, Pl
 fn stream(stream: Option<Stream>) -> (i32, bool) {
     match stream {
         None => (FA_NO_STREAM, false),
-        Some(Stream::Host(n)) => (n as i32, false),
-        Some(Stream::Collection(n)) => (n as i32, true),
+        Some(Stream::Host(n)) => (n.number() as i32, false),
+        Some(Stream::Collection(n)) => (n.number() as i32, true),
     }
 }
 
@@ -83,9 +83,9 @@ fn sorted(page: &Page) -> FaSorted {
 impl Sorter {
     /// Returns the stream that a callback answered, which must be below `streams`.
     #[inline]
-    fn checked(&self, callback: &'static str, page: &Page, stream: u32, streams: u32) -> u32 {
+    fn checked(&self, callback: &'static str, page: &Page, stream: u32, streams: u32) -> StreamId {
         if stream < streams {
-            return stream;
+            return StreamId::new(stream);
         }
         if stream == FA_FAULT {
             // SAFETY: as in `written`
@@ -101,7 +101,7 @@ impl Sorter {
 }
 
 impl Classifier for Sorter {
-    fn written(&mut self, page: &Page) -> u32 {
+    fn written(&mut self, page: &Page) -> StreamId {
         let call = watch::enter(self.who, "written", 0);
         // SAFETY: the classifier is what `create` made and `destroy` has not seen
         let stream = unsafe { self.ops.written.expect("checked")(self.classifier, &sorted(page)) };
@@ -109,7 +109,7 @@ impl Classifier for Sorter {
         self.checked("written", page, stream, self.host)
     }
 
-    fn moved(&mut self, page: &Page) -> u32 {
+    fn moved(&mut self, page: &Page) -> StreamId {
         let call = watch::enter(self.who, "moved", 0);
         // SAFETY: as in `written`
         let stream = unsafe { self.ops.moved.expect("checked")(self.classifier, &sorted(page)) };

@@ -7,7 +7,9 @@ use crate::abi::{FA_NOWHERE, FaMap, FaStore};
 use crate::library::{Common, PluginError, required};
 use crate::notes::PLUGIN_MAP_IN_MEMORY;
 use crate::{params, tables, watch};
-use flashatlas_ftl::maps::{MapContext, MapStore, MapStoreDef, Replay, StoreConfig, Update};
+use flashatlas_ftl::maps::{
+    MapContext, MapPage, MapStore, MapStoreDef, Replay, StoreConfig, Update,
+};
 use flashatlas_ftl::pool::MapQuota;
 use flashatlas_ftl::{MapCounters, MemoryUse, MountReport};
 use flashatlas_types::{
@@ -243,8 +245,8 @@ impl MapStore for Store {
         true
     }
 
-    fn page_of(&self, _: Lpn) -> u32 {
-        0
+    fn page_of(&self, _: Lpn) -> MapPage {
+        MapPage::new(0)
     }
 
     fn counters(&self) -> MapCounters {

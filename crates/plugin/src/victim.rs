@@ -4,7 +4,7 @@ use crate::abi::{FA_FAULT, FA_NO_BLOCK, FaCandidates, FaMoment, FaVictim};
 use crate::library::{Common, PluginError, required};
 use crate::{library, params, watch};
 use flashatlas_ftl::victims::{Candidates, LaneShape, Moment, VictimDef, VictimPolicy};
-use flashatlas_types::{Params, PartFault, Rng};
+use flashatlas_types::{LocalBlock, Params, PartFault, Rng};
 use std::ffi::c_void;
 
 /// A policy for one lane.
@@ -58,30 +58,32 @@ fn moment(at: Moment) -> FaMoment {
 }
 
 impl VictimPolicy for Victim {
-    fn closed(&mut self, block: u32, valid: u32, at: Moment) {
+    fn closed(&mut self, block: LocalBlock, valid: u32, at: Moment) {
         let _call = watch::enter(self.who, "closed", at.now.0);
         // SAFETY: the policy is what `create` made and `destroy` has not seen
-        unsafe { self.ops.closed.expect("checked")(self.policy, block, valid, moment(at)) };
+        unsafe {
+            self.ops.closed.expect("checked")(self.policy, block.number(), valid, moment(at))
+        };
     }
 
-    fn invalidated(&mut self, block: u32, valid: u32, at: Moment) {
+    fn invalidated(&mut self, block: LocalBlock, valid: u32, at: Moment) {
         if let Some(invalidated) = self.ops.invalidated {
             let _call = watch::enter(self.who, "invalidated", at.now.0);
             // SAFETY: as in `closed`
-            unsafe { invalidated(self.policy, block, valid, moment(at)) };
+            unsafe { invalidated(self.policy, block.number(), valid, moment(at)) };
         }
     }
 
-    fn removed(&mut self, block: u32) {
+    fn removed(&mut self, block: LocalBlock) {
         let _call = watch::enter(self.who, "removed", 0);
         // SAFETY: as in `closed`
-        unsafe { self.ops.removed.expect("checked")(self.policy, block) };
+        unsafe { self.ops.removed.expect("checked")(self.policy, block.number()) };
     }
 
-    fn pick(&mut self, lane: &Candidates<'_>) -> Option<u32> {
+    fn pick(&mut self, lane: &Candidates<'_>) -> Option<LocalBlock> {
         let candidates = FaCandidates {
-            valid: lane.valid.as_ptr(),
-            erases: lane.erases.as_ptr(),
+            valid: lane.valid.raw.as_ptr(),
+            erases: lane.erases.raw.as_ptr(),
             blocks: lane.valid.len() as u32,
             slots: lane.slots,
             at: moment(lane.at),
@@ -95,7 +97,7 @@ impl VictimPolicy for Victim {
             let why = self.ops.fault.map(|fault| unsafe { fault(self.policy) });
             library::fault(self.who, "pick", lane.at.now, why);
         }
-        (block != FA_NO_BLOCK).then_some(block)
+        (block != FA_NO_BLOCK).then_some(LocalBlock::new(block))
     }
 }
 

@@ -83,7 +83,7 @@ impl Device {
         })?;
         let found = server.found();
         let damaged = found.damaged.iter().map(|frame| frame.0).collect();
-        let damaged_blocks = found.damaged_blocks.iter().map(|block| block.0).collect();
+        let damaged_blocks = found.damaged_blocks.iter().map(|block| block.number()).collect();
         self.server = Some(server);
         Ok((damaged, damaged_blocks))
     }

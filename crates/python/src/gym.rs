@@ -12,7 +12,7 @@ use flashatlas_ftl::caching::{CachePolicy, CachePolicyDef, MapAccess};
 use flashatlas_ftl::classifiers::{Classifier, ClassifierDef, Collected, Page, Stream, Streams};
 use flashatlas_ftl::victims::{Candidates, LaneShape, Moment, VictimDef, VictimPolicy};
 use flashatlas_sim::{Environment, Outcome, RunError, RunSpec, run};
-use flashatlas_types::PartFault;
+use flashatlas_types::{LocalBlock, PartFault, StreamId, TiVec};
 use pyo3::prelude::*;
 use std::sync::mpsc::{Receiver, RecvError, SyncSender, TryRecvError, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -83,31 +83,29 @@ fn age(pages: u64) -> f32 {
 struct Asking {
     link: Shared,
     /// For each closed block, the clocks at which it closed and last changed.
-    closed: Vec<Option<(u64, u64)>>,
+    closed: TiVec<LocalBlock, Option<(u64, u64)>>,
 }
 
 impl VictimPolicy for Asking {
-    fn closed(&mut self, block: u32, _: u32, at: Moment) {
-        self.closed[block as usize] = Some((at.clock, at.clock));
+    fn closed(&mut self, block: LocalBlock, _: u32, at: Moment) {
+        self.closed[block] = Some((at.clock, at.clock));
     }
 
-    fn invalidated(&mut self, block: u32, _: u32, at: Moment) {
-        if let Some((_, changed)) = &mut self.closed[block as usize] {
+    fn invalidated(&mut self, block: LocalBlock, _: u32, at: Moment) {
+        if let Some((_, changed)) = &mut self.closed[block] {
             *changed = at.clock;
         }
     }
 
-    fn removed(&mut self, block: u32) {
-        self.closed[block as usize] = None;
+    fn removed(&mut self, block: LocalBlock) {
+        self.closed[block] = None;
     }
 
-    fn pick(&mut self, lane: &Candidates<'_>) -> Option<u32> {
-        let frees = |&(block, _): &(u32, (u64, u64))| lane.valid[block as usize] < lane.slots;
-        let known = (0..).zip(&self.closed).filter_map(|(block, at)| Some((block, (*at)?)));
-        let mut all: Vec<(u32, (u64, u64))> = known.filter(frees).collect();
-        all.sort_unstable_by_key(|&(block, (closed, _))| {
-            (lane.valid[block as usize], closed, block)
-        });
+    fn pick(&mut self, lane: &Candidates<'_>) -> Option<LocalBlock> {
+        let frees = |&(block, _): &(LocalBlock, (u64, u64))| lane.valid[block] < lane.slots;
+        let known = self.closed.iter_enumerated().filter_map(|(block, at)| Some((block, (*at)?)));
+        let mut all: Vec<(LocalBlock, (u64, u64))> = known.filter(frees).collect();
+        all.sort_unstable_by_key(|&(block, (closed, _))| (lane.valid[block], closed, block));
         all.truncate(CANDIDATES);
         if all.is_empty() {
             return None;
@@ -118,16 +116,15 @@ impl VictimPolicy for Asking {
         for (&(block, (closed, changed)), features) in
             all.iter().zip(observation.chunks_mut(FEATURES))
         {
-            let at = block as usize;
-            features[0] = lane.valid[at] as f32 / lane.slots as f32;
+            features[0] = lane.valid[block] as f32 / lane.slots as f32;
             features[1] = age(lane.at.clock - closed);
             features[2] = age(lane.at.clock - changed);
-            features[3] = ((lane.erases[at] as f32 - mean) / 16.0).clamp(-1.0, 1.0);
+            features[3] = ((lane.erases[block] as f32 - mean) / 16.0).clamp(-1.0, 1.0);
         }
         let mut link = self.link.lock().expect("one thread runs");
         let choice = link.ask(observation, all.len() as u32);
         let block = all[choice as usize].0;
-        link.reward -= lane.valid[block as usize] as f32 / lane.slots as f32;
+        link.reward -= lane.valid[block] as f32 / lane.slots as f32;
         Some(block)
     }
 }
@@ -139,23 +136,23 @@ struct Placing {
 }
 
 impl Classifier for Placing {
-    fn written(&mut self, page: &Page) -> u32 {
+    fn written(&mut self, page: &Page) -> StreamId {
         let seen = page.age.map_or(1.0, age);
         let from = match page.from {
-            Some(Stream::Host(n)) => (n + 1) as f32 / STREAMS as f32,
-            Some(Stream::Collection(n)) => -((n + 1) as f32) / STREAMS as f32,
+            Some(Stream::Host(n)) => (n.number() + 1) as f32 / STREAMS as f32,
+            Some(Stream::Collection(n)) => -((n.number() + 1) as f32) / STREAMS as f32,
             None => 0.0,
         };
         let place = page.lpn.0 as f32 / self.pages as f32;
         let known = f32::from(page.age.is_some());
         let mut link = self.link.lock().expect("one thread runs");
-        link.ask(vec![seen, known, from, place], STREAMS)
+        StreamId::new(link.ask(vec![seen, known, from, place], STREAMS))
     }
 
-    fn moved(&mut self, page: &Page) -> u32 {
+    fn moved(&mut self, page: &Page) -> StreamId {
         match page.from {
-            Some(Stream::Host(n) | Stream::Collection(n)) => n.min(STREAMS - 1),
-            None => 0,
+            Some(Stream::Host(n) | Stream::Collection(n)) => n.min(StreamId::new(STREAMS - 1)),
+            None => StreamId::new(0),
         }
     }
 
@@ -320,7 +317,7 @@ fn collection(link: Shared) -> VictimDef {
         paper: "none",
         params: &[],
         build: Box::leak(Box::new(move |_: &_, lane: LaneShape, _| {
-            let closed = vec![None; lane.blocks as usize];
+            let closed = lane.per_block(None);
             Box::new(Asking { link: link.clone(), closed }) as Box<dyn VictimPolicy>
         })),
         steady: None,

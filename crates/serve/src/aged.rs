@@ -49,9 +49,9 @@ pub fn frames_of<'a>(
 pub fn lay(held: &Image, medium: &mut Medium) {
     let layout = medium.shared_layout();
     for (at, (&erases, &health)) in held.erases.iter().zip(&held.health).enumerate() {
-        medium.lay_block(BlockId(at as u32), erases, health);
+        medium.lay_block(BlockId::new(at as u32), erases, health);
         if held.next[at] > 0 {
-            medium.redo(&Change::Open(BlockId(at as u32), OobRole(held.roles[at])));
+            medium.redo(&Change::Open(BlockId::new(at as u32), OobRole(held.roles[at])));
         }
     }
     for (frame, state) in frames_of(held, &layout) {
@@ -63,7 +63,7 @@ pub fn lay(held: &Image, medium: &mut Medium) {
         }
     }
     for (lane, &left) in held.spares.iter().enumerate() {
-        medium.lay_spares(LaneId(lane as u32), left);
+        medium.lay_spares(LaneId::new(lane as u32), left);
     }
     if !held.nvm.is_empty() {
         medium.redo(&Change::Store { address: 0, bytes: held.nvm.clone() });

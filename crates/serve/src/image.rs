@@ -29,7 +29,7 @@ use crate::mark::{Mark, NONE};
 use crate::places::{BLOCK_BYTES, LANE_BYTES, MARK_BYTES, OnDisk, Places};
 use flashatlas_nand::image::{BAD, ERASE_FAILS, Image as Held, PROGRAM_FAILS};
 use flashatlas_nand::{Change, Medium, OobRole, Unit};
-use flashatlas_types::{BlockId, FrameId, LaneId, Layout};
+use flashatlas_types::{BlockId, FrameId, LaneId, Layout, TiVec};
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 use std::io;
@@ -61,18 +61,18 @@ pub struct Image<D> {
     disk: Arc<D>,
     layout: Arc<Layout>,
     places: Places,
-    erases: Vec<u32>,
-    health: Vec<u8>,
+    erases: TiVec<BlockId, u32>,
+    health: TiVec<BlockId, u8>,
     /// Blocks without a readable frame, because their erase failed.
-    unreadable: Vec<bool>,
-    roles: Vec<OobRole>,
+    unreadable: TiVec<BlockId, bool>,
+    roles: TiVec<BlockId, OobRole>,
     /// Frames whose heads did not match their checksums when the image was opened, by block. The
     /// number of erases in these heads is lost, so an erase of the block must overwrite them.
     damaged: FxHashMap<BlockId, Vec<FrameId>>,
     /// Frames whose content did not match its checksum when the image was opened. The next sync
     /// marks them as torn.
     torn: Vec<FrameId>,
-    spares: Vec<u32>,
+    spares: TiVec<LaneId, u32>,
     /// Stores to NVM since the last fence.
     stores: Vec<(u64, Vec<u8>)>,
     /// `true` if something was written since the last sync.
@@ -111,7 +111,6 @@ impl<D: Disk + 'static> Image<D> {
     ) -> Result<(Image<D>, Found), ImageError> {
         let header = Header { drive: drive.to_owned(), on_flash: on_flash.clone() };
         let layout = medium.shared_layout();
-        let (blocks, lanes) = (layout.blocks() as usize, layout.lanes as usize);
         let spares = medium.rules().spare_blocks;
         let blank = disk.length()? == 0 || is_unfinished(&disk)?;
         let text = if blank { header.text() } else { read_text(&disk)? };
@@ -125,13 +124,13 @@ impl<D: Disk + 'static> Image<D> {
         let mut image = Image {
             disk: Arc::new(disk),
             places,
-            erases: vec![0; blocks],
-            health: vec![0; blocks],
-            unreadable: vec![false; blocks],
-            roles: vec![OobRole::default(); blocks],
+            erases: layout.per_block(0),
+            health: layout.per_block(0),
+            unreadable: layout.per_block(false),
+            roles: layout.per_block(OobRole::default()),
             damaged: FxHashMap::default(),
             torn: Vec::new(),
-            spares: vec![spares; lanes],
+            spares: layout.per_lane(spares),
             stores: Vec::new(),
             unsynced: false,
             mark: Mark::NOTHING,
@@ -177,7 +176,7 @@ impl<D: Disk + 'static> Image<D> {
 
     /// Returns the role of the pages of a block.
     pub(crate) fn role(&self, block: BlockId) -> OobRole {
-        self.roles[block.0 as usize]
+        self.roles[block]
     }
 
     /// Marks a frame as neither erased nor readable.
@@ -196,12 +195,12 @@ impl<D: Disk + 'static> Image<D> {
         self.disk.set_length(0)?;
         self.disk.set_length(self.places.end)?;
         self.disk.write_at(&MAKING, 0)?;
-        for block in (0..self.layout.blocks()).map(BlockId).filter(|&b| medium.is_bad(b)) {
-            self.health[block.0 as usize] = BAD;
+        for block in self.layout.block_ids().filter(|&b| medium.is_bad(b)) {
+            self.health[block] = BAD;
             self.write_block(block)?;
         }
-        for lane in 0..self.layout.lanes {
-            self.write_lane(LaneId(lane))?;
+        for lane in self.layout.lane_ids() {
+            self.write_lane(lane)?;
         }
         if let Some(held) = aged {
             self.put(held)?;
@@ -217,14 +216,14 @@ impl<D: Disk + 'static> Image<D> {
     /// Writes the content of a medium in the order of its blocks. Any order is allowed, because the
     /// image is not yet complete.
     fn put(&mut self, held: &Held) -> io::Result<()> {
-        for block in (0..self.layout.blocks()).map(BlockId) {
-            let at = block.0 as usize;
-            (self.erases[at], self.health[at]) = (held.erases[at], held.health[at]);
-            self.roles[at] = OobRole(held.roles[at]);
+        for block in self.layout.block_ids() {
+            let at = usize::from(block);
+            (self.erases[block], self.health[block]) = (held.erases[at], held.health[at]);
+            self.roles[block] = OobRole(held.roles[at]);
             self.write_block(block)?;
         }
-        for lane in (0..self.layout.lanes).map(LaneId) {
-            self.spares[lane.0 as usize] = held.spares[lane.0 as usize];
+        for lane in self.layout.lane_ids() {
+            self.spares[lane] = held.spares[usize::from(lane)];
             self.write_lane(lane)?;
         }
         let layout = self.layout.clone();
@@ -252,14 +251,13 @@ impl<D: Disk + 'static> Image<D> {
         let mut records = vec![0; layout.blocks() as usize * BLOCK_BYTES];
         self.disk.read_at(&mut records, self.places.blocks)?;
         let mut heads = vec![0; layout.frames_per_block as usize * self.places.head_bytes];
-        for (block, record) in
-            (0..layout.blocks()).map(BlockId).zip(records.chunks_exact(BLOCK_BYTES))
-        {
-            let at = block.0 as usize;
+        for (block, record) in layout.block_ids().zip(records.chunks_exact(BLOCK_BYTES)) {
             if record.iter().any(|&b| b != 0) {
-                if word(record, 0) == crc32c::crc32c(&record[4..]) && long(record, 4) == at as u64 {
-                    self.erases[at] = word(record, 12);
-                    (self.health[at], self.unreadable[at]) = (record[16], record[17] != 0);
+                if word(record, 0) == crc32c::crc32c(&record[4..])
+                    && long(record, 4) == u64::from(block.number())
+                {
+                    self.erases[block] = word(record, 12);
+                    (self.health[block], self.unreadable[block]) = (record[16], record[17] != 0);
                 } else {
                     found.damaged_blocks.push(block)
                 }
@@ -267,13 +265,13 @@ impl<D: Disk + 'static> Image<D> {
             self.disk.read_at(&mut heads, self.places.head(layout.frame_in(block, 0)))?;
             self.lay_block(medium, block, &heads, trusted, &mut found);
         }
-        for lane in (0..layout.lanes).map(LaneId) {
+        for lane in layout.lane_ids() {
             let mut record = [0; LANE_BYTES];
             self.disk.read_at(&mut record, self.places.lane(lane))?;
             if word(&record, 0) == crc32c::crc32c(&record[4..]) {
-                self.spares[lane.0 as usize] = word(&record, 4);
+                self.spares[lane] = word(&record, 4);
             }
-            medium.lay_spares(lane, self.spares[lane.0 as usize]);
+            medium.lay_spares(lane, self.spares[lane]);
         }
         let bytes = medium.rules().nvm_bytes as usize;
         if bytes > 0 {
@@ -295,7 +293,6 @@ impl<D: Disk + 'static> Image<D> {
         trusted: Mark,
         found: &mut Found,
     ) {
-        let at = block.0 as usize;
         let first = self.layout.frame_in(block, 0).0;
         let frames: Vec<(FrameId, Option<Frame<'_>>)> = heads
             .chunks_exact(self.places.head_bytes)
@@ -304,11 +301,11 @@ impl<D: Disk + 'static> Image<D> {
             .collect();
         let readable = frames.iter().filter_map(|(_, read)| read.as_ref());
         let erases = readable.map(|read| read.head.erases).max().unwrap_or(0);
-        self.erases[at] = self.erases[at].max(erases);
-        medium.lay_block(block, self.erases[at], self.health[at]);
-        if self.unreadable[at] {
+        self.erases[block] = self.erases[block].max(erases);
+        medium.lay_block(block, self.erases[block], self.health[block]);
+        if self.unreadable[block] {
             medium.redo(&Change::EraseFailed(block));
-            medium.lay_block(block, self.erases[at], self.health[at]);
+            medium.lay_block(block, self.erases[block], self.health[block]);
             return;
         }
         let mut damaged = Vec::new();
@@ -320,7 +317,7 @@ impl<D: Disk + 'static> Image<D> {
                     medium.tear(frame);
                 }
                 Some(Frame { head, .. })
-                    if head.erases < self.erases[at] || head.kind == ERASED => {}
+                    if head.erases < self.erases[block] || head.kind == ERASED => {}
                 Some(read) if read.head.kind == TORN => medium.tear(frame),
                 Some(read) => {
                     let vouched = trusted.vouches_for(block, read.head.sequence);
@@ -331,7 +328,7 @@ impl<D: Disk + 'static> Image<D> {
                         continue;
                     };
                     let Head { role, sequence, .. } = read.head;
-                    self.roles[at] = role;
+                    self.roles[block] = role;
                     found.programmed += 1;
                     medium.redo(&Change::Open(block, role));
                     medium.redo(&Change::Program { frame, sequence, units });
@@ -426,10 +423,10 @@ impl<D: Disk + 'static> Image<D> {
     pub(crate) fn write_change(&mut self, change: &Change) -> io::Result<()> {
         match change {
             // the role is only in the controller's memory until the block's first program writes it
-            Change::Open(block, role) => self.roles[block.0 as usize] = *role,
+            Change::Open(block, role) => self.roles[*block] = *role,
             Change::Number(_) => {}
             Change::Program { frame, sequence, units } => {
-                let role = self.roles[self.layout.block_of_frame(*frame).0 as usize];
+                let role = self.roles[self.layout.block_of_frame(*frame)];
                 if role == OobRole::MAP || role == OobRole::MIXED {
                     self.sync()?;
                 }
@@ -439,31 +436,31 @@ impl<D: Disk + 'static> Image<D> {
             Change::ProgramFailed(frame) => {
                 self.write_frame(*frame, TORN, 0, &[])?;
                 let block = self.layout.block_of_frame(*frame);
-                self.health[block.0 as usize] |= PROGRAM_FAILS | ERASE_FAILS;
+                self.health[block] |= PROGRAM_FAILS | ERASE_FAILS;
                 self.write_block(block)?;
             }
             Change::Erase(block) => self.write_erased(*block)?,
             Change::EraseFailed(block) => {
                 self.sync()?;
-                self.unreadable[block.0 as usize] = true;
-                self.health[block.0 as usize] |= ERASE_FAILS;
+                self.unreadable[*block] = true;
+                self.health[*block] |= ERASE_FAILS;
                 self.write_block(*block)?;
             }
             Change::Replaced { block, failed } => {
                 let lane = self.layout.lane_of(*block);
-                self.spares[lane.0 as usize] -= 1;
+                self.spares[lane] -= 1;
                 self.write_lane(lane)?;
                 match failed {
                     None => self.write_erased(*block)?,
                     Some(frame) => {
-                        self.health[block.0 as usize] = 0;
+                        self.health[*block] = 0;
                         self.write_frame(*frame, ERASED, 0, &[])?;
                         self.write_block(*block)?;
                     }
                 }
             }
             Change::Retired(block) => {
-                self.health[block.0 as usize] |= BAD;
+                self.health[*block] |= BAD;
                 self.write_block(*block)?;
             }
             Change::Store { address, bytes } => self.stores.push((*address, bytes.clone())),
@@ -482,11 +479,10 @@ impl<D: Disk + 'static> Image<D> {
     /// Writes the erase of a block. From then on, the number of erases in the heads of its frames
     /// is too small, so the frames count as erased.
     fn write_erased(&mut self, block: BlockId) -> io::Result<()> {
-        self.sync_before_erase(block.0)?;
-        let at = block.0 as usize;
-        self.erases[at] += 1;
-        (self.health[at], self.unreadable[at]) = (0, false);
-        self.roles[at] = OobRole::default();
+        self.sync_before_erase(block.number())?;
+        self.erases[block] += 1;
+        (self.health[block], self.unreadable[block]) = (0, false);
+        self.roles[block] = OobRole::default();
         self.write_block(block)?;
         for frame in self.damaged.remove(&block).unwrap_or_default() {
             self.write_frame(frame, ERASED, 0, &[])?;
@@ -495,11 +491,10 @@ impl<D: Disk + 'static> Image<D> {
     }
 
     fn write_block(&mut self, block: BlockId) -> io::Result<()> {
-        let at = block.0 as usize;
         let mut record = [0; BLOCK_BYTES];
-        record[4..12].copy_from_slice(&(at as u64).to_le_bytes());
-        record[12..16].copy_from_slice(&self.erases[at].to_le_bytes());
-        (record[16], record[17]) = (self.health[at], u8::from(self.unreadable[at]));
+        record[4..12].copy_from_slice(&u64::from(block.number()).to_le_bytes());
+        record[12..16].copy_from_slice(&self.erases[block].to_le_bytes());
+        (record[16], record[17]) = (self.health[block], u8::from(self.unreadable[block]));
         record[18] = 1; // no record is all zeros
         let sum = crc32c::crc32c(&record[4..]);
         record[..4].copy_from_slice(&sum.to_le_bytes());
@@ -509,7 +504,7 @@ impl<D: Disk + 'static> Image<D> {
 
     fn write_lane(&mut self, lane: LaneId) -> io::Result<()> {
         let mut record = [0; LANE_BYTES];
-        record[4..8].copy_from_slice(&self.spares[lane.0 as usize].to_le_bytes());
+        record[4..8].copy_from_slice(&self.spares[lane].to_le_bytes());
         let sum = crc32c::crc32c(&record[4..]);
         record[..4].copy_from_slice(&sum.to_le_bytes());
         self.unsynced = true;
@@ -525,7 +520,7 @@ impl<D: Disk + 'static> Image<D> {
         sequence: u64,
         units: &[Unit],
     ) -> io::Result<()> {
-        let block = self.layout.block_of_frame(frame).0 as usize;
+        let block = self.layout.block_of_frame(frame);
         let head = Head { kind, role: self.roles[block], erases: self.erases[block], sequence };
         let mut buffer = std::mem::take(&mut self.buffer);
         self.unsynced = true;

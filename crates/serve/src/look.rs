@@ -9,7 +9,7 @@ use crate::parts::{STANDARD_PARTS, environment};
 use crate::spec::{ServeError, ServeSpec};
 use flashatlas_device::Stack;
 use flashatlas_nand::FrameState;
-use flashatlas_types::{BlockId, Lpn, SECTOR_BYTES, Stamp};
+use flashatlas_types::{Lpn, SECTOR_BYTES, Stamp};
 use serde_json::{Map, Value, json};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -104,7 +104,8 @@ pub fn check(plan: &ServeSpec) -> Result<Value, ServeError> {
     let lost = mount.lost + mount.damaged_map_pages + mount.damaged_nvm_slots;
     let damaged = found.damaged.len() + found.damaged_blocks.len();
     let named: Vec<u32> = found.damaged.iter().take(NAMED).map(|frame| frame.0).collect();
-    let blocks: Vec<u32> = found.damaged_blocks.iter().take(NAMED).map(|block| block.0).collect();
+    let blocks: Vec<u32> =
+        found.damaged_blocks.iter().take(NAMED).map(|block| block.number()).collect();
     said.extend(object(json!({
         "sound": damaged == 0 && lost == 0,
         "blocks": of_blocks(stack),
@@ -130,7 +131,7 @@ pub fn check(plan: &ServeSpec) -> Result<Value, ServeError> {
 
 fn of_blocks(stack: &Stack) -> Value {
     let medium = stack.ssd().medium();
-    let blocks = || (0..medium.layout().blocks()).map(BlockId);
+    let blocks = || medium.layout().block_ids();
     let good = || blocks().filter(|&block| !medium.is_bad(block));
     let erases: Vec<u32> = good().map(|block| medium.erases(block)).collect();
     let mean = erases.iter().map(|&n| f64::from(n)).sum::<f64>() / erases.len().max(1) as f64;
@@ -144,8 +145,9 @@ fn of_blocks(stack: &Stack) -> Value {
 
 fn of_frames(stack: &Stack, before_mount: u64) -> Value {
     let medium = stack.ssd().medium();
-    let torn = (0..medium.layout().blocks())
-        .map(BlockId)
+    let torn = medium
+        .layout()
+        .block_ids()
         .flat_map(|block| (0..medium.write_pointer(block)).map(move |i| (block, i)))
         .filter(|&(block, i)| medium.state(medium.layout().frame_in(block, i)) == FrameState::Torn)
         .count();

@@ -39,6 +39,6 @@ impl Mark {
     }
 
     pub fn vouches_for(&self, block: BlockId, sequence: u64) -> bool {
-        sequence <= self.sequence && !self.erased.contains(&block.0)
+        sequence <= self.sequence && !self.erased.contains(&block.number())
     }
 }

@@ -52,11 +52,11 @@ impl Places {
     }
 
     pub fn block(&self, block: BlockId) -> u64 {
-        self.blocks + u64::from(block.0) * BLOCK_BYTES as u64
+        self.blocks + u64::from(block.number()) * BLOCK_BYTES as u64
     }
 
     pub fn lane(&self, lane: LaneId) -> u64 {
-        self.lanes + u64::from(lane.0) * LANE_BYTES as u64
+        self.lanes + u64::from(lane.number()) * LANE_BYTES as u64
     }
 
     pub fn head(&self, frame: FrameId) -> u64 {

@@ -4,7 +4,7 @@ use crate::disk::Disk;
 use crate::image::Image;
 use crate::spec::CutMode;
 use flashatlas_nand::{Change, Cut, Medium, OobRole};
-use flashatlas_types::{FrameId, LaneId, Rng};
+use flashatlas_types::{FrameId, LaneId, Rng, TiVec};
 use std::io;
 
 impl<D: Disk + 'static> Image<D> {
@@ -66,14 +66,15 @@ impl<D: Disk + 'static> Image<D> {
     /// that replaces another, NVM, a promise. Such an operation is written only if everything
     /// before it is written.
     fn write_part(&mut self, changes: &[Change], rng: &mut Rng) -> io::Result<()> {
-        let mut given = vec![0; self.layout().lanes as usize];
+        let mut given = self.layout().per_lane(0);
         for lane in changes.iter().filter_map(|change| self.lane(change)) {
-            given[lane.0 as usize] += 1;
+            given[lane] += 1;
         }
-        let mut left: Vec<u64> = given.iter().map(|&given| rng.below(given + 1)).collect();
+        let mut left: TiVec<LaneId, u64> =
+            given.iter().map(|&given| rng.below(given + 1)).collect();
         let mut lost = false;
         for change in changes {
-            let lane = self.lane(change).map(|lane| lane.0 as usize);
+            let lane = self.lane(change);
             let is_done = match lane {
                 Some(lane) if self.waits_for_nothing(change) => left[lane] > 0,
                 _ => !lost || !change.is_operation(),

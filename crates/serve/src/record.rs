@@ -84,7 +84,7 @@ pub fn served(outcome: Outcome, of: OfServing<'_>) -> Value {
     if !found.damaged.is_empty() || !found.damaged_blocks.is_empty() {
         said["damaged"] = json!({
             "frames": found.damaged.iter().map(|frame| frame.0).collect::<Vec<_>>(),
-            "block_records": found.damaged_blocks.iter().map(|block| block.0).collect::<Vec<_>>(),
+            "block_records": found.damaged_blocks.iter().map(|block| block.number()).collect::<Vec<_>>(),
         });
     }
     if let Some(recorded) = recorded {

@@ -51,7 +51,10 @@ pub use dealing::Dealing;
 pub use error::{ConfigError, FtlError, MediumError, Violation, nearest};
 pub use fault::PartFault;
 pub use geometry::{AllocationOrder, Cell, Divisor, Geometry, Layout, MEMORY_PER_UNIT, Span};
-pub use ids::{BlockId, FrameId, LaneId, Lba, Lpn, OpId, Ppn, Tag};
+pub use ids::{
+    BlockId, FrameId, FrontierId, Index, LaneId, Lba, LocalBlock, LogicalBlock, Lpn, OpId, Ppn,
+    StreamId, Tag,
+};
 pub use mechanism::Mechanism;
 pub use note::{Note, NoteDef, NoteValue, RANK_MIDDLE};
 pub use pair_sum::{PairSum, StampSum};
@@ -65,3 +68,4 @@ pub use request::{HostOp, Request, SECTOR_BYTES};
 pub use rng::{Rng, Seed, drawn_streams};
 pub use seeded_bug::SeededBug;
 pub use time::{Dur, Ps};
+pub use typed_index_collections::{TiSlice, TiVec, ti_vec};

@@ -92,7 +92,7 @@ impl Mirrored {
 /// Counts the blocks that are bad, refuse programs, or were replaced.
 fn failed(medium: &Medium, layout: &Layout) -> u64 {
     let bad = |b: &BlockId| medium.is_bad(*b) || medium.refuses_programs(*b);
-    (0..layout.blocks()).map(BlockId).filter(bad).count() as u64 + medium.counters.replaced_blocks
+    layout.block_ids().filter(bad).count() as u64 + medium.counters.replaced_blocks
 }
 
 /// Runs a case with the given features on a given drive.

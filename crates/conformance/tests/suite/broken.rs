@@ -4,6 +4,7 @@ use crate::standard;
 use flashatlas_conformance::{Effort, Outcome, check};
 use flashatlas_ftl::victims::{Candidates, Moment, VictimDef, VictimPolicy};
 use flashatlas_sim::{AnyPart, Origin};
+use flashatlas_types::LocalBlock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Fault of a policy of these tests.
@@ -19,29 +20,29 @@ enum Wrong {
 }
 
 struct Policy {
-    closed: Vec<u32>,
+    closed: Vec<LocalBlock>,
     wrong: Wrong,
 }
 
 static ASKED: AtomicU32 = AtomicU32::new(0);
 
 impl VictimPolicy for Policy {
-    fn closed(&mut self, block: u32, _: u32, _: Moment) {
+    fn closed(&mut self, block: LocalBlock, _: u32, _: Moment) {
         self.closed.push(block);
     }
 
-    fn invalidated(&mut self, _: u32, _: u32, _: Moment) {}
+    fn invalidated(&mut self, _: LocalBlock, _: u32, _: Moment) {}
 
-    fn removed(&mut self, block: u32) {
+    fn removed(&mut self, block: LocalBlock) {
         self.closed.retain(|&b| b != block);
     }
 
-    fn pick(&mut self, lane: &Candidates<'_>) -> Option<u32> {
-        let frees = |b: &&u32| lane.valid[**b as usize] < lane.slots;
-        let freeing: Vec<u32> = self.closed.iter().filter(frees).copied().collect();
+    fn pick(&mut self, lane: &Candidates<'_>) -> Option<LocalBlock> {
+        let frees = |b: &&LocalBlock| lane.valid[**b] < lane.slots;
+        let freeing: Vec<LocalBlock> = self.closed.iter().filter(frees).copied().collect();
         match self.wrong {
             Wrong::Nothing => freeing.first().copied(),
-            Wrong::Astray => (0..).find(|b| !self.closed.contains(b)),
+            Wrong::Astray => (0..).map(LocalBlock::new).find(|b| !self.closed.contains(b)),
             Wrong::Stingy => None,
             Wrong::Fickle => {
                 let n = ASKED.fetch_add(7919, Relaxed) as usize;

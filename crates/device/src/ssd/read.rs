@@ -178,7 +178,7 @@ impl Ssd {
         let block = self.layout.block_of_frame(frame);
         let page = self.layout.index_in(block, frame);
         let dies = self.layout.dies_per_frame;
-        (block.0 * dies..(block.0 + 1) * dies)
+        (block.number() * dies..(block.number() + 1) * dies)
             .find_map(|on_die| self.engine.program_of(on_die, page, before))
     }
 

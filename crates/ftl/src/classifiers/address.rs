@@ -3,7 +3,7 @@
 
 use super::{Classifier, ClassifierDef, Page};
 use crate::MemoryUse;
-use flashatlas_types::{Lpn, Param};
+use flashatlas_types::{Lpn, Param, StreamId};
 
 pub const DEF: ClassifierDef = ClassifierDef {
     name: "address",
@@ -14,7 +14,7 @@ pub const DEF: ClassifierDef = ClassifierDef {
     history: false,
     build: &|params, units, streams| {
         let hot = (f64::from(units) * params.get(HOT_SPACE)) as u32;
-        Box::new(ByAddress { hot, hottest: streams - 1 })
+        Box::new(ByAddress { hot, hottest: StreamId::new(streams - 1) })
     },
 };
 
@@ -29,21 +29,21 @@ const HOT_SPACE: Param<f64> = Param::ratio(
 struct ByAddress {
     /// Pages that are hot.
     hot: u32,
-    hottest: u32,
+    hottest: StreamId,
 }
 
 impl ByAddress {
-    fn stream(&self, lpn: Lpn) -> u32 {
-        if lpn.0 < self.hot { self.hottest } else { 0 }
+    fn stream(&self, lpn: Lpn) -> StreamId {
+        if lpn.0 < self.hot { self.hottest } else { StreamId::new(0) }
     }
 }
 
 impl Classifier for ByAddress {
-    fn written(&mut self, page: &Page) -> u32 {
+    fn written(&mut self, page: &Page) -> StreamId {
         self.stream(page.lpn)
     }
 
-    fn moved(&mut self, page: &Page) -> u32 {
+    fn moved(&mut self, page: &Page) -> StreamId {
         self.stream(page.lpn)
     }
 

@@ -3,7 +3,7 @@
 
 use super::{Classifier, ClassifierDef, Page};
 use crate::MemoryUse;
-use flashatlas_types::MemoryKind;
+use flashatlas_types::{Index, Lpn, MemoryKind, StreamId, TiVec, ti_vec};
 
 pub const DEF: ClassifierDef = ClassifierDef {
     name: "dac",
@@ -14,28 +14,28 @@ pub const DEF: ClassifierDef = ClassifierDef {
     streams: None,
     history: false,
     build: &|_, units, streams| {
-        Box::new(Dac { region: vec![UNWRITTEN; units as usize], streams: streams as u8 })
+        Box::new(Dac { region: ti_vec![UNWRITTEN; units.index()], streams: streams as u8 })
     },
 };
 
 const UNWRITTEN: u8 = u8::MAX;
 
 struct Dac {
-    region: Vec<u8>,
+    region: TiVec<Lpn, u8>,
     streams: u8,
 }
 
 impl Classifier for Dac {
-    fn written(&mut self, page: &Page) -> u32 {
-        let region = &mut self.region[page.lpn.0 as usize];
+    fn written(&mut self, page: &Page) -> StreamId {
+        let region = &mut self.region[page.lpn];
         *region = if *region == UNWRITTEN { 0 } else { (*region + 1).min(self.streams - 1) };
-        u32::from(*region)
+        StreamId::new((*region).into())
     }
 
-    fn moved(&mut self, page: &Page) -> u32 {
-        let region = &mut self.region[page.lpn.0 as usize];
+    fn moved(&mut self, page: &Page) -> StreamId {
+        let region = &mut self.region[page.lpn];
         *region = if *region == UNWRITTEN { 0 } else { region.saturating_sub(1) };
-        u32::from(*region)
+        StreamId::new((*region).into())
     }
 
     fn memory(&self) -> Vec<MemoryUse> {

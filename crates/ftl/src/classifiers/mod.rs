@@ -10,17 +10,19 @@ mod two_lru;
 
 use crate::MemoryUse;
 use crate::victims::Candidates;
-use flashatlas_types::{BlockId, Entry, Lpn, Param, ParamDef, Params, Text};
+use flashatlas_types::{
+    BlockId, Entry, LaneId, LocalBlock, Lpn, Param, ParamDef, Params, StreamId, Text,
+};
 
 /// A classifier that decides how hot a page is. In a classifier that takes any number of streams,
 /// stream 0 is the coldest.
 pub trait Classifier: Send {
     /// Returns the stream of a page that the host writes, below [`Streams::host`].
-    fn written(&mut self, page: &Page) -> u32;
+    fn written(&mut self, page: &Page) -> StreamId;
 
     /// Returns the stream of a page that collection moves, below [`Streams::collection`]. It is
     /// called for all valid pages of a victim in a row.
-    fn moved(&mut self, page: &Page) -> u32;
+    fn moved(&mut self, page: &Page) -> StreamId;
 
     /// Notes a block that was collected and is erased. It is called only if
     /// [`ClassifierDef::history`] is `true`.
@@ -34,14 +36,14 @@ pub trait Classifier: Send {
     }
 
     /// Notes that a closed block of a lane is no candidate any more.
-    fn removed(&mut self, lane: u32, block: u32) {
+    fn removed(&mut self, lane: LaneId, block: LocalBlock) {
         let _ = (lane, block);
     }
 
     /// Picks the closed block of a lane to collect next, for a classifier whose streams have queues
     /// of their own. A picked block has at least one slot to free. Returns `None` if the victim
     /// policy decides.
-    fn pick(&mut self, lane: u32, candidates: &Candidates<'_>) -> Option<u32> {
+    fn pick(&mut self, lane: LaneId, candidates: &Candidates<'_>) -> Option<LocalBlock> {
         let _ = (lane, candidates);
         None
     }
@@ -88,9 +90,9 @@ pub struct Filled {
     /// The number of the block among all blocks of the drive.
     pub id: BlockId,
     /// Lane of the block.
-    pub lane: u32,
+    pub lane: LaneId,
     /// Number of the block in the lane.
-    pub block: u32,
+    pub block: LocalBlock,
     /// The stream that wrote it; `None` without [`ClassifierDef::history`], and if the block was
     /// opened before the mount.
     pub stream: Option<Stream>,
@@ -116,9 +118,9 @@ pub struct Collected {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
     /// A stream of host writes.
-    Host(u32),
+    Host(StreamId),
     /// A stream of collection.
-    Collection(u32),
+    Collection(StreamId),
 }
 
 /// The number of streams of each kind.
@@ -186,15 +188,29 @@ mod tests {
         Page { lpn: Lpn(lpn), clock: 0, age: None, from: None, block: None }
     }
 
-    fn build(name: &str, set: &[(&str, &str)], streams: u32) -> Box<dyn Classifier> {
+    /// A classifier whose answers are numbers.
+    struct Numbered(Box<dyn Classifier>);
+
+    impl Numbered {
+        fn written(&mut self, page: &Page) -> u32 {
+            self.0.written(page).number()
+        }
+
+        fn moved(&mut self, page: &Page) -> u32 {
+            self.0.moved(page).number()
+        }
+
+        fn erased(&mut self, block: &Collected) {
+            self.0.erased(block);
+        }
+    }
+
+    fn build(name: &str, set: &[(&str, &str)], streams: u32) -> Numbered {
         let def = Entries::of(CLASSIFIERS).named(name).unwrap();
         let mut raw = RawConfig::default();
         set.iter().for_each(|(k, v)| raw.set(k, v, ""));
-        (def.build)(
-            &raw.resolve(&def.params.iter().collect::<Vec<_>>(), |_| None).unwrap(),
-            100,
-            streams,
-        )
+        let params = raw.resolve(&def.params.iter().collect::<Vec<_>>(), |_| None).unwrap();
+        Numbered((def.build)(&params, 100, streams))
     }
 
     #[test]
@@ -218,20 +234,24 @@ mod tests {
     fn sepbit_follows_algorithm_1() {
         let mut c = build("sepbit", &[("ftl.sepbit_blocks", "2")], 4);
         let aged = |age: u64, from: Option<Stream>| Page { age: Some(age), from, ..page(7) };
-        let short = Some(Stream::Host(0));
+        let short = Some(Stream::Host(StreamId::new(0)));
         // no mean lifespan yet: every update is short-lived, first writes never are
         assert_eq!((c.written(&page(7)), c.written(&aged(1 << 40, None))), (1, 0));
         assert_eq!((c.moved(&aged(5, short)), c.moved(&aged(1 << 40, None))), (0, 1));
         // two blocks of class 1 lasted 60 and 140 pages, one of class 2 does not count: the mean
         // is 100
-        let id = BlockId(0);
+        let id = BlockId::new(0);
         let gone = |stream, age| Collected { id, stream, age, valid: 0, slots: 8 };
         c.erased(&gone(short, 60));
-        c.erased(&gone(Some(Stream::Host(1)), 9000));
+        c.erased(&gone(Some(Stream::Host(StreamId::new(1))), 9000));
         assert_eq!(c.written(&aged(1000, None)), 0, "one block is no estimate");
         c.erased(&gone(short, 140));
         assert_eq!([99, 100].map(|age| c.written(&aged(age, None))), [0, 1]);
-        let others = [Some(Stream::Host(1)), Some(Stream::Collection(0)), None];
+        let others = [
+            Some(Stream::Host(StreamId::new(1))),
+            Some(Stream::Collection(StreamId::new(0))),
+            None,
+        ];
         for from in others {
             let classes = [399, 400, 1599, 1600].map(|age| c.moved(&aged(age, from)));
             assert_eq!(classes, [1, 2, 2, 3], "4 and 16 lifespans, {from:?}");

@@ -2,6 +2,7 @@
 
 use super::{Classifier, ClassifierDef, Page};
 use crate::MemoryUse;
+use flashatlas_types::StreamId;
 
 pub const DEF: ClassifierDef = ClassifierDef {
     name: "none",
@@ -16,12 +17,12 @@ pub const DEF: ClassifierDef = ClassifierDef {
 struct Unsorted;
 
 impl Classifier for Unsorted {
-    fn written(&mut self, _: &Page) -> u32 {
-        0
+    fn written(&mut self, _: &Page) -> StreamId {
+        StreamId::new(0)
     }
 
-    fn moved(&mut self, _: &Page) -> u32 {
-        0
+    fn moved(&mut self, _: &Page) -> StreamId {
+        StreamId::new(0)
     }
 
     fn memory(&self) -> Vec<MemoryUse> {

@@ -4,7 +4,7 @@
 
 use super::{Classifier, ClassifierDef, Collected, Page, Stream, Streams};
 use crate::MemoryUse;
-use flashatlas_types::{MemoryKind, Param};
+use flashatlas_types::{MemoryKind, Param, StreamId};
 
 pub const DEF: ClassifierDef = ClassifierDef {
     name: "sepbit",
@@ -26,7 +26,7 @@ const BLOCKS: Param<u32> = Param::int(
 .or("16");
 
 /// The class of host writes that supersede a short-lived version.
-const SHORT_LIVED: u32 = 0;
+const SHORT_LIVED: StreamId = StreamId::new(0);
 
 /// The classifier SepBIT. The two streams of host writes are classes 1 and 2 of the paper; the four
 /// streams of collection are its classes 3 to 6.
@@ -46,21 +46,21 @@ impl SepBit {
 }
 
 impl Classifier for SepBit {
-    fn written(&mut self, page: &Page) -> u32 {
+    fn written(&mut self, page: &Page) -> StreamId {
         let short = page.age.is_some_and(|lived| (lived as f64) < self.lifespan);
-        if short { SHORT_LIVED } else { 1 }
+        if short { SHORT_LIVED } else { StreamId::new(1) }
     }
 
-    fn moved(&mut self, page: &Page) -> u32 {
+    fn moved(&mut self, page: &Page) -> StreamId {
         if page.from == Some(Stream::Host(SHORT_LIVED)) {
-            return 0;
+            return StreamId::new(0);
         }
         let age = page.age.map_or(f64::MAX, |age| age as f64);
-        match age {
+        StreamId::new(match age {
             _ if age < 4.0 * self.lifespan => 1,
             _ if age < 16.0 * self.lifespan => 2,
             _ => 3,
-        }
+        })
     }
 
     fn erased(&mut self, block: &Collected) {

@@ -2,7 +2,7 @@
 
 use super::{Classifier, ClassifierDef, Page};
 use crate::MemoryUse;
-use flashatlas_types::{Lpn, MemoryKind, Param};
+use flashatlas_types::{Lpn, MemoryKind, Param, StreamId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub const DEF: ClassifierDef = ClassifierDef {
         Box::new(TwoLru {
             hot: Lru::new(params.get(HOT_PAGES)),
             candidates: Lru::new(params.get(CANDIDATE_PAGES)),
-            hot_stream: streams.min(2) - 1,
+            hot_stream: StreamId::new(streams.min(2) - 1),
         })
     },
 };
@@ -32,7 +32,7 @@ const CANDIDATE_PAGES: Param<u64> =
 struct TwoLru {
     hot: Lru,
     candidates: Lru,
-    hot_stream: u32,
+    hot_stream: StreamId,
 }
 
 /// Pages in the order of their last use, up to a limit. The hash map is only looked up, never
@@ -69,7 +69,7 @@ impl Lru {
 }
 
 impl Classifier for TwoLru {
-    fn written(&mut self, page: &Page) -> u32 {
+    fn written(&mut self, page: &Page) -> StreamId {
         let lpn = page.lpn;
         if self.hot.used_at.contains_key(&lpn) || self.candidates.remove(lpn) {
             if let Some(cooled) = self.hot.put(lpn) {
@@ -78,11 +78,11 @@ impl Classifier for TwoLru {
             return self.hot_stream;
         }
         self.candidates.put(lpn);
-        0
+        StreamId::new(0)
     }
 
-    fn moved(&mut self, page: &Page) -> u32 {
-        if self.hot.used_at.contains_key(&page.lpn) { self.hot_stream } else { 0 }
+    fn moved(&mut self, page: &Page) -> StreamId {
+        if self.hot.used_at.contains_key(&page.lpn) { self.hot_stream } else { StreamId::new(0) }
     }
 
     fn memory(&self) -> Vec<MemoryUse> {

@@ -9,7 +9,10 @@ use crate::superseded::Superseded;
 use crate::trims::{Trims, blocks_kept};
 use crate::{FtlContext, MapCounters, MergeCounters, MountReport, Programmed};
 use flashatlas_nand::{FrameState, Medium, OobRole, ProgramOrder, ReadPart, Unit};
-use flashatlas_types::{BLOCK_STEPS, BlockId, Cause, FtlError, Layout, Lpn, OpId, Ppn, beat};
+use flashatlas_types::{
+    BLOCK_STEPS, BlockId, Cause, FtlError, Index, LaneId, Layout, LogicalBlock, Lpn, OpId, Ppn,
+    TiVec, beat, ti_vec,
+};
 
 /// The tables and the command that a log-block scheme works with during one call.
 pub(crate) struct LogContext<'a, 'c> {
@@ -51,20 +54,20 @@ pub(crate) struct Core {
     has_data_blocks: bool,
     any_order: bool,
     /// Newest version of each page. A drive finds it in the block map or the log map.
-    pub(super) newest: Vec<Ppn>,
+    pub(super) newest: TiVec<Lpn, Ppn>,
     /// The data block of each logical block.
-    pub(super) data: Vec<Option<BlockId>>,
+    pub(super) data: TiVec<LogicalBlock, Option<BlockId>>,
     /// The number of pages of each logical block that hold something.
-    pub(super) live: Vec<u32>,
+    pub(super) live: TiVec<LogicalBlock, u32>,
     /// The number of logical blocks without a data block.
     pub(super) without_data_block: u32,
     pub(super) blocks: Blocks,
     pub(super) free: FreePool,
-    pub(super) logs: Vec<Option<Box<Log>>>,
+    pub(super) logs: TiVec<BlockId, Option<Box<Log>>>,
     /// The number of log blocks that there may be.
     pub budget: LogBudget,
     /// For each block, the operation that made room for it. Programs of the block wait for it.
-    ready: Vec<OpId>,
+    ready: TiVec<BlockId, OpId>,
     /// Programs that superseded pages of a block: its erase waits for them.
     superseded: Superseded,
     /// The trimmed pages.
@@ -72,7 +75,7 @@ pub(crate) struct Core {
     /// See [`kept`].
     kept: u32,
     /// Lane at which the next log block is looked for.
-    cursor: u32,
+    cursor: LaneId,
     /// The reason why blocks are merged at the moment.
     pub cause: Cause,
     /// Host pages written.
@@ -93,24 +96,23 @@ impl Core {
     ) -> Core {
         let lbns = layout.logical_units.div_ceil(layout.frames_per_block);
         let budget = settings.log_blocks + if has_data_blocks { 0 } else { lbns };
-        let blocks = layout.blocks() as usize;
         Core {
             pages: layout.frames_per_block,
             has_data_blocks,
             any_order: medium.rules().order == ProgramOrder::Any,
-            newest: vec![Ppn::NONE; layout.logical_units as usize],
-            data: vec![None; lbns as usize],
-            live: vec![0; lbns as usize],
+            newest: layout.per_page(Ppn::NONE),
+            data: ti_vec![None; lbns.index()],
+            live: ti_vec![0; lbns.index()],
             without_data_block: lbns,
             blocks: Blocks::new(layout, medium),
             free: FreePool::new(layout, settings.wear_dynamic),
-            logs: vec![None; blocks],
+            logs: layout.per_block(None),
             budget: LogBudget::new(budget),
-            ready: vec![OpId::NONE; blocks],
-            superseded: Superseded::new(blocks as u32),
+            ready: layout.per_block(OpId::NONE),
+            superseded: Superseded::new(layout),
             trims: Trims::new(layout),
             kept: kept(layout),
-            cursor: 0,
+            cursor: LaneId::new(0),
             cause: Cause::Merge,
             clock: 0,
             retired: 0,
@@ -123,8 +125,8 @@ impl Core {
 
     /// Returns the logical block of a page.
     #[inline]
-    pub fn lbn(&self, lpn: Lpn) -> u32 {
-        lpn.0 / self.pages
+    pub fn lbn(&self, lpn: Lpn) -> LogicalBlock {
+        LogicalBlock::new(lpn.0 / self.pages)
     }
 
     /// Returns the offset of a page in its logical block.
@@ -133,27 +135,33 @@ impl Core {
         lpn.0 % self.pages
     }
 
+    /// Returns the page at an offset of a logical block.
+    #[inline]
+    pub fn page_at(&self, lbn: LogicalBlock, offset: u32) -> Lpn {
+        Lpn(lbn.number() * self.pages + offset)
+    }
+
     /// Returns the number of pages of a logical block: fewer in the last one.
-    pub fn pages_of(&self, lbn: u32) -> u32 {
-        self.pages.min(self.layout.logical_units - lbn * self.pages)
+    pub fn pages_of(&self, lbn: LogicalBlock) -> u32 {
+        self.pages.min(self.layout.logical_units - self.page_at(lbn, 0).0)
     }
 
     /// Returns the number of pages of a logical block that hold something.
-    pub fn live(&self, lbn: u32) -> u32 {
-        self.live[lbn as usize]
+    pub fn live(&self, lbn: LogicalBlock) -> u32 {
+        self.live[lbn]
     }
 
     /// Returns whether a logical block has a data block.
-    pub fn has_data_block(&self, lbn: u32) -> bool {
-        self.data[lbn as usize].is_some()
+    pub fn has_data_block(&self, lbn: LogicalBlock) -> bool {
+        self.data[lbn].is_some()
     }
 
     /// Returns the log block that holds the newest version of a page, or `None` if no log block
     /// does.
     #[inline]
     pub fn log_of(&self, lpn: Lpn) -> Option<BlockId> {
-        let block = self.layout.block_of(self.newest[lpn.0 as usize].mapped()?);
-        self.logs[block.0 as usize].is_some().then_some(block)
+        let block = self.layout.block_of(self.newest[lpn].mapped()?);
+        self.logs[block].is_some().then_some(block)
     }
 
     /// Returns the metadata of a log block.
@@ -162,13 +170,13 @@ impl Core {
     /// Panics if `block` is no log block.
     #[inline]
     pub fn log(&self, block: BlockId) -> &Log {
-        self.logs[block.0 as usize].as_deref().expect("a log block")
+        self.logs[block].as_deref().expect("a log block")
     }
 
     /// Returns the metadata of a log block, to change.
     #[inline]
     pub(super) fn log_mut(&mut self, block: BlockId) -> &mut Log {
-        self.logs[block.0 as usize].as_deref_mut().expect("a log block")
+        self.logs[block].as_deref_mut().expect("a log block")
     }
 
     /// Returns the number of valid pages of a block.
@@ -196,9 +204,9 @@ impl Core {
     pub(super) fn take_data_block(
         &mut self,
         cx: &mut FtlContext<'_>,
-        lbn: u32,
+        lbn: LogicalBlock,
     ) -> Result<BlockId, FtlError> {
-        let lane = lbn % self.layout.lanes;
+        let lane = self.layout.lane_in_turn(lbn.number());
         let role = if self.cause == Cause::Recovery { ROLE_MOUNT } else { ROLE_DATA };
         self.take(cx, lane, Role::Data, role, OpId::NONE)
     }
@@ -226,17 +234,17 @@ impl Core {
         role: OobRole,
     ) -> Result<BlockId, FtlError> {
         let room = self.budget.next_room();
-        self.cursor = (self.cursor + 1) % self.layout.lanes;
+        self.cursor = self.layout.lane_after(self.cursor);
         let block = self.take(cx, self.cursor, Role::Log, role, room)?;
         self.budget.take();
-        self.logs[block.0 as usize] = Some(Box::new(Log::empty(role, self.clock)));
+        self.logs[block] = Some(Box::new(Log::empty(role, self.clock)));
         Ok(block)
     }
 
     fn take(
         &mut self,
         cx: &mut FtlContext<'_>,
-        lane: u32,
+        lane: LaneId,
         role: Role,
         oob: OobRole,
         slot: OpId,
@@ -245,7 +253,7 @@ impl Core {
         cx.flash.open(block, oob);
         self.blocks.set_role(block, role);
         waits.extend(Some(slot).filter(|&op| cx.may_be_unfinished(op)));
-        self.ready[block.0 as usize] = cx.flash.plan.join(self.cause.class(false), &waits);
+        self.ready[block] = cx.flash.plan.join(self.cause.class(false), &waits);
         Ok(block)
     }
 
@@ -337,7 +345,7 @@ impl Core {
         cx: &mut FtlContext<'_>,
         log: BlockId,
     ) -> Result<(), FtlError> {
-        assert!(self.logs[log.0 as usize].take().is_some(), "block {log} is no log block");
+        assert!(self.logs[log].take().is_some(), "block {log} is no log block");
         let erased = self.erase(cx, log)?;
         self.budget.release(erased);
         Ok(())
@@ -348,12 +356,12 @@ impl Core {
     pub(super) fn switch_to(
         &mut self,
         cx: &mut FtlContext<'_>,
-        lbn: u32,
+        lbn: LogicalBlock,
         block: BlockId,
     ) -> Result<(), FtlError> {
-        let was_log = self.logs[block.0 as usize].take().is_some();
+        let was_log = self.logs[block].take().is_some();
         self.blocks.set_role(block, Role::Data);
-        let erased = match self.data[lbn as usize].replace(block) {
+        let erased = match self.data[lbn].replace(block) {
             Some(old) => self.erase(cx, old)?,
             None => {
                 self.without_data_block -= 1;
@@ -383,7 +391,7 @@ impl Core {
         page: &HostPage<'_>,
     ) -> Result<bool, FtlError> {
         let (lbn, offset) = (self.lbn(page.lpn()), self.offset(page.lpn()));
-        let block = match self.data[lbn as usize] {
+        let block = match self.data[lbn] {
             Some(block) => {
                 let medium = &*cx.flash.medium;
                 if medium.state(self.layout.frame_in(block, offset)) != FrameState::Erased {
@@ -397,7 +405,7 @@ impl Core {
             }
             None => {
                 let block = self.take_data_block(cx, lbn)?;
-                self.data[lbn as usize] = Some(block);
+                self.data[lbn] = Some(block);
                 self.without_data_block -= 1;
                 block
             }
@@ -431,7 +439,7 @@ impl Core {
         }
         let op = self.program(cx, block, index, page.unit, page.cause, page.arrived)?;
         cx.programmed.push(Programmed { op, units: 1 });
-        if let Some(log) = self.logs[block.0 as usize].as_deref_mut() {
+        if let Some(log) = self.logs[block].as_deref_mut() {
             log.touched = self.clock;
         }
         Ok(())
@@ -465,22 +473,22 @@ impl Core {
         after: OpId,
     ) -> Result<OpId, FtlError> {
         let frame = self.layout.frame_in(block, index);
-        let ready = self.ready[block.0 as usize];
+        let ready = self.ready[block];
         let after = [after, if ready < cx.oldest_unfinished { OpId::NONE } else { ready }];
         let (ppn, op) = cx.flash.program(frame, std::iter::once(unit), cause, &after)?;
         let (lbn, offset) = (self.lbn(unit.lpn), self.offset(unit.lpn));
-        match std::mem::replace(&mut self.newest[unit.lpn.0 as usize], ppn).mapped() {
+        match std::mem::replace(&mut self.newest[unit.lpn], ppn).mapped() {
             Some(old) => {
                 let old = self.forget(old, lbn);
                 if op != OpId::NONE {
                     self.superseded.add(old, op, cx.oldest_unfinished);
                 }
             }
-            None => self.live[lbn as usize] += 1,
+            None => self.live[lbn] += 1,
         }
         self.trims.written(unit.lpn, op);
         self.blocks.set_valid(ppn);
-        if let Some(log) = self.logs[block.0 as usize].as_deref_mut() {
+        if let Some(log) = self.logs[block].as_deref_mut() {
             log.program(lbn, index == offset);
             *log.lbns.entry(lbn).or_default() += 1;
         }
@@ -488,9 +496,9 @@ impl Core {
     }
 
     /// Makes a page of `lbn` invalid and returns its block.
-    fn forget(&mut self, ppn: Ppn, lbn: u32) -> BlockId {
+    fn forget(&mut self, ppn: Ppn, lbn: LogicalBlock) -> BlockId {
         let (block, _) = self.blocks.invalidate(ppn);
-        if let Some(log) = self.logs[block.0 as usize].as_deref_mut() {
+        if let Some(log) = self.logs[block].as_deref_mut() {
             let pages = log.lbns.get_mut(&lbn).expect("a valid page is associated");
             *pages -= 1;
             if *pages == 0 {
@@ -507,16 +515,15 @@ impl Core {
     /// Returns an error if a record of trims or an erase fails. A block that can no longer be
     /// erased is no error: it goes bad.
     pub fn trim(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<(), FtlError> {
-        let Some(old) = std::mem::replace(&mut self.newest[lpn.0 as usize], Ppn::NONE).mapped()
-        else {
+        let Some(old) = std::mem::replace(&mut self.newest[lpn], Ppn::NONE).mapped() else {
             return Ok(());
         };
         let lbn = self.lbn(lpn);
         let block = self.forget(old, lbn);
         self.trims.trimmed(lpn, block);
-        self.live[lbn as usize] -= 1;
-        if self.live[lbn as usize] == 0
-            && let Some(block) = self.data[lbn as usize].take()
+        self.live[lbn] -= 1;
+        if self.live[lbn] == 0
+            && let Some(block) = self.data[lbn].take()
         {
             self.without_data_block += 1;
             self.erase(cx, block)?;

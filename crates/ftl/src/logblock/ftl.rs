@@ -10,7 +10,8 @@ use crate::{
 };
 use flashatlas_nand::{Medium, Unit};
 use flashatlas_types::{
-    BlockId, Cause, Class, FtlError, Lpn, MemoryKind, Note, OpId, OpKind, Params, Violation,
+    BlockId, Cause, Class, FtlError, LogicalBlock, Lpn, MemoryKind, Note, OpId, OpKind, Params,
+    TiVec, Violation, ti_vec,
 };
 
 /// A log-block scheme: it decides which log block takes a page of the host, and which is reclaimed.
@@ -139,7 +140,7 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
     }
 
     fn peek(&self, lpn: Lpn) -> Place {
-        self.core.newest[lpn.0 as usize].mapped().map_or(Place::Nowhere, Place::Flash)
+        self.core.newest[lpn].mapped().map_or(Place::Nowhere, Place::Flash)
     }
 
     fn write(
@@ -201,7 +202,7 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
     fn check(&self, medium: &Medium) -> Result<(), Violation> {
         medium.check()?;
         self.core.check(medium)?;
-        for block in (0..self.core.layout.blocks()).map(BlockId) {
+        for block in self.core.layout.block_ids() {
             if self.core.blocks.role(block) == Role::Log {
                 let known = self.scheme.knows(&self.core, block);
                 Violation::unless(
@@ -270,24 +271,23 @@ impl Core {
     /// Checks the O(n) rules of the shared tables.
     fn check(&self, medium: &Medium) -> Result<(), Violation> {
         self.blocks.check(&self.layout, medium)?;
-        let mut live = vec![0; self.live.len()];
+        let mut live: TiVec<LogicalBlock, u32> = ti_vec![0; self.live.len()];
         let mut associated = std::collections::BTreeMap::new();
-        for (lpn, ppn) in self.newest.iter().enumerate() {
+        for (lpn, ppn) in self.newest.iter_enumerated() {
             let Some(ppn) = ppn.mapped() else { continue };
-            let (lpn, block) = (Lpn(lpn as u32), self.layout.block_of(ppn));
-            let lbn = self.lbn(lpn);
-            live[lbn as usize] += 1;
+            let (lbn, block) = (self.lbn(lpn), self.layout.block_of(ppn));
+            live[lbn] += 1;
             Violation::unless(
                 self.blocks.is_valid(ppn),
                 "the newest version of a page is valid",
                 || format!("page {lpn}, slot {ppn}"),
             )?;
             check_names(medium, ppn, lpn)?;
-            if self.logs[block.0 as usize].is_some() {
+            if self.logs[block].is_some() {
                 *associated.entry((block, lbn)).or_insert(0) += 1;
                 continue;
             }
-            let home = self.data[lbn as usize];
+            let home = self.data[lbn];
             let at_home = home == Some(block) && ppn.0 % self.pages == self.offset(lpn);
             Violation::unless(
                 at_home,
@@ -307,8 +307,8 @@ impl Core {
             "the pages of each logical block are counted",
             String::new,
         )?;
-        for block in (0..self.layout.blocks()).map(BlockId) {
-            let Some(log) = &self.logs[block.0 as usize] else { continue };
+        for block in self.layout.block_ids() {
+            let Some(log) = &self.logs[block] else { continue };
             for (&lbn, &pages) in &log.lbns {
                 let found = associated.remove(&(block, lbn)).unwrap_or(0);
                 Violation::unless(

@@ -112,7 +112,7 @@ impl LogScheme for Groups {
         if io.core.write_in_place(io.cx, page)? {
             return Ok(());
         }
-        let group = io.core.lbn(page.lpn()) / self.size;
+        let group = io.core.lbn(page.lpn()).number() / self.size;
         let logs = self.of.get(&group).map_or(&[][..], |g| &g.logs);
         let frontier = logs
             .last()

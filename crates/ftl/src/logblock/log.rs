@@ -1,6 +1,7 @@
 //! The metadata of a log block.
 
 use flashatlas_nand::OobRole;
+use flashatlas_types::LogicalBlock;
 use rustc_hash::FxHashMap;
 
 /// The metadata of one log block.
@@ -9,9 +10,9 @@ pub(crate) struct Log {
     /// The kind of log block. The spare areas name the kind with which the block was opened.
     pub role: OobRole,
     /// The associated logical blocks: each has valid pages here, and the value is their number.
-    pub lbns: FxHashMap<u32, u32>,
+    pub lbns: FxHashMap<LogicalBlock, u32>,
     /// The logical block of its first page.
-    pub owner: u32,
+    pub owner: LogicalBlock,
     /// `true` if every page so far belongs to `owner` and is at its offset.
     pub in_place: bool,
     /// The number of pages programmed.
@@ -26,12 +27,12 @@ pub(crate) struct Log {
 impl Log {
     /// Returns a log block without a page.
     pub fn empty(role: OobRole, touched: u64) -> Log {
-        let (lbns, owner) = (FxHashMap::default(), u32::MAX);
+        let (lbns, owner) = (FxHashMap::default(), LogicalBlock::new(u32::MAX));
         Log { role, lbns, owner, in_place: true, programmed: 0, touched, leaving: false }
     }
 
     /// Counts one more page, of `lbn`; `at_its_offset` is `true` if the page is at its offset.
-    pub fn program(&mut self, lbn: u32, at_its_offset: bool) {
+    pub fn program(&mut self, lbn: LogicalBlock, at_its_offset: bool) {
         if self.programmed == 0 {
             self.owner = lbn;
         }
@@ -41,11 +42,11 @@ impl Log {
 
     /// Returns the group, of `size` neighbouring logical blocks, of the first page.
     pub fn group(&self, size: u32) -> u32 {
-        self.owner / size
+        self.owner.number() / size
     }
 
     /// Returns `true` if all associated logical blocks are in one group of `size` neighbours.
     pub fn holds_only(&self, group: u32, size: u32) -> bool {
-        self.lbns.keys().all(|lbn| lbn / size == group)
+        self.lbns.keys().all(|lbn| lbn.number() / size == group)
     }
 }

@@ -11,7 +11,7 @@ use crate::FtlContext;
 use crate::report::MergeClass;
 use crate::sealed::seal;
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, Cause, FtlError, Lpn, Ppn};
+use flashatlas_types::{BlockId, Cause, FtlError, LogicalBlock, Lpn, Ppn};
 use std::ops::Range;
 
 impl Core {
@@ -21,7 +21,7 @@ impl Core {
     pub fn full_merge(
         &mut self,
         cx: &mut FtlContext<'_>,
-        lbn: u32,
+        lbn: LogicalBlock,
         page: Option<&HostPage<'_>>,
     ) -> Result<(), FtlError> {
         let new = self.take_data_block(cx, lbn)?;
@@ -40,7 +40,7 @@ impl Core {
         &mut self,
         cx: &mut FtlContext<'_>,
         log: BlockId,
-        lbn: u32,
+        lbn: LogicalBlock,
         page: Option<&HostPage<'_>>,
     ) -> Result<MergeClass, FtlError> {
         self.count_association(log);
@@ -83,14 +83,13 @@ impl Core {
             return MergeClass::Switch;
         }
         let replaced = page.map(|p| self.offset(p.lpn()));
-        let stands = |offset: u32| self.log_of(Lpn(lbn * self.pages + offset)) == Some(log);
+        let stands = |offset: u32| self.log_of(self.page_at(lbn, offset)) == Some(log);
         if replaced.is_some_and(stands) {
             return MergeClass::Full;
         }
         // gaps below the write pointer are filled where the order of programs allows it
         let missing = |&offset: &u32| {
-            replaced == Some(offset)
-                || self.newest[(lbn * self.pages + offset) as usize].mapped().is_some()
+            replaced == Some(offset) || self.newest[self.page_at(lbn, offset)].mapped().is_some()
         };
         if !self.any_order() && (0..next).filter(missing).any(|offset| !stands(offset)) {
             self.merges.order_detours += 1;
@@ -105,16 +104,16 @@ impl Core {
     pub fn fill_up(
         &mut self,
         cx: &mut FtlContext<'_>,
-        lbn: u32,
+        lbn: LogicalBlock,
         block: BlockId,
         offsets: Range<u32>,
         page: Option<&HostPage<'_>>,
     ) -> Result<(), FtlError> {
         for offset in offsets {
-            let lpn = Lpn(lbn * self.pages + offset);
+            let lpn = self.page_at(lbn, offset);
             if let Some(page) = page.filter(|p| p.lpn() == lpn) {
                 self.host_program(cx, block, offset, page)?;
-            } else if let Some(from) = self.newest[lpn.0 as usize].mapped()
+            } else if let Some(from) = self.newest[lpn].mapped()
                 && self.layout.block_of(from) != block
             {
                 self.copy(cx, lpn, from, block, offset)?;
@@ -130,7 +129,7 @@ impl Core {
         &mut self,
         cx: &mut FtlContext<'_>,
         log: BlockId,
-        mut merge: impl FnMut(&mut LogContext<'_, '_>, u32) -> Result<(), FtlError>,
+        mut merge: impl FnMut(&mut LogContext<'_, '_>, LogicalBlock) -> Result<(), FtlError>,
     ) -> Result<(), FtlError> {
         while !self.reclaim_step(cx, log, &mut merge)? {}
         Ok(())
@@ -153,7 +152,7 @@ impl Core {
         &mut self,
         cx: &mut FtlContext<'_>,
         log: BlockId,
-        mut merge: impl FnMut(&mut LogContext<'_, '_>, u32) -> Result<(), FtlError>,
+        mut merge: impl FnMut(&mut LogContext<'_, '_>, LogicalBlock) -> Result<(), FtlError>,
     ) -> Result<bool, FtlError> {
         let Some(lpn) = self.first_valid(cx.flash.medium, log)? else {
             self.erase_empty(cx, log)?;
@@ -201,7 +200,7 @@ impl Core {
         lpn: Lpn,
         to: BlockId,
     ) -> Result<(), FtlError> {
-        let from = self.newest[lpn.0 as usize].mapped().expect("a page to move holds something");
+        let from = self.newest[lpn].mapped().expect("a page to move holds something");
         let index = cx.flash.medium.write_pointer(to);
         self.copy(cx, lpn, from, to, index)?;
         self.merges.moved_pages += 1;

@@ -19,11 +19,11 @@ use crate::FtlContext;
 use crate::blocks::Role;
 use crate::sealed::{ROLE_MOUNT, leftovers};
 use flashatlas_nand::{FrameState, OobRole};
-use flashatlas_types::{BlockId, Cause, FtlError, MediumError, OpId};
+use flashatlas_types::{BlockId, Cause, FtlError, LogicalBlock, MediumError, OpId};
 use std::collections::BTreeMap;
 
 /// A data block that a mount found, and its logical block.
-type DataBlockOf = (u32, BlockId);
+type DataBlockOf = (LogicalBlock, BlockId);
 
 /// A log block that a mount found.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +56,7 @@ impl Core {
         core.mount.count_unreadable(cx.flash.medium);
         core.discard_leftovers(cx)?;
         let (mut data, mut found) = core.scan(cx)?;
-        for block in (0..layout.blocks()).map(BlockId) {
+        for block in layout.block_ids() {
             if matches!(core.blocks.role(block), Role::Data | Role::Log)
                 && core.blocks.valid(block) == 0
             {
@@ -86,7 +86,7 @@ impl Core {
     ) -> Result<(Vec<DataBlockOf>, Vec<FoundLog>), FtlError> {
         let (mut data, mut found) = (Vec::new(), Vec::new());
         let medium = &*cx.flash.medium;
-        for block in (0..self.layout.blocks()).map(BlockId).filter(|&b| !medium.is_bad(b)) {
+        for block in self.layout.block_ids().filter(|&b| !medium.is_bad(b)) {
             let written = medium.write_pointer(block);
             // the first page shows the block's role, or that it is erased; the last is read twice
             // (SchemeDef::mount)
@@ -125,8 +125,8 @@ impl Core {
                 if self.trims.is_dead(lpn, sequence) {
                     continue;
                 }
-                let newest = &mut self.newest[lpn.0 as usize];
-                self.live[lbn as usize] += u32::from(newest.mapped().is_none());
+                let newest = &mut self.newest[lpn];
+                self.live[lbn] += u32::from(newest.mapped().is_none());
                 if self.blocks.supersede(medium, newest.mapped(), ppn, sequence)? {
                     *newest = ppn;
                 }
@@ -175,11 +175,11 @@ impl Core {
                 };
                 let lbn = self.lbn(lpn);
                 metadata.program(lbn, self.offset(lpn) == index);
-                if self.newest[lpn.0 as usize] == ppn {
+                if self.newest[lpn] == ppn {
                     *metadata.lbns.entry(lbn).or_default() += 1;
                 }
             }
-            self.logs[log.block.0 as usize] = Some(Box::new(metadata));
+            self.logs[log.block] = Some(Box::new(metadata));
             self.budget.found();
         }
         self.clock = found.len() as u64;
@@ -192,11 +192,11 @@ impl Core {
         data: Vec<DataBlockOf>,
         found: &mut Vec<FoundLog>,
     ) -> Result<(), FtlError> {
-        let mut twice: BTreeMap<u32, Vec<BlockId>> = BTreeMap::new();
+        let mut twice: BTreeMap<LogicalBlock, Vec<BlockId>> = BTreeMap::new();
         for (lbn, block) in data {
-            match self.data[lbn as usize] {
+            match self.data[lbn] {
                 None => {
-                    self.data[lbn as usize] = Some(block);
+                    self.data[lbn] = Some(block);
                     self.without_data_block -= 1;
                 }
                 Some(_) => twice.entry(lbn).or_default().push(block),
@@ -206,13 +206,13 @@ impl Core {
             let metadata = self.log(f.block);
             let lbn = metadata.owner;
             let switched = matches!(f.role, ROLE_SEQUENTIAL | ROLE_GROUP) && metadata.in_place;
-            if !switched || self.data[lbn as usize].is_some() {
+            if !switched || self.data[lbn].is_some() {
                 return true;
             }
-            self.data[lbn as usize] = Some(f.block);
+            self.data[lbn] = Some(f.block);
             self.without_data_block -= 1;
             self.blocks.set_role(f.block, Role::Data);
-            self.logs[f.block.0 as usize] = None;
+            self.logs[f.block] = None;
             self.budget.release(OpId::NONE);
             false
         });

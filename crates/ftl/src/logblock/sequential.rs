@@ -6,13 +6,13 @@ use super::area::area_use;
 use super::{Area, Core, FoundLog, HostPage, LogContext, ROLE_SEQUENTIAL};
 use crate::report::{AreaUse, MergeClass};
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, FtlError, Violation};
+use flashatlas_types::{BlockId, FtlError, LogicalBlock, Violation};
 use rustc_hash::FxHashMap;
 
 /// Sequential log blocks, one for each of at most `budget` logical blocks.
 pub(crate) struct Sequential {
     pub budget: u32,
-    open: FxHashMap<u32, Open>,
+    open: FxHashMap<LogicalBlock, Open>,
     /// The number of writes so far, to find the log block that was written least recently.
     writes: u64,
 }
@@ -35,7 +35,7 @@ impl Sequential {
     }
 
     /// Returns the sequential log block of a logical block, or `None` if it has none.
-    pub fn of(&self, lbn: u32) -> Option<BlockId> {
+    pub fn of(&self, lbn: LogicalBlock) -> Option<BlockId> {
         self.open.get(&lbn).map(|o| o.log)
     }
 
@@ -46,7 +46,7 @@ impl Sequential {
 
     /// Returns the logical block whose log block was written least recently, or `None` if there is
     /// no log block.
-    pub fn oldest(&self) -> Option<u32> {
+    pub fn oldest(&self) -> Option<LogicalBlock> {
         self.open.iter().min_by_key(|(_, o)| o.written).map(|(&lbn, _)| lbn)
     }
 
@@ -86,7 +86,11 @@ impl Sequential {
 
     /// Opens a log block for a logical block. If all are in use, the log block written least
     /// recently is closed.
-    pub fn start(&mut self, io: &mut LogContext<'_, '_>, lbn: u32) -> Result<BlockId, FtlError> {
+    pub fn start(
+        &mut self,
+        io: &mut LogContext<'_, '_>,
+        lbn: LogicalBlock,
+    ) -> Result<BlockId, FtlError> {
         while self.len() >= self.budget || !io.core.has_slot() {
             let oldest = self.oldest().ok_or_else(|| io.core.no_space())?;
             self.close(io, oldest, None)?;
@@ -96,7 +100,7 @@ impl Sequential {
         Ok(log)
     }
 
-    fn hold(&mut self, lbn: u32, log: BlockId) {
+    fn hold(&mut self, lbn: LogicalBlock, log: BlockId) {
         self.writes += 1;
         self.open.insert(lbn, Open { log, written: self.writes });
     }
@@ -117,7 +121,7 @@ impl Sequential {
     pub fn close(
         &mut self,
         io: &mut LogContext<'_, '_>,
-        lbn: u32,
+        lbn: LogicalBlock,
         page: Option<&HostPage<'_>>,
     ) -> Result<(), FtlError> {
         let log = self.of(lbn).expect("its log block is open");
@@ -130,7 +134,11 @@ impl Sequential {
 
     /// Brings a logical block up to date: through its sequential log block if that holds a valid
     /// page, else by a full merge.
-    pub fn merge(&mut self, io: &mut LogContext<'_, '_>, lbn: u32) -> Result<(), FtlError> {
+    pub fn merge(
+        &mut self,
+        io: &mut LogContext<'_, '_>,
+        lbn: LogicalBlock,
+    ) -> Result<(), FtlError> {
         if let Some(log) = self.of(lbn) {
             let useful = io.core.valid(log) > 0;
             self.close(io, lbn, None)?;

@@ -11,15 +11,16 @@
 
 use super::dftl::ENTRY_BYTES;
 use crate::list::IndexList;
-use crate::maps::MapStoreDef;
 use crate::maps::StoreConfig;
 use crate::maps::pages::MapOnFlash;
 use crate::maps::pages::cmt::Cmt;
+use crate::maps::pages::ids::filled;
 use crate::maps::pages::paged::{
     Cache, Io, LOADS, PAGE_BYTES, Paged, WRITES_ON_EVICTION, cache_bytes, fits,
 };
 use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
-use flashatlas_types::{FtlError, Lpn, Mechanism, OpId, Param, Ppn};
+use crate::maps::{MapPage, MapStoreDef};
+use flashatlas_types::{FtlError, Lpn, Mechanism, OpId, Param, Ppn, TiVec};
 
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "cdftl",
@@ -80,9 +81,9 @@ const VICTIM_SEARCH: Param<u32> = Param::int(
 
 struct Cdftl {
     cmt: Cmt,
-    pages: IndexList,
+    pages: IndexList<MapPage>,
     /// `true` for map pages in memory that have changes which flash lacks.
-    merged: Vec<bool>,
+    merged: TiVec<MapPage, bool>,
     pages_max: u32,
     page_bytes: u64,
     search: usize,
@@ -103,7 +104,7 @@ impl Cdftl {
         Cdftl {
             cmt: Cmt::new(entries, 0, map.table.pages()),
             pages: IndexList::new(map.table.pages()),
-            merged: vec![false; map.table.pages() as usize],
+            merged: filled(map.table.pages(), false),
             pages_max: pages_max as u32,
             page_bytes,
             search: search as usize,
@@ -114,12 +115,13 @@ impl Cdftl {
 
     /// Makes room for an entry.
     fn evict_entry(&mut self, io: &mut Io<'_, '_>) -> Result<OpId, FtlError> {
-        let cheap = |&(_, page, changed): &(u32, u32, bool)| !changed || self.pages.contains(page);
+        let cheap =
+            |&(_, page, changed): &(Lpn, MapPage, bool)| !changed || self.pages.contains(page);
         let found = self.cmt.victims().take(self.search).find(cheap);
         let (lpn, page, changed) = found.or_else(|| self.cmt.victims().next()).expect("it is full");
         let mut evicted = OpId::NONE;
         if changed && self.pages.contains(page) {
-            self.merged[page as usize] = true;
+            self.merged[page] = true;
         } else if changed {
             evicted = io.evict(page, false)?;
         }
@@ -131,7 +133,7 @@ impl Cdftl {
     fn evict_page(&mut self, io: &mut Io<'_, '_>) -> Result<OpId, FtlError> {
         let page = self.pages.first().expect("it is full");
         let mut evicted = OpId::NONE;
-        if self.merged[page as usize] {
+        if self.merged[page] {
             evicted = io.evict(page, true)?;
         }
         self.pages.remove(page);
@@ -142,10 +144,10 @@ impl Cdftl {
 impl Cache for Cdftl {
     /// Returns `true` for an entry in the second level, too: it costs no flash.
     fn holds(&self, map: &MapOnFlash, lpn: Lpn) -> bool {
-        self.cmt.contains(lpn.0) || self.pages.contains(map.table.page_of(lpn))
+        self.cmt.contains(lpn) || self.pages.contains(map.table.page_of(lpn))
     }
 
-    fn holds_page(&self, page: u32) -> bool {
+    fn holds_page(&self, page: MapPage) -> bool {
         self.pages.contains(page)
     }
 
@@ -154,8 +156,8 @@ impl Cache for Cdftl {
         if self.pages.contains(page) {
             self.pages.touch(page);
         }
-        if self.cmt.contains(lpn.0) {
-            self.cmt.touch(lpn.0);
+        if self.cmt.contains(lpn) {
+            self.cmt.touch(lpn);
         } else {
             self.second_level += 1;
             self.entering = Some(lpn);
@@ -180,20 +182,20 @@ impl Cache for Cdftl {
 
     fn changed(&mut self, map: &MapOnFlash, lpn: Lpn, _: Ppn) {
         // collection changes an entry in the second level if the first does not have it
-        if self.cmt.contains(lpn.0) {
-            self.cmt.change(lpn.0);
+        if self.cmt.contains(lpn) {
+            self.cmt.change(lpn);
         } else if self.entering != Some(lpn) {
-            self.merged[map.table.page_of(lpn) as usize] = true;
+            self.merged[map.table.page_of(lpn)] = true;
         }
     }
 
-    fn cleaned(&mut self, page: u32) {
+    fn cleaned(&mut self, page: MapPage) {
         self.cmt.clean(page);
-        self.merged[page as usize] = false;
+        self.merged[page] = false;
     }
 
-    fn has_changes_of(&self, page: u32) -> bool {
-        self.cmt.has_changes_of(page) || (self.pages.contains(page) && self.merged[page as usize])
+    fn has_changes_of(&self, page: MapPage) -> bool {
+        self.cmt.has_changes_of(page) || (self.pages.contains(page) && self.merged[page])
     }
 
     /// Copies the entry from its map page to the first level, where the host changes it.
@@ -204,13 +206,13 @@ impl Cache for Cdftl {
         lookup: bool,
         ready: OpId,
     ) -> Result<OpId, FtlError> {
-        if !self.cmt.contains(lpn.0) {
+        if !self.cmt.contains(lpn) {
             if self.cmt.is_full() {
                 self.evict_entry(io)?;
             }
-            self.cmt.insert(lpn.0, io.map.table.page_of(lpn));
+            self.cmt.insert(lpn, io.map.table.page_of(lpn));
             if !lookup {
-                self.cmt.change(lpn.0);
+                self.cmt.change(lpn);
             }
         }
         self.entering = None;

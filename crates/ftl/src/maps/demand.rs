@@ -5,14 +5,15 @@
 
 use crate::caching::POLICY;
 use crate::list::IndexList;
-use crate::maps::MapStoreDef;
 use crate::maps::StoreConfig;
 use crate::maps::pages::MapOnFlash;
+use crate::maps::pages::ids::filled;
 use crate::maps::pages::paged::{
     Cache, Io, LOADS, PAGE_BYTES, Paged, WRITES_ON_EVICTION, cache_bytes, fits,
 };
 use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
-use flashatlas_types::{FtlError, Lpn, Mechanism, OpId, Param, Ppn};
+use crate::maps::{MapPage, MapStoreDef};
+use flashatlas_types::{FtlError, Lpn, Mechanism, OpId, Param, Ppn, TiVec};
 
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "demand",
@@ -66,9 +67,9 @@ const CHANGED_SHARE: Param<f64> = Param::ratio(
 
 /// Map pages in the order of their last use.
 struct Pages {
-    pages: IndexList,
+    pages: IndexList<MapPage>,
     /// Map pages in memory of which something has changed since they were loaded.
-    changed: Vec<bool>,
+    changed: TiVec<MapPage, bool>,
     limit: u32,
     page_bytes: u64,
     changed_max: u32,
@@ -79,7 +80,7 @@ impl Pages {
         let page_bytes = u64::from(map.table.page_bytes());
         let limit = (budget / page_bytes).min(u64::from(map.table.pages())) as u32;
         let changed_max = (changed_share * f64::from(limit)) as u32;
-        let changed = vec![false; map.table.pages() as usize];
+        let changed = filled(map.table.pages(), false);
         Pages { pages: IndexList::new(map.table.pages()), changed, limit, page_bytes, changed_max }
     }
 }
@@ -89,7 +90,7 @@ impl Cache for Pages {
         self.pages.contains(map.table.page_of(lpn))
     }
 
-    fn holds_page(&self, page: u32) -> bool {
+    fn holds_page(&self, page: MapPage) -> bool {
         self.pages.contains(page)
     }
 
@@ -103,7 +104,7 @@ impl Cache for Pages {
 
     fn evicts_unchanged(&self) -> bool {
         let first = self.pages.first().filter(|_| self.pages.len() == self.limit);
-        first.is_none_or(|victim| !self.changed[victim as usize])
+        first.is_none_or(|victim| !self.changed[victim])
     }
 
     fn used(&mut self, map: &MapOnFlash, lpn: Lpn) {
@@ -114,7 +115,7 @@ impl Cache for Pages {
         let mut evicted = OpId::NONE;
         if self.pages.len() == self.limit {
             let victim = self.pages.first().expect("the limit is not zero");
-            if std::mem::take(&mut self.changed[victim as usize]) {
+            if std::mem::take(&mut self.changed[victim]) {
                 evicted = io.evict(victim, true)?;
             }
             self.pages.remove(victim);
@@ -130,18 +131,18 @@ impl Cache for Pages {
     }
 
     fn changed(&mut self, map: &MapOnFlash, lpn: Lpn, _: Ppn) {
-        self.changed[map.table.page_of(lpn) as usize] = true;
+        self.changed[map.table.page_of(lpn)] = true;
     }
 
-    fn cleaned(&mut self, page: u32) {
-        self.changed[page as usize] = false;
+    fn cleaned(&mut self, page: MapPage) {
+        self.changed[page] = false;
     }
 
-    fn has_changes_of(&self, page: u32) -> bool {
-        self.changed[page as usize]
+    fn has_changes_of(&self, page: MapPage) -> bool {
+        self.changed[page]
     }
 
-    fn to_flush(&self, map: &MapOnFlash) -> Vec<u32> {
+    fn to_flush(&self, map: &MapOnFlash) -> Vec<MapPage> {
         let surplus = map.changes.len().saturating_sub(self.changed_max);
         map.changes.iter().take(surplus as usize).collect()
     }

@@ -6,7 +6,6 @@
 //! Batch update: when a changed entry leaves, all changed entries of its map page in memory are
 //! written with it.
 
-use crate::maps::MapStoreDef;
 use crate::maps::StoreConfig;
 use crate::maps::pages::MapOnFlash;
 use crate::maps::pages::cmt::Cmt;
@@ -14,6 +13,7 @@ use crate::maps::pages::paged::{
     Cache, Io, LOADS, PAGE_BYTES, Paged, WRITES_ON_EVICTION, cache_bytes, fits,
 };
 use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
+use crate::maps::{MapPage, MapStoreDef};
 use flashatlas_types::{FtlError, Lpn, Mechanism, OpId, Param, Ppn};
 
 /// The bytes of an entry: a logical and a physical page number, 4 bytes each.
@@ -70,15 +70,15 @@ struct Dftl {
 
 impl Cache for Dftl {
     fn holds(&self, _: &MapOnFlash, lpn: Lpn) -> bool {
-        self.cmt.contains(lpn.0)
+        self.cmt.contains(lpn)
     }
 
-    fn holds_page(&self, _: u32) -> bool {
+    fn holds_page(&self, _: MapPage) -> bool {
         false
     }
 
     fn used(&mut self, _: &MapOnFlash, lpn: Lpn) {
-        self.cmt.touch(lpn.0);
+        self.cmt.touch(lpn);
     }
 
     fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn) -> Result<OpId, FtlError> {
@@ -91,19 +91,19 @@ impl Cache for Dftl {
             }
             self.cmt.remove(victim);
         }
-        self.cmt.insert(lpn.0, io.map.table.page_of(lpn));
+        self.cmt.insert(lpn, io.map.table.page_of(lpn));
         io.load(lpn, evicted)
     }
 
     fn changed(&mut self, _: &MapOnFlash, lpn: Lpn, _: Ppn) {
-        self.cmt.change(lpn.0);
+        self.cmt.change(lpn);
     }
 
-    fn cleaned(&mut self, page: u32) {
+    fn cleaned(&mut self, page: MapPage) {
         self.cleaned += self.cmt.clean(page);
     }
 
-    fn has_changes_of(&self, page: u32) -> bool {
+    fn has_changes_of(&self, page: MapPage) -> bool {
         self.cmt.has_changes_of(page)
     }
 

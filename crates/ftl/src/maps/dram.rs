@@ -5,8 +5,9 @@
 //! changed 4 KB map pages (the baseline of the DRAM+NVM map's paper), the changed 32 KB segments,
 //! or the whole map (the greedy FTL of the Jasmine board).
 
+use crate::maps::pages::ids::Segment;
 use crate::maps::pages::resident::{PARAMS, Resident, SEGMENT_BYTES, dram_lookup, fits, fits_dram};
-use crate::maps::{MapContext, MapStore, MapStoreDef, Replay, StoreConfig, Update};
+use crate::maps::{MapContext, MapPage, MapStore, MapStoreDef, Replay, StoreConfig, Update};
 use crate::notes::NO_MAP_ON_FLASH;
 use crate::pool::{MapQuota, Pool};
 use crate::report::{PageCounters, Reason};
@@ -141,8 +142,8 @@ impl MapStore for Volatile {
         true
     }
 
-    fn page_of(&self, _: Lpn) -> u32 {
-        0
+    fn page_of(&self, _: Lpn) -> MapPage {
+        MapPage::new(0)
     }
 
     fn counters(&self) -> MapCounters {
@@ -189,7 +190,7 @@ impl MapStore for Flushed {
     fn flush(&mut self, io: &mut MapContext<'_, '_>) -> Result<OpId, FtlError> {
         let mut segments = self.resident.changed();
         if self.whole && !segments.is_empty() {
-            segments = (0..self.resident.segments()).collect();
+            segments = (0..self.resident.segments()).map(Segment::new).collect();
         }
         let written = self.resident.write(io, &segments, Reason::Flush, &[])?;
         let earlier = self.resident.map.unfinished(io.cx);
@@ -239,7 +240,7 @@ impl MapStore for Flushed {
         self.resident.map.rolls_forward()
     }
 
-    fn page_of(&self, lpn: Lpn) -> u32 {
+    fn page_of(&self, lpn: Lpn) -> MapPage {
         self.resident.map.table.page_of(lpn)
     }
 

@@ -13,18 +13,19 @@
 
 use super::dftl::ENTRY_BYTES;
 use crate::list::IndexList;
-use crate::maps::MapStoreDef;
 use crate::maps::StoreConfig;
 use crate::maps::pages::MapOnFlash;
+use crate::maps::pages::ids::{GroupId, filled};
 use crate::maps::pages::learned::{GROUP, Point, SegmentGroup};
 use crate::maps::pages::order::Order;
 use crate::maps::pages::paged::{
     Cache, Io, LOADS, PAGE_BYTES, Paged, WRITES_ON_EVICTION, cache_bytes, fits,
 };
 use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
+use crate::maps::{MapPage, MapStoreDef};
 use crate::notes::LEAFTL_PLAIN_ENTRIES;
 use flashatlas_nand::ReadPart;
-use flashatlas_types::{Cause, FtlError, Lpn, Mechanism, Note, OpId, Param, Ppn};
+use flashatlas_types::{Cause, FtlError, Lpn, Mechanism, Note, OpId, Param, Ppn, TiVec};
 use std::collections::BTreeSet;
 
 pub const DEF: MapStoreDef = MapStoreDef {
@@ -58,13 +59,13 @@ pub const DEF: MapStoreDef = MapStoreDef {
         let (batch, compaction) = (params.get(LEARN_BATCH), params.get(COMPACTION));
         Box::new(Paged::new(params, layout, false, |map, budget| Leaftl {
             pages: IndexList::new(map.table.pages()),
-            changed: vec![false; map.table.pages() as usize],
-            groups: vec![
-                SegmentGroup::default();
-                map.table.len().div_ceil(GROUP.min(map.table.per_page)) as usize
-            ],
+            changed: filled(map.table.pages(), false),
+            groups: filled(
+                map.table.len().div_ceil(GROUP.min(map.table.per_page)),
+                SegmentGroup::default(),
+            ),
             group: GROUP.min(map.table.per_page),
-            size: vec![0; map.table.pages() as usize],
+            size: filled(map.table.pages(), 0),
             bytes: 0,
             limit: budget - batch * ENTRY_BYTES,
             recent: BTreeSet::new(),
@@ -124,15 +125,15 @@ struct Counters {
 }
 
 struct Leaftl {
-    pages: IndexList,
+    pages: IndexList<MapPage>,
     /// Map pages in memory of which something has changed since they were loaded.
-    changed: Vec<bool>,
+    changed: TiVec<MapPage, bool>,
     /// Segments of the groups of pages in memory; the others are empty.
-    groups: Vec<SegmentGroup>,
+    groups: TiVec<GroupId, SegmentGroup>,
     /// Entries of a group.
     group: u32,
     /// The bytes of each page's segments, the bytes of all segments in memory, and their limit.
-    size: Vec<u64>,
+    size: TiVec<MapPage, u64>,
     bytes: u64,
     limit: u64,
     /// Changes that are not learned yet, of pages in memory.
@@ -146,18 +147,23 @@ struct Leaftl {
 }
 
 impl Leaftl {
-    fn groups_of(&self, map: &MapOnFlash, page: u32) -> std::ops::Range<usize> {
+    fn groups_of(&self, map: &MapOnFlash, page: MapPage) -> std::ops::Range<GroupId> {
         let range = map.table.lpns(page);
-        (range.start / self.group) as usize..range.end.div_ceil(self.group) as usize
+        GroupId::new(range.start / self.group)..GroupId::new(range.end.div_ceil(self.group))
+    }
+
+    /// Returns the group of a logical page, and the place of the page in it.
+    fn place_in_group(&self, lpn: u32) -> (GroupId, u8) {
+        (GroupId::new(lpn / self.group), (lpn % self.group) as u8)
     }
 
     /// Learns changes of pages in memory, in ascending order.
     fn learn(&mut self, map: &MapOnFlash, changes: impl Iterator<Item = u32>) {
-        let mut touched: Vec<u32> = Vec::new();
+        let mut touched: Vec<MapPage> = Vec::new();
         let mut points: Vec<Point> = Vec::with_capacity(self.group as usize);
-        let mut of = 0;
+        let mut of = GroupId::new(0);
         for lpn in changes {
-            let (group, at) = ((lpn / self.group) as usize, (lpn % self.group) as u8);
+            let (group, at) = self.place_in_group(lpn);
             if group != of {
                 self.groups[of].learn(&points, self.gamma);
                 points.clear();
@@ -179,10 +185,10 @@ impl Leaftl {
     }
 
     /// Counts the bytes of a page anew.
-    fn measure(&mut self, map: &MapOnFlash, page: u32) {
+    fn measure(&mut self, map: &MapOnFlash, page: MapPage) {
         let bytes = self.groups[self.groups_of(map, page)].iter().map(SegmentGroup::bytes).sum();
-        self.bytes = self.bytes - self.size[page as usize] + bytes;
-        self.size[page as usize] = bytes;
+        self.bytes = self.bytes - self.size[page] + bytes;
+        self.size[page] = bytes;
     }
 
     fn learn_recent(&mut self, map: &MapOnFlash) {
@@ -191,7 +197,7 @@ impl Leaftl {
     }
 
     /// Learns all entries of a page in memory from their present values.
-    fn relearn(&mut self, map: &MapOnFlash, page: u32) {
+    fn relearn(&mut self, map: &MapOnFlash, page: MapPage) {
         let groups = self.groups_of(map, page);
         self.groups[groups].fill(SegmentGroup::default());
         self.learn(map, map.table.lpns(page).filter(|&lpn| map.table.get(Lpn(lpn)) != Ppn::NONE));
@@ -199,11 +205,11 @@ impl Leaftl {
     }
 
     /// Evicts pages other than `keep` until the rest fit.
-    fn make_room(&mut self, io: &mut Io<'_, '_>, keep: Option<u32>) -> Result<OpId, FtlError> {
+    fn make_room(&mut self, io: &mut Io<'_, '_>, keep: Option<MapPage>) -> Result<OpId, FtlError> {
         let mut last = OpId::NONE;
         while self.bytes > self.limit {
             let page = self.pages.iter().find(|&p| Some(p) != keep).expect("one page always fits");
-            if std::mem::take(&mut self.changed[page as usize]) {
+            if std::mem::take(&mut self.changed[page]) {
                 last = io.evict(page, true)?;
             }
             let groups = self.groups_of(io.map, page);
@@ -211,7 +217,7 @@ impl Leaftl {
             let range = io.map.table.lpns(page);
             let mut later = self.recent.split_off(&range.start);
             self.recent.append(&mut later.split_off(&range.end));
-            self.bytes -= std::mem::take(&mut self.size[page as usize]);
+            self.bytes -= std::mem::take(&mut self.size[page]);
             self.pages.remove(page);
         }
         Ok(last)
@@ -223,7 +229,7 @@ impl Cache for Leaftl {
         self.pages.contains(map.table.page_of(lpn))
     }
 
-    fn holds_page(&self, page: u32) -> bool {
+    fn holds_page(&self, page: MapPage) -> bool {
         self.pages.contains(page)
     }
 
@@ -240,14 +246,14 @@ impl Cache for Leaftl {
     }
 
     fn changed(&mut self, map: &MapOnFlash, lpn: Lpn, _: Ppn) {
-        self.changed[map.table.page_of(lpn) as usize] = true;
+        self.changed[map.table.page_of(lpn)] = true;
         self.recent.insert(lpn.0);
         self.until_compaction -= 1;
         if self.until_compaction == 0 {
             self.until_compaction = self.compaction;
             self.counters.compactions += 1;
             self.recent.clear();
-            let pages: Vec<u32> = self.pages.iter().collect();
+            let pages: Vec<MapPage> = self.pages.iter().collect();
             pages.into_iter().for_each(|page| self.relearn(map, page));
         } else if self.recent.len() == self.batch {
             self.learn_recent(map);
@@ -274,9 +280,8 @@ impl Cache for Leaftl {
         if !lookup || self.recent.contains(&lpn.0) {
             return Ok(ready);
         }
-        let predicted =
-            self.groups[(lpn.0 / self.group) as usize].predict((lpn.0 % self.group) as u8);
-        let Some((number, levels)) = predicted else {
+        let (group, at) = self.place_in_group(lpn.0);
+        let Some((number, levels)) = self.groups[group].predict(at) else {
             assert!(truth == Ppn::NONE, "page {lpn} stands at {truth}, no segment knows it");
             return Ok(ready);
         };
@@ -307,12 +312,12 @@ impl Cache for Leaftl {
         Ok(io.cx.flash.read(frame, 1 << bit, ReadPart::Whole, Cause::Map, &[ready])?)
     }
 
-    fn cleaned(&mut self, page: u32) {
-        self.changed[page as usize] = false;
+    fn cleaned(&mut self, page: MapPage) {
+        self.changed[page] = false;
     }
 
-    fn has_changes_of(&self, page: u32) -> bool {
-        self.changed[page as usize]
+    fn has_changes_of(&self, page: MapPage) -> bool {
+        self.changed[page]
     }
 
     fn bytes(&self) -> u64 {

@@ -25,18 +25,19 @@
 //! [`MapStore::closed`]: crate::maps::MapStore::closed
 
 use super::tpftl::{self, Tpftl};
-use crate::maps::MapStoreDef;
 use crate::maps::StoreConfig;
 use crate::maps::pages::MapOnFlash;
+use crate::maps::pages::ids::filled;
 use crate::maps::pages::lines::{Lines, Point};
 use crate::maps::pages::order::Order;
 use crate::maps::pages::paged::{
     Cache, Io, LOADS, PAGE_BYTES, Paged, WRITES_ON_EVICTION, cache_bytes, fits, shape,
 };
 use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
+use crate::maps::{MapPage, MapStoreDef};
 use crate::notes::{LEARNEDFTL_FREE_TRAINING, LEARNEDFTL_SORTS_A_BLOCK};
 use flashatlas_types::{
-    BlockId, ConfigError, FtlError, Lpn, Mechanism, Note, OpId, Param, Ppn, Text,
+    BlockId, ConfigError, FtlError, Lpn, Mechanism, Note, OpId, Param, Ppn, StreamId, Text, TiVec,
 };
 use std::collections::BTreeMap;
 
@@ -71,7 +72,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
             let (pages, per_page) = (map.table.pages(), map.table.per_page);
             LearnedFtl {
                 entries: Tpftl::new(params, budget),
-                models: vec![Lines::new(per_page); pages as usize],
+                models: filled(pages, Lines::new(per_page)),
                 per_page,
                 lines: params.get(LINES) as usize,
                 group_pages: params.get(GROUP_PAGES),
@@ -131,7 +132,7 @@ struct Counters {
 
 struct LearnedFtl {
     entries: Tpftl,
-    models: Vec<Lines>,
+    models: TiVec<MapPage, Lines>,
     per_page: u32,
     lines: usize,
     group_pages: u32,
@@ -148,13 +149,13 @@ impl LearnedFtl {
 
     fn forget(&mut self, map: &MapOnFlash, lpn: Lpn) {
         let at = self.at(lpn.0);
-        let model = &mut self.models[map.table.page_of(lpn) as usize];
+        let model = &mut self.models[map.table.page_of(lpn)];
         self.counters.forgotten += u64::from(model.predict(at).is_some());
         model.forget(at);
     }
 
-    fn train(&mut self, page: u32, points: &[Point]) {
-        self.models[page as usize].train(points, self.lines);
+    fn train(&mut self, page: MapPage, points: &[Point]) {
+        self.models[page].train(points, self.lines);
         self.counters.trainings += 1;
     }
 }
@@ -164,7 +165,7 @@ impl Cache for LearnedFtl {
         self.entries.holds(map, lpn)
     }
 
-    fn holds_page(&self, page: u32) -> bool {
+    fn holds_page(&self, page: MapPage) -> bool {
         self.entries.holds_page(page)
     }
 
@@ -173,7 +174,7 @@ impl Cache for LearnedFtl {
     }
 
     fn predicts(&mut self, map: &MapOnFlash, lpn: Lpn) -> bool {
-        let predicted = self.models[map.table.page_of(lpn) as usize].predict(self.at(lpn.0));
+        let predicted = self.models[map.table.page_of(lpn)].predict(self.at(lpn.0));
         let Some(number) = predicted else {
             self.counters.double_reads += 1;
             return false;
@@ -218,16 +219,17 @@ impl Cache for LearnedFtl {
         self.entries.shrink(io)
     }
 
-    fn cleaned(&mut self, page: u32) {
+    fn cleaned(&mut self, page: MapPage) {
         self.entries.cleaned(page);
     }
 
-    fn has_changes_of(&self, page: u32) -> bool {
+    fn has_changes_of(&self, page: MapPage) -> bool {
         self.entries.has_changes_of(page)
     }
 
-    fn frontier(&self, map: &MapOnFlash, lpn: Lpn, frontiers: u32) -> Option<u32> {
-        Some(map.table.page_of(lpn) / self.group_pages % frontiers)
+    fn frontier(&self, map: &MapOnFlash, lpn: Lpn, frontiers: u32) -> Option<StreamId> {
+        let group = map.table.page_of(lpn).number() / self.group_pages;
+        Some(StreamId::new(group % frontiers))
     }
 
     fn sorts_copies(&self) -> bool {
@@ -238,7 +240,7 @@ impl Cache for LearnedFtl {
         let layout = io.cx.flash.medium.layout();
         let first = layout.block_slot(block).0;
         let slots = (first..first + layout.slots_per_block).map(Ppn);
-        let mut points: BTreeMap<u32, Vec<Point>> = BTreeMap::new();
+        let mut points: BTreeMap<MapPage, Vec<Point>> = BTreeMap::new();
         for slot in slots.filter(|&slot| io.pool.blocks.is_valid(slot)) {
             // a model can learn nothing of a page that cannot be read any more
             let Ok(lpn) = io.cx.flash.medium.lpn(slot) else { continue };

@@ -7,7 +7,7 @@
 //! and a bit map of their beginnings, for reads that begin in the middle
 //! ([`flashatlas_lookup::extents`]). The next page of a request is one step on in its block table.
 
-use crate::maps::{MapContext, MapStore, MapStoreDef, Replay, StoreConfig, Update};
+use crate::maps::{MapContext, MapPage, MapStore, MapStoreDef, Replay, StoreConfig, Update};
 use crate::notes::{BANKS_BY_SUBMISSION, DRAM_FOR_MAP_ALONE, NO_MAP_ON_FLASH};
 use crate::pool::{MapQuota, Pool};
 use crate::{FtlContext, MapCounters, MemoryUse, MountReport, refuse_entry_bytes};
@@ -213,7 +213,7 @@ impl MapStore for LpmtStore {
         _: &mut MapContext<'_, '_>,
         block: BlockId,
     ) -> Result<OpId, FtlError> {
-        self.extents.tables.blocks.erase(block.0);
+        self.extents.tables.blocks.erase(block.number());
         Ok(OpId::NONE)
     }
 
@@ -255,8 +255,8 @@ impl MapStore for LpmtStore {
         true
     }
 
-    fn page_of(&self, _: Lpn) -> u32 {
-        0
+    fn page_of(&self, _: Lpn) -> MapPage {
+        MapPage::new(0)
     }
 
     fn check(&self, _: &Medium, _: &Pool) -> Result<u64, Violation> {

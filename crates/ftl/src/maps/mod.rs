@@ -14,6 +14,8 @@ mod pages;
 mod sftl;
 mod tpftl;
 
+pub use pages::ids::MapPage;
+
 use crate::caching::CachePolicyDef;
 use crate::pool::{MapQuota, Pool};
 use crate::report::PageCounters;
@@ -22,8 +24,9 @@ use flashatlas_lookup::hashes::HashDef;
 use flashatlas_nand::Medium;
 use flashatlas_types::{
     BlockId, ConfigError, Entries, Entry, FtlError, Layout, Lpn, Mechanism, Note, OpId, Param,
-    ParamDef, Params, Ppn, PpnTable, Text, Violation,
+    ParamDef, Params, Ppn, PpnTable, StreamId, Text, TiVec, Violation,
 };
+use pages::ids::filled;
 
 /// All map stores.
 pub const MAPS: &[MapStoreDef] = &[
@@ -51,9 +54,9 @@ pub const PARAMS: &[ParamDef] = &[STORE.def];
 #[non_exhaustive]
 pub struct Replay {
     /// The number of the last program whose change each map page holds.
-    pub upto: Vec<u64>,
+    pub upto: TiVec<MapPage, u64>,
     /// The number of the copy of each map page that was taken; 0 if there is none.
-    pub version: Vec<u64>,
+    pub version: TiVec<MapPage, u64>,
     /// The number of the last program whose changes all map pages hold. The mount looks at blocks
     /// that were written later.
     pub from: u64,
@@ -64,7 +67,7 @@ pub struct Replay {
 impl Replay {
     /// Begins with no copy of any of `pages` map pages.
     pub fn everything(pages: u32) -> Replay {
-        let none = vec![0; pages as usize];
+        let none = filled(pages, 0);
         Replay { upto: none.clone(), version: none, from: 0, newest: (0, false) }
     }
 
@@ -187,11 +190,12 @@ pub trait MapStore: Send {
         Ok(OpId::NONE)
     }
 
-    /// Returns the frontier that a page goes to, or `None` if each is as good as another.
+    /// Returns the stream whose frontier a page goes to, or `None` if each is as good as another.
     ///
-    /// The host and collection each have `frontiers` frontiers in a lane. A store may choose one to
-    /// keep pages together that it maps together, unless `ftl.classifier` chooses.
-    fn frontier(&self, lpn: Lpn, frontiers: u32) -> Option<u32> {
+    /// The host and collection each have `frontiers` streams, and each stream has a frontier in a
+    /// lane. A store may choose one to keep pages together that it maps together, unless
+    /// `ftl.classifier` chooses.
+    fn frontier(&self, lpn: Lpn, frontiers: u32) -> Option<StreamId> {
         let _ = (lpn, frontiers);
         None
     }
@@ -274,7 +278,7 @@ pub trait MapStore: Send {
     }
 
     /// Returns the map page that holds the entry of a page, as an index of [`Replay::upto`].
-    fn page_of(&self, lpn: Lpn) -> u32;
+    fn page_of(&self, lpn: Lpn) -> MapPage;
 
     /// Checks the rules of the store's own tables. Returns the number of valid slots that map pages
     /// occupy.

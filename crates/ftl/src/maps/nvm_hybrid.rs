@@ -18,9 +18,10 @@
 //! than the segment's copy on flash.
 
 use crate::list::IndexList;
+use crate::maps::pages::ids::{Segment, filled};
 use crate::maps::pages::resident::{PARAMS, Resident, SEGMENT_BYTES, fits, segment_pages};
 use crate::maps::pages::slots::{Slots, slot_bytes};
-use crate::maps::{MapContext, MapStore, MapStoreDef, Replay, StoreConfig, Update};
+use crate::maps::{MapContext, MapPage, MapStore, MapStoreDef, Replay, StoreConfig, Update};
 use crate::pool::Pool;
 use crate::report::{PageCounters, Reason};
 use crate::{FREE_CHANGES, Idle, MapCounters, MemoryUse, MountReport};
@@ -29,7 +30,7 @@ use flashatlas_nand::params::NVM_BYTES;
 use flashatlas_types::params::concat;
 use flashatlas_types::{
     BlockId, Class, ConfigError, Dur, FtlError, Layout, Lpn, Mechanism, MemoryKind, Note, OpId,
-    Param, Params, Ppn, Ps, SeededBug, Text, Violation,
+    Param, Params, Ppn, Ps, SeededBug, Text, TiVec, Violation,
 };
 
 pub const DEF: MapStoreDef = MapStoreDef {
@@ -134,21 +135,21 @@ struct NvmHybrid {
     resident: Resident,
     slots: Slots,
     /// Segments that have a slot, the longest held first.
-    held: IndexList,
+    held: IndexList<Segment>,
     dense_share: f64,
     full_share: f64,
     idle_after: Dur,
     evict: Eviction,
     /// The changed entries of each segment in its copies to NVM since it was written to flash. An
     /// entry counts once for each copy in which it had changed.
-    differing: Vec<u32>,
+    differing: TiVec<Segment, u32>,
     /// The fence of each segment's newest copy in NVM. It waits for the data that the copy points
     /// to.
-    fences: Vec<OpId>,
+    fences: TiVec<Segment, OpId>,
     /// The time of the host's last request.
     active: Ps,
     /// Segments that a mount found partly written to flash when the power failed.
-    halved: Vec<u32>,
+    halved: Vec<Segment>,
     work: SegmentCounters,
 }
 
@@ -191,8 +192,8 @@ impl NvmHybrid {
                 "emptiest" => Eviction::Emptiest,
                 _ => Eviction::Off,
             },
-            differing: vec![0; segments as usize],
-            fences: vec![OpId::NONE; segments as usize],
+            differing: filled(segments, 0),
+            fences: filled(segments, OpId::NONE),
             active: Ps::ZERO,
             halved: Vec::new(),
             work: SegmentCounters::default(),
@@ -200,7 +201,7 @@ impl NvmHybrid {
         }
     }
 
-    fn utilization(&self, segment: u32) -> Utilization {
+    fn utilization(&self, segment: Segment) -> Utilization {
         let (changed, entries) = self.resident.count(segment);
         let share = f64::from(changed) / f64::from(entries);
         match share {
@@ -215,7 +216,7 @@ impl NvmHybrid {
     fn copy(
         &mut self,
         io: &mut MapContext<'_, '_>,
-        segment: u32,
+        segment: Segment,
         last: OpId,
     ) -> Result<OpId, FtlError> {
         match self.utilization(segment) {
@@ -223,7 +224,7 @@ impl NvmHybrid {
             Utilization::Dense => self.work.nvm_dense += 1,
             Utilization::Full => self.work.nvm_full += 1,
         }
-        self.differing[segment as usize] += self.resident.count(segment).0;
+        self.differing[segment] += self.resident.count(segment).0;
         let pages = self.resident.pages_of(segment);
         let map = &mut self.resident.map;
         let newest = pages.clone().map(|p| map.changes.newest(p)).max().unwrap_or(OpId::NONE);
@@ -239,7 +240,7 @@ impl NvmHybrid {
         let fenced = self.slots.store(io.cx, segment, header, &entries, &after)?;
         self.resident.map.copied(io.cx, fenced, since);
         self.held.touch(segment);
-        self.fences[segment as usize] = fenced;
+        self.fences[segment] = fenced;
         Ok(fenced)
     }
 
@@ -247,19 +248,19 @@ impl NvmHybrid {
     fn write(
         &mut self,
         io: &mut MapContext<'_, '_>,
-        segments: &[u32],
+        segments: &[Segment],
         reason: Reason,
     ) -> Result<OpId, FtlError> {
         // entries that did not change since their copy in NVM point to data that may still be in
         // flight
         let mut after = vec![io.cx.command];
-        after.extend(segments.iter().map(|&s| std::mem::take(&mut self.fences[s as usize])));
+        after.extend(segments.iter().map(|&s| std::mem::take(&mut self.fences[s])));
         after.retain(|&op| op >= io.cx.oldest_unfinished || op == io.cx.command);
         let written = self.resident.write(io, segments, reason, &after)?;
         for &segment in segments {
             self.slots.release(segment, written);
             self.held.remove(segment);
-            self.differing[segment as usize] = 0;
+            self.differing[segment] = 0;
         }
         Ok(written)
     }
@@ -267,12 +268,12 @@ impl NvmHybrid {
     /// Writes an unchanged segment in NVM to flash, to make room for another segment. Returns
     /// `false` if there is no such segment.
     fn make_room(&mut self, io: &mut MapContext<'_, '_>) -> Result<bool, FtlError> {
-        let unchanged = |&s: &u32| self.resident.count(s).0 == 0;
+        let unchanged = |&s: &Segment| self.resident.count(s).0 == 0;
         let victim = match self.evict {
             Eviction::Off => None,
             Eviction::Oldest => self.held.iter().find(unchanged),
             Eviction::Emptiest => {
-                self.held.iter().filter(unchanged).min_by_key(|&s| self.differing[s as usize])
+                self.held.iter().filter(unchanged).min_by_key(|&s| self.differing[s])
             }
         };
         let Some(victim) = victim else { return Ok(false) };
@@ -370,19 +371,18 @@ impl MapStore for NvmHybrid {
         let (table, group, held) =
             (&mut self.resident.map.table, self.resident.group, &mut self.held);
         let halved = &mut self.halved;
-        let page_bytes = table.page_bytes() as usize;
+        let page_bytes = table.page_len();
         let mut order = Vec::new();
         let (damaged, newest) =
             self.slots.mount(&io.cx.flash.medium.nvm, |segment, header, entries| {
                 let pages = segment_pages(segment, group, table.pages());
                 let (mut newer, mut older) = (false, false);
                 for (page, entries) in pages.zip(entries.chunks_exact(page_bytes)) {
-                    if header.version < replay.version[page as usize] {
+                    if header.version < replay.version[page] {
                         older = true;
                     } else {
                         newer = true;
-                        (replay.upto[page as usize], replay.version[page as usize]) =
-                            (header.upto, header.version);
+                        (replay.upto[page], replay.version[page]) = (header.upto, header.version);
                         table.restore(page, entries);
                     }
                 }
@@ -446,7 +446,7 @@ impl MapStore for NvmHybrid {
         self.resident.map.rolls_forward()
     }
 
-    fn page_of(&self, lpn: Lpn) -> u32 {
+    fn page_of(&self, lpn: Lpn) -> MapPage {
         self.resident.map.table.page_of(lpn)
     }
 
@@ -466,7 +466,9 @@ impl MapStore for NvmHybrid {
                 || format!("segment {segment}"),
             )?;
         }
-        self.resident.map.check(medium, pool, |page| self.held.contains(page / self.resident.group))
+        self.resident
+            .map
+            .check(medium, pool, |page| self.held.contains(self.resident.segment_of(page)))
     }
 
     fn counters(&self) -> MapCounters {

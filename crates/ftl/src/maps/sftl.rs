@@ -9,14 +9,15 @@
 
 use super::dftl::ENTRY_BYTES;
 use crate::list::IndexList;
-use crate::maps::MapStoreDef;
 use crate::maps::StoreConfig;
 use crate::maps::pages::MapOnFlash;
+use crate::maps::pages::ids::filled;
 use crate::maps::pages::paged::{
     Cache, Io, LOADS, PAGE_BYTES, Paged, WRITES_ON_EVICTION, cache_bytes, fits,
 };
 use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
-use flashatlas_types::{FtlError, Lpn, Mechanism, OpId, Param, Ppn};
+use crate::maps::{MapPage, MapStoreDef};
+use flashatlas_types::{FtlError, Lpn, Mechanism, OpId, Param, Ppn, TiVec};
 use std::collections::BTreeMap;
 
 pub const DEF: MapStoreDef = MapStoreDef {
@@ -51,7 +52,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
             let buffer_max = (budget as f64 * share) as u64 / ENTRY_BYTES;
             Sftl {
                 pages: IndexList::new(map.table.pages()),
-                runs: vec![0; map.table.pages() as usize],
+                runs: filled(map.table.pages(), 0),
                 bytes: 0,
                 limit: budget - buffer_max * ENTRY_BYTES,
                 entry_bytes: entry,
@@ -84,16 +85,16 @@ const BUFFER_SHARE: Param<f64> = Param::ratio(
 .or("0.1");
 
 struct Sftl {
-    pages: IndexList,
+    pages: IndexList<MapPage>,
     /// The number of runs of each page in memory.
-    runs: Vec<u32>,
+    runs: TiVec<MapPage, u32>,
     /// The bytes of the pages in memory, and their limit.
     bytes: u64,
     limit: u64,
     entry_bytes: u64,
     bitmap_bytes: u64,
     /// Changed entries of pages that left.
-    buffer: BTreeMap<u32, Vec<u32>>,
+    buffer: BTreeMap<MapPage, Vec<u32>>,
     buffered: u64,
     buffer_max: u64,
     /// The number of changed pages that left without a write.
@@ -122,8 +123,8 @@ fn runs_around(before: Option<Ppn>, here: Ppn, next: Option<Ppn>) -> u32 {
 }
 
 impl Sftl {
-    fn page_bytes(&self, page: u32) -> u64 {
-        self.bitmap_bytes + u64::from(self.runs[page as usize]) * self.entry_bytes
+    fn page_bytes(&self, page: MapPage) -> u64 {
+        self.bitmap_bytes + u64::from(self.runs[page]) * self.entry_bytes
     }
 
     /// Evicts pages until the rest and `more` bytes fit.
@@ -150,7 +151,7 @@ impl Sftl {
     fn spare(
         &mut self,
         io: &mut Io<'_, '_>,
-        page: u32,
+        page: MapPage,
         count: u64,
         last: &mut OpId,
     ) -> Result<(), FtlError> {
@@ -172,7 +173,7 @@ impl Sftl {
     }
 
     /// Drops the entries of a page from the buffer.
-    fn forget(&mut self, page: u32) {
+    fn forget(&mut self, page: MapPage) {
         if let Some(entries) = self.buffer.remove(&page) {
             self.buffered -= entries.len() as u64;
         }
@@ -186,7 +187,7 @@ impl Cache for Sftl {
             || self.buffer.get(&page).is_some_and(|entries| entries.contains(&lpn.0))
     }
 
-    fn holds_page(&self, page: u32) -> bool {
+    fn holds_page(&self, page: MapPage) -> bool {
         self.pages.contains(page)
     }
 
@@ -199,7 +200,7 @@ impl Cache for Sftl {
 
     fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn) -> Result<OpId, FtlError> {
         let page = io.map.table.page_of(lpn);
-        self.runs[page as usize] = runs(io.map.table.entries(page));
+        self.runs[page] = runs(io.map.table.entries(page));
         let evicted = self.make_room(io, self.page_bytes(page))?;
         // the entries of the page in the buffer are part of it again
         self.forget(page);
@@ -217,7 +218,7 @@ impl Cache for Sftl {
         let lpns = map.table.lpns(page);
         let before = (lpn.0 > lpns.start).then(|| map.table.get(Lpn(lpn.0 - 1)));
         let next = (lpn.0 + 1 < lpns.end).then(|| map.table.get(Lpn(lpn.0 + 1)));
-        let runs = &mut self.runs[page as usize];
+        let runs = &mut self.runs[page];
         *runs += runs_around(before, map.table.get(lpn), next);
         *runs -= runs_around(before, old, next);
         self.bytes += self.page_bytes(page);
@@ -227,11 +228,11 @@ impl Cache for Sftl {
         self.make_room(io, 0)
     }
 
-    fn cleaned(&mut self, page: u32) {
+    fn cleaned(&mut self, page: MapPage) {
         self.forget(page);
     }
 
-    fn has_changes_of(&self, page: u32) -> bool {
+    fn has_changes_of(&self, page: MapPage) -> bool {
         self.pages.contains(page) || self.buffer.contains_key(&page)
     }
 
@@ -241,7 +242,7 @@ impl Cache for Sftl {
 
     fn details(&self) -> Vec<(&'static str, u64)> {
         let pages = u64::from(self.pages.len());
-        let runs: u64 = self.pages.iter().map(|p| u64::from(self.runs[p as usize])).sum();
+        let runs: u64 = self.pages.iter().map(|p| u64::from(self.runs[p])).sum();
         vec![("pages_spared", self.spared), ("pages_in_memory", pages), ("runs_in_memory", runs)]
     }
 

@@ -16,13 +16,13 @@
 //! Behind a write cache, the map changes when a frame is programmed, and the write request is
 //! complete by then. So for writes, only units of the same frame count as needed by the request.
 
-use crate::maps::MapStoreDef;
 use crate::maps::StoreConfig;
 use crate::maps::pages::MapOnFlash;
 use crate::maps::pages::paged::{
     Cache, Io, LOADS, PAGE_BYTES, Paged, WRITES_ON_EVICTION, cache_bytes, fits,
 };
 use crate::maps::pages::{LANES, OVER_PROVISIONING, PACK};
+use crate::maps::{MapPage, MapStoreDef};
 use flashatlas_types::{FtlError, Lpn, Mechanism, OpId, Param, Params, Ppn};
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
@@ -125,9 +125,9 @@ impl CachedPage {
 }
 
 pub(crate) struct Tpftl {
-    nodes: FxHashMap<u32, CachedPage>,
+    nodes: FxHashMap<MapPage, CachedPage>,
     /// Nodes by hotness.
-    coldest: BTreeSet<(u64, u32)>,
+    coldest: BTreeSet<(u64, MapPage)>,
     used: u64,
     budget: u64,
     clock: u64,
@@ -161,7 +161,7 @@ impl Tpftl {
     }
 
     /// Changes a node, and its place among the others.
-    fn with<T>(&mut self, page: u32, work: impl FnOnce(&mut CachedPage, u64) -> T) -> T {
+    fn with<T>(&mut self, page: MapPage, work: impl FnOnce(&mut CachedPage, u64) -> T) -> T {
         self.clock += 1;
         let node = self.nodes.get_mut(&page).expect("the node is in memory");
         self.coldest.remove(&(node.hotness(), page));
@@ -180,12 +180,12 @@ impl Tpftl {
 
     /// Returns the node whose entries were used the longest ago, on average. Returns `None` if
     /// there is no node.
-    fn coldest(&self) -> Option<u32> {
+    fn coldest(&self) -> Option<MapPage> {
         self.coldest.first().map(|&(_, page)| page)
     }
 
     /// Evicts an entry of the node of `page`.
-    fn evict(&mut self, io: &mut Io<'_, '_>, page: u32) -> Result<OpId, FtlError> {
+    fn evict(&mut self, io: &mut Io<'_, '_>, page: MapPage) -> Result<OpId, FtlError> {
         let mut evicted = OpId::NONE;
         if self.nodes[&page].clean.is_empty() {
             evicted = io.evict(page, false)?;
@@ -206,7 +206,7 @@ impl Tpftl {
         Ok(evicted)
     }
 
-    fn clean(&mut self, page: u32) {
+    fn clean(&mut self, page: MapPage) {
         let Some(node) = self.nodes.get_mut(&page) else { return };
         self.cleaned += node.changed.len() as u64;
         for (time, entry) in std::mem::take(&mut node.changed) {
@@ -217,7 +217,7 @@ impl Tpftl {
 
     /// Returns the number of entries after `lpn` that are loaded with it: for the request, and in
     /// all.
-    fn wanted(&self, io: &Io<'_, '_>, lpn: Lpn, page: u32) -> (u32, u32) {
+    fn wanted(&self, io: &Io<'_, '_>, lpn: Lpn, page: MapPage) -> (u32, u32) {
         let range = io.map.table.lpns(page);
         let request = if self.request { io.cx.ahead } else { 0 };
         let mut selective = 0;
@@ -233,7 +233,7 @@ impl Tpftl {
         (request.min(rest), request.max(selective).min(rest))
     }
 
-    fn insert(&mut self, page: u32, lpn: u32) {
+    fn insert(&mut self, page: MapPage, lpn: u32) {
         if let Entry::Vacant(vacant) = self.nodes.entry(page) {
             vacant.insert(CachedPage::default());
             self.coldest.insert((0, page));
@@ -252,7 +252,7 @@ impl Cache for Tpftl {
             .is_some_and(|node| node.entries.contains_key(&lpn.0))
     }
 
-    fn holds_page(&self, _: u32) -> bool {
+    fn holds_page(&self, _: MapPage) -> bool {
         false
     }
 
@@ -303,11 +303,11 @@ impl Cache for Tpftl {
         });
     }
 
-    fn cleaned(&mut self, page: u32) {
+    fn cleaned(&mut self, page: MapPage) {
         self.clean(page);
     }
 
-    fn has_changes_of(&self, page: u32) -> bool {
+    fn has_changes_of(&self, page: MapPage) -> bool {
         self.nodes.get(&page).is_some_and(|node| !node.changed.is_empty())
     }
 

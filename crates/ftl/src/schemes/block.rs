@@ -18,8 +18,9 @@ use crate::{
 };
 use flashatlas_nand::{Medium, OobRole, ProgramOrder, ReadPart, Unit};
 use flashatlas_types::{
-    BLOCK_STEPS, BlockId, Cause, Class, ConfigError, FtlError, Layout, Lpn, Mechanism, MediumError,
-    MemoryKind, OpId, OpKind, Param, ParamDef, Params, Ppn, SeededBug, Violation, beat,
+    BLOCK_STEPS, BlockId, Cause, Class, ConfigError, FtlError, Index, Layout, LogicalBlock, Lpn,
+    Mechanism, MediumError, MemoryKind, OpId, OpKind, Param, ParamDef, Params, Ppn, SeededBug,
+    TiVec, Violation, beat, ti_vec,
 };
 
 pub const DEF: SchemeDef = SchemeDef {
@@ -102,14 +103,14 @@ struct BlockMapped {
     coalesce: bool,
     any_order: bool,
     /// The physical block of each logical block.
-    map: Vec<Option<BlockId>>,
+    map: TiVec<LogicalBlock, Option<BlockId>>,
     /// The newest version of each page. A drive without spare pages needs only `map`. The simulator
     /// keeps this table to find versions and trimmed pages without reading spare areas.
-    newest: Vec<Ppn>,
+    newest: TiVec<Lpn, Ppn>,
     blocks: Blocks,
     free: FreePool,
     /// For each block, the operation that made room for it. Programs of the block wait for it.
-    ready: Vec<OpId>,
+    ready: TiVec<BlockId, OpId>,
     /// Programs that superseded pages of a block: its erase waits for them.
     superseded: Superseded,
     trims: Trims,
@@ -131,12 +132,12 @@ impl BlockMapped {
             main,
             coalesce: params.get(COALESCE),
             any_order: medium.rules().order == ProgramOrder::Any,
-            map: vec![None; layout.logical_units.div_ceil(main) as usize],
-            newest: vec![Ppn::NONE; layout.logical_units as usize],
+            map: ti_vec![None; layout.logical_units.div_ceil(main).index()],
+            newest: layout.per_page(Ppn::NONE),
             blocks: Blocks::new(&layout, medium),
             free: FreePool::new(&layout, params.get(WEAR_DYNAMIC)),
-            ready: vec![OpId::NONE; layout.blocks() as usize],
-            superseded: Superseded::new(layout.blocks()),
+            ready: layout.per_block(OpId::NONE),
+            superseded: Superseded::new(&layout),
             report: FtlReport::default(),
             mount: MountReport::new(&layout),
             merges: MergeCounters::default(),
@@ -147,7 +148,7 @@ impl BlockMapped {
         ftl.mount.count_unreadable(cx.flash.medium);
         ftl.discard_leftovers(cx)?;
         let medium = &*cx.flash.medium;
-        for block in (0..ftl.layout.blocks()).map(BlockId).filter(|&b| !medium.is_bad(b)) {
+        for block in ftl.layout.block_ids().filter(|&b| !medium.is_bad(b)) {
             let written = medium.write_pointer(block);
             // the first page shows the block's role, or that it is erased; the last is read twice
             // (SchemeDef::mount)
@@ -173,10 +174,11 @@ impl BlockMapped {
                 if lpn.0 >= ftl.layout.logical_units || ftl.trims.is_dead(lpn, sequence) {
                     continue;
                 }
-                let newest = &mut ftl.newest[lpn.0 as usize];
+                let newest = &mut ftl.newest[lpn];
                 if ftl.blocks.supersede(medium, newest.mapped(), ppn, sequence)? {
                     *newest = ppn;
-                    ftl.map[(lpn.0 / main) as usize] = Some(block);
+                    let lbn = ftl.lbn(lpn);
+                    ftl.map[lbn] = Some(block);
                 }
             }
         }
@@ -207,17 +209,16 @@ impl BlockMapped {
     /// Rewrites logical blocks that a cut left in two physical blocks, and erases blocks without a
     /// valid page.
     fn reclaim_leftovers(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
-        for block in (0..self.layout.blocks()).map(BlockId) {
+        for block in self.layout.block_ids() {
             if self.blocks.role(block) == Role::Open && self.blocks.valid(block) == 0 {
                 self.retire(cx, block, &[], Cause::Recovery)?;
             }
         }
-        for lbn in 0..self.map.len() as u32 {
-            let home = self.map[lbn as usize];
-            let elsewhere = self.pages(lbn).any(|l| {
-                self.newest[l as usize]
-                    .mapped()
-                    .is_some_and(|p| Some(self.layout.block_of(p)) != home)
+        for lbn in self.map.keys() {
+            let home = self.map[lbn];
+            let elsewhere = self.pages(lbn).any(|lpn| {
+                let newest = self.newest[lpn].mapped();
+                newest.is_some_and(|ppn| Some(self.layout.block_of(ppn)) != home)
             });
             if elsewhere || SeededBug::CopyTwice.is_active() {
                 self.rewrite(cx, lbn, &[], Cause::Recovery, &[])?;
@@ -226,24 +227,37 @@ impl BlockMapped {
         Ok(())
     }
 
+    /// Returns the logical block of a page.
+    #[inline]
+    fn lbn(&self, lpn: Lpn) -> LogicalBlock {
+        LogicalBlock::new(lpn.0 / self.main)
+    }
+
+    /// Returns the offset of a page in its logical block.
+    #[inline]
+    fn offset(&self, lpn: Lpn) -> u32 {
+        lpn.0 % self.main
+    }
+
     /// Returns the logical pages of a logical block.
-    fn pages(&self, lbn: u32) -> std::ops::Range<u32> {
-        lbn * self.main..((lbn + 1) * self.main).min(self.layout.logical_units)
+    fn pages(&self, lbn: LogicalBlock) -> impl Iterator<Item = Lpn> + use<> {
+        let first = lbn.number() * self.main;
+        (first..(first + self.main).min(self.layout.logical_units)).map(Lpn)
     }
 
     fn take_free(
         &mut self,
         cx: &mut FtlContext<'_>,
-        lbn: u32,
+        lbn: LogicalBlock,
         cause: Cause,
     ) -> Result<BlockId, FtlError> {
-        let taken = self.free.take(cx, lbn % self.layout.lanes);
+        let taken = self.free.take(cx, self.layout.lane_in_turn(lbn.number()));
         let (block, waits) = taken.ok_or_else(|| FtlError::NoSpace {
             free_blocks: 0,
             valid_units: self.blocks.total(),
             physical_units: u64::from(self.layout.slots()),
         })?;
-        self.ready[block.0 as usize] = cx.flash.plan.join(cause.class(false), &waits);
+        self.ready[block] = cx.flash.plan.join(cause.class(false), &waits);
         self.blocks.set_role(block, Role::Open);
         cx.flash
             .open(block, if cause == Cause::Recovery { ROLE_MOUNT } else { OobRole::default() });
@@ -305,7 +319,7 @@ impl BlockMapped {
             state == flashatlas_nand::FrameState::Erased
                 && (self.any_order || index >= medium.write_pointer(block))
         };
-        let offset = lpn.0 % self.main;
+        let offset = self.offset(lpn);
         if erased(offset) {
             return Some(offset);
         }
@@ -322,11 +336,11 @@ impl BlockMapped {
         after: &[OpId],
     ) -> Result<OpId, FtlError> {
         let frame = self.layout.frame_in(block, index);
-        let ready = Some(self.ready[block.0 as usize]).filter(|&op| cx.may_be_unfinished(op));
+        let ready = Some(self.ready[block]).filter(|&op| cx.may_be_unfinished(op));
         let after: Vec<OpId> = after.iter().copied().chain(ready).collect();
         let (ppn, op) = cx.flash.program(frame, std::iter::once(unit), cause, &after)?;
         self.trims.written(unit.lpn, op);
-        let newest = &mut self.newest[unit.lpn.0 as usize];
+        let newest = &mut self.newest[unit.lpn];
         if let Some(old) = newest.mapped() {
             let (block, _) = self.blocks.invalidate(old);
             self.superseded.add(block, op, cx.oldest_unfinished);
@@ -341,21 +355,21 @@ impl BlockMapped {
     fn rewrite(
         &mut self,
         cx: &mut FtlContext<'_>,
-        lbn: u32,
+        lbn: LogicalBlock,
         run: &[Unit],
         cause: Cause,
         after: &[OpId],
     ) -> Result<(), FtlError> {
         let new = self.take_free(cx, lbn, cause)?;
-        let mut old: Vec<BlockId> = self.map[lbn as usize].into_iter().collect();
+        let mut old: Vec<BlockId> = self.map[lbn].into_iter().collect();
         let mut done = Vec::new();
         for lpn in self.pages(lbn) {
-            let index = lpn - lbn * self.main;
-            if let Some(unit) = run.iter().find(|u| u.lpn.0 == lpn) {
+            let index = self.offset(lpn);
+            if let Some(unit) = run.iter().find(|u| u.lpn == lpn) {
                 let op = self.program(cx, new, index, unit, cause, after)?;
                 cx.programmed.push(Programmed { op, units: 1 });
                 done.push(op);
-            } else if let Some(from) = self.newest[lpn as usize].mapped() {
+            } else if let Some(from) = self.newest[lpn].mapped() {
                 let sensed = cx.flash.read(
                     self.layout.frame_of(from),
                     1,
@@ -363,7 +377,7 @@ impl BlockMapped {
                     Cause::Merge,
                     &[],
                 )?;
-                let unit = unit_at(cx.flash.medium, from, Lpn(lpn))?;
+                let unit = unit_at(cx.flash.medium, from, lpn)?;
                 let copy_cause = if cause == Cause::Recovery { cause } else { Cause::Merge };
                 let begin = cx.flash.plan.next_id();
                 let op = self.program(cx, new, index, &unit, copy_cause, &[sensed])?;
@@ -379,7 +393,7 @@ impl BlockMapped {
         if cause == Cause::Recovery {
             seal(cx, new, cause)?;
         }
-        self.map[lbn as usize] = Some(new);
+        self.map[lbn] = Some(new);
         if !old.is_empty() {
             self.merges.merged(MergeClass::Full);
         }
@@ -404,12 +418,12 @@ impl BlockMapped {
         cause: Cause,
         after: &[OpId],
     ) -> Result<(), FtlError> {
-        let lbn = run[0].lpn.0 / self.main;
-        if self.map[lbn as usize].is_none() {
-            self.map[lbn as usize] = Some(self.take_free(cx, lbn, cause)?);
+        let lbn = self.lbn(run[0].lpn);
+        if self.map[lbn].is_none() {
+            self.map[lbn] = Some(self.take_free(cx, lbn, cause)?);
         }
         for (i, unit) in run.iter().enumerate() {
-            let block = self.map[lbn as usize].expect("mapped above");
+            let block = self.map[lbn].expect("mapped above");
             match self.in_place(cx.flash.medium, block, unit.lpn) {
                 Some(index) => {
                     self.merges.in_place += 1;
@@ -434,7 +448,7 @@ impl Ftl for BlockMapped {
     }
 
     fn peek(&self, lpn: Lpn) -> Place {
-        self.newest[lpn.0 as usize].mapped().map_or(Place::Nowhere, Place::Flash)
+        self.newest[lpn].mapped().map_or(Place::Nowhere, Place::Flash)
     }
 
     fn write(
@@ -451,13 +465,14 @@ impl Ftl for BlockMapped {
     }
 
     fn trim(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<(), FtlError> {
-        let newest = &mut self.newest[lpn.0 as usize];
+        let newest = &mut self.newest[lpn];
         let Some(old) = newest.mapped() else { return Ok(()) };
         *newest = Ppn::NONE;
         let (block, valid) = self.blocks.invalidate(old);
         self.trims.trimmed(lpn, block);
         if valid == 0 {
-            self.map[(lpn.0 / self.main) as usize] = None;
+            let lbn = self.lbn(lpn);
+            self.map[lbn] = None;
             self.retire(cx, block, &[], Cause::Merge)?;
         }
         Ok(())
@@ -483,21 +498,21 @@ impl Ftl for BlockMapped {
         medium.check()?;
         self.blocks.check(&self.layout, medium)?;
         let mut mapped = 0;
-        for (lpn, ppn) in self.newest.iter().enumerate() {
+        for (lpn, ppn) in self.newest.iter_enumerated() {
             let Some(ppn) = ppn.mapped() else { continue };
             mapped += 1;
             let (block, offset) = (self.layout.block_of(ppn), ppn.0 % self.layout.slots_per_block);
-            let home = self.map[lpn / self.main as usize];
+            let home = self.map[self.lbn(lpn)];
             Violation::unless(
                 home == Some(block),
                 "a page stands in its logical block's physical block",
                 || format!("page {lpn}: {block}, map {home:?}"),
             )?;
-            let at_home = offset == lpn as u32 % self.main || offset >= self.main;
+            let at_home = offset == self.offset(lpn) || offset >= self.main;
             Violation::unless(at_home, "a page stands at its offset or in a spare page", || {
                 format!("page {lpn} at offset {offset}")
             })?;
-            check_names(medium, ppn, Lpn(lpn as u32))?;
+            check_names(medium, ppn, lpn)?;
         }
         let valid = self.blocks.total();
         Violation::unless(mapped == valid, "every valid slot is mapped", || {

@@ -26,12 +26,12 @@
 
 use super::{SchemeConfig, SchemeDef};
 use crate::MemoryUse;
+use crate::bits::BitSet;
 use crate::logblock::{
     Area, Core, FoundLog, HostPage, Hybrid, IDLE, LogContext, LogScheme, LogSettings, PARAMS,
     ROLE_COLD, ROLE_RANDOM, Sequential, fits_budget, fits_parts, mechanisms, share,
 };
 use crate::report::AreaUse;
-use fixedbitset::FixedBitSet;
 use flashatlas_nand::Medium;
 use flashatlas_types::{
     BlockId, ConfigError, FtlError, Layout, Lpn, Mechanism, MemoryKind, Param, ParamDef, Params,
@@ -137,7 +137,7 @@ struct Faster {
 /// logical page; a drive has one for each page of the log.
 struct Circle {
     area: Area,
-    second: FixedBitSet,
+    second: BitSet<Lpn>,
     /// The number of blocks that got a second chance as a whole.
     renewed: u64,
     /// The number of pages that went to the isolation area.
@@ -146,11 +146,15 @@ struct Circle {
 
 impl Circle {
     fn on_second_chance(&self, lpn: Lpn) -> bool {
-        self.second.contains(lpn.0 as usize)
+        self.second.contains(lpn)
     }
 
     fn set_second_chance(&mut self, lpn: Lpn, on: bool) {
-        self.second.set(lpn.0 as usize, on);
+        if on {
+            self.second.insert(lpn)
+        } else {
+            self.second.remove(lpn)
+        };
     }
 
     /// Returns the block that takes the next page. The last block of the budget takes the valid
@@ -217,7 +221,7 @@ impl Faster {
             sequential: Sequential::new(1),
             circle: Circle {
                 area: Area::new("random", ROLE_RANDOM, circle),
-                second: FixedBitSet::with_capacity(core.layout.logical_units as usize),
+                second: BitSet::new(core.layout.logical_units),
                 renewed: 0,
                 isolated: 0,
             },

@@ -35,8 +35,8 @@ use crate::report::AreaUse;
 use flashatlas_nand::Medium;
 use flashatlas_types::flash_times::{T_ERASE, T_PROGRAM, T_READ};
 use flashatlas_types::{
-    BlockId, ConfigError, FtlError, Layout, Lpn, Mechanism, MemoryKind, Param, ParamDef, Params,
-    Violation,
+    BlockId, ConfigError, FtlError, Layout, LogicalBlock, Lpn, Mechanism, MemoryKind, Param,
+    ParamDef, Params, Violation,
 };
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -304,7 +304,7 @@ impl Random {
 
     /// Returns the closed cold block of least merge cost, or `None` if no cold block is closed.
     fn cheapest(&self, core: &Core, medium: &Medium) -> Option<BlockId> {
-        let merge = |lbn: u32| {
+        let merge = |lbn: LogicalBlock| {
             u64::from(core.live(lbn)) * self.copy_time
                 + u64::from(core.has_data_block(lbn)) * self.erase_time
         };

@@ -15,8 +15,7 @@ pub(crate) use page::GC_PACE;
 use crate::maps::StoreConfig;
 use crate::{Ftl, FtlContext, MountLimit, Registry};
 use flashatlas_types::{
-    BlockId, ConfigError, FtlError, Layout, Lpn, Mechanism, ParamDef, Params, Seed, SeededBug,
-    Stamp,
+    ConfigError, FtlError, Layout, Lpn, Mechanism, ParamDef, Params, Seed, SeededBug, Stamp,
 };
 
 /// The configuration that a scheme is built from: checked parameters, and the parts to choose from.
@@ -145,7 +144,7 @@ impl SchemeDef {
         seed: Seed,
     ) -> Result<Box<dyn Ftl>, FtlError> {
         let medium = &mut *cx.flash.medium;
-        for block in (0..medium.layout().blocks()).map(BlockId) {
+        for block in medium.layout().block_ids() {
             if let Some(frame) =
                 medium.last_programmed(block).filter(|_| !SeededBug::ReadOnce.is_active())
             {

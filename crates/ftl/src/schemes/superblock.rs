@@ -140,7 +140,7 @@ impl Superblocks {
     }
 
     fn of(&self, core: &Core, lpn: Lpn) -> usize {
-        (core.lbn(lpn) / self.size) as usize
+        (core.lbn(lpn).number() / self.size) as usize
     }
 
     fn take_block(

@@ -2,7 +2,7 @@
 //! will stay valid for long.
 
 use super::{Candidates, ClosedList, LaneShape, Moment, VictimDef, VictimPolicy};
-use flashatlas_types::{Param, Params, Text};
+use flashatlas_types::{LocalBlock, Param, Params, Text, TiVec};
 
 pub const DEF: VictimDef = VictimDef {
     name: "cost-benefit",
@@ -25,7 +25,7 @@ pub(super) const AGE: Param<Text> = Param::choice(
 /// age.
 pub(super) struct ByBenefit {
     list: ClosedList,
-    touched: Vec<u64>,
+    touched: TiVec<LocalBlock, u64>,
     by_invalidation: bool,
     /// The cost of a block with given numbers of valid slots and of erases.
     cost: fn(u64, u64) -> u64,
@@ -36,8 +36,8 @@ impl ByBenefit {
     /// erases.
     pub(super) fn new(params: &Params, lane: LaneShape, cost: fn(u64, u64) -> u64) -> ByBenefit {
         ByBenefit {
-            list: ClosedList::new(lane.blocks),
-            touched: vec![0; lane.blocks as usize],
+            list: ClosedList::new(lane),
+            touched: lane.per_block(0),
             by_invalidation: params.get(AGE) == "invalidation",
             cost,
         }
@@ -45,32 +45,32 @@ impl ByBenefit {
 }
 
 impl VictimPolicy for ByBenefit {
-    fn closed(&mut self, block: u32, _: u32, at: Moment) {
+    fn closed(&mut self, block: LocalBlock, _: u32, at: Moment) {
         self.list.add(block);
-        self.touched[block as usize] = at.clock;
+        self.touched[block] = at.clock;
     }
 
-    fn invalidated(&mut self, block: u32, _: u32, at: Moment) {
+    fn invalidated(&mut self, block: LocalBlock, _: u32, at: Moment) {
         if self.by_invalidation {
-            self.touched[block as usize] = at.clock;
+            self.touched[block] = at.clock;
         }
     }
 
-    fn removed(&mut self, block: u32) {
+    fn removed(&mut self, block: LocalBlock) {
         self.list.remove(block);
     }
 
     /// Compares benefits divided by costs as fractions, without rounding. Of equals, it picks the
     /// block with the smaller cost, then the smaller number. It takes O(closed blocks of the lane).
-    fn pick(&mut self, lane: &Candidates<'_>) -> Option<u32> {
-        let mut best: Option<(u128, u128, u32)> = None;
+    fn pick(&mut self, lane: &Candidates<'_>) -> Option<LocalBlock> {
+        let mut best: Option<(u128, u128, LocalBlock)> = None;
         for &block in &self.list.blocks {
-            let valid = lane.valid[block as usize];
+            let valid = lane.valid[block];
             if valid >= lane.slots {
                 continue;
             }
-            let age = lane.at.clock.saturating_sub(self.touched[block as usize]) + 1;
-            let cost = (self.cost)(valid.into(), lane.erases[block as usize].into());
+            let age = lane.at.clock.saturating_sub(self.touched[block]) + 1;
+            let cost = (self.cost)(valid.into(), lane.erases[block].into());
             let (benefit, cost) =
                 (u128::from(lane.slots - valid) * u128::from(age), u128::from(cost));
             let better = match best {

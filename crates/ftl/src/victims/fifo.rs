@@ -1,7 +1,8 @@
 //! First in, first out: the block that was closed first. Also called LRU cleaning.
 
-use super::{Candidates, Moment, VictimDef, VictimPolicy};
+use super::{Candidates, LaneShape, Moment, VictimDef, VictimPolicy};
 use crate::steady::Steady;
+use flashatlas_types::{LocalBlock, TiVec};
 use std::collections::BTreeMap;
 
 pub const DEF: VictimDef = VictimDef {
@@ -9,7 +10,7 @@ pub const DEF: VictimDef = VictimDef {
     summary: "the block that was closed first",
     paper: "Menon, A Performance Comparison of RAID-5 and Log-Structured Arrays (HPDC 1995)",
     params: &[],
-    build: &|_, lane, _| Box::new(Fifo { candidates: ByAge::new(lane.blocks), slots: lane.slots }),
+    build: &|_, lane, _| Box::new(Fifo { candidates: ByAge::new(lane), slots: lane.slots }),
     steady: Some(Steady::ByAge),
 };
 
@@ -23,63 +24,63 @@ struct Fifo {
 /// Closed blocks in the order in which they closed.
 #[derive(Debug)]
 pub struct ByAge {
-    order: BTreeMap<u64, u32>,
+    order: BTreeMap<u64, LocalBlock>,
     /// The number of the closing of each block; 0 if the block is not closed.
-    closed_at: Vec<u64>,
+    closed_at: TiVec<LocalBlock, u64>,
     closings: u64,
 }
 
 impl ByAge {
-    pub fn new(blocks: u32) -> ByAge {
-        ByAge { order: BTreeMap::new(), closed_at: vec![0; blocks as usize], closings: 0 }
+    pub fn new(lane: LaneShape) -> ByAge {
+        ByAge { order: BTreeMap::new(), closed_at: lane.per_block(0), closings: 0 }
     }
 
-    pub fn add(&mut self, block: u32) {
+    pub fn add(&mut self, block: LocalBlock) {
         self.close(block);
         self.list(block);
     }
 
     /// Notes that a block closed; it is not in the list yet.
-    fn close(&mut self, block: u32) {
+    fn close(&mut self, block: LocalBlock) {
         self.closings += 1;
-        self.closed_at[block as usize] = self.closings;
+        self.closed_at[block] = self.closings;
     }
 
     /// Puts a block in its place in the list, if it is closed.
-    fn list(&mut self, block: u32) {
-        let at = self.closed_at[block as usize];
+    fn list(&mut self, block: LocalBlock) {
+        let at = self.closed_at[block];
         if at > 0 {
             self.order.insert(at, block);
         }
     }
 
-    pub fn remove(&mut self, block: u32) {
-        self.order.remove(&std::mem::take(&mut self.closed_at[block as usize]));
+    pub fn remove(&mut self, block: LocalBlock) {
+        self.order.remove(&std::mem::take(&mut self.closed_at[block]));
     }
 
     /// Returns the listed blocks, oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = LocalBlock> + '_ {
         self.order.values().copied()
     }
 }
 
 impl VictimPolicy for Fifo {
-    fn closed(&mut self, block: u32, valid: u32, _: Moment) {
+    fn closed(&mut self, block: LocalBlock, valid: u32, _: Moment) {
         self.candidates.close(block);
         if valid < self.slots {
             self.candidates.list(block);
         }
     }
 
-    fn invalidated(&mut self, block: u32, _: u32, _: Moment) {
+    fn invalidated(&mut self, block: LocalBlock, _: u32, _: Moment) {
         self.candidates.list(block);
     }
 
-    fn removed(&mut self, block: u32) {
+    fn removed(&mut self, block: LocalBlock) {
         self.candidates.remove(block);
     }
 
-    fn pick(&mut self, _: &Candidates<'_>) -> Option<u32> {
+    fn pick(&mut self, _: &Candidates<'_>) -> Option<LocalBlock> {
         self.candidates.iter().next()
     }
 }

@@ -3,7 +3,7 @@
 use super::tournament::Tournament;
 use super::{Candidates, Moment, VictimDef, VictimPolicy};
 use crate::steady::{Steady, best_of};
-use flashatlas_types::{Param, Text};
+use flashatlas_types::{LocalBlock, Param, Text};
 
 pub const DEF: VictimDef = VictimDef {
     name: "greedy",
@@ -12,7 +12,7 @@ pub const DEF: VictimDef = VictimDef {
     params: &[GREEDY_TIE.def],
     build: &|params, lane, _| {
         let by_index = params.get(GREEDY_TIE) == "index";
-        Box::new(Greedy { tree: Tournament::new(lane.blocks), closings: 0, by_index })
+        Box::new(Greedy { tree: Tournament::new(lane), closings: 0, by_index })
     },
     steady: Some(Steady::ByValid(|share, _, blocks| best_of(blocks, share))),
 };
@@ -33,24 +33,24 @@ struct Greedy {
 }
 
 impl VictimPolicy for Greedy {
-    fn closed(&mut self, block: u32, valid: u32, _: Moment) {
+    fn closed(&mut self, block: LocalBlock, valid: u32, _: Moment) {
         self.closings += 1;
         assert!(self.closings < 1 << 40, "the 40-bit closing sequence is used up");
-        let tie = if self.by_index { u64::from(block) } else { self.closings };
+        let tie = if self.by_index { u64::from(block.number()) } else { self.closings };
         self.tree.set(block, u64::from(valid) << 40 | tie);
     }
 
     #[inline]
-    fn invalidated(&mut self, block: u32, valid: u32, _: Moment) {
+    fn invalidated(&mut self, block: LocalBlock, valid: u32, _: Moment) {
         let key = self.tree.key(block).expect("only closed blocks are reported");
         self.tree.set(block, u64::from(valid) << 40 | key & ((1 << 40) - 1));
     }
 
-    fn removed(&mut self, block: u32) {
+    fn removed(&mut self, block: LocalBlock) {
         self.tree.set(block, u64::MAX);
     }
 
-    fn pick(&mut self, lane: &Candidates<'_>) -> Option<u32> {
+    fn pick(&mut self, lane: &Candidates<'_>) -> Option<LocalBlock> {
         self.tree
             .first()
             .filter(|&(_, key)| key >> 40 < u64::from(lane.slots))

@@ -16,16 +16,18 @@ mod tournament;
 mod windowed;
 
 use crate::steady::Steady;
-use flashatlas_types::{Entry, Param, ParamDef, Params, Ps, Rng, Text};
+use flashatlas_types::{
+    Entry, Index, LocalBlock, Param, ParamDef, Params, Ps, Rng, Text, TiSlice, TiVec, ti_vec,
+};
 
 /// The state of a lane that a policy may use when it picks.
 pub struct Candidates<'a> {
     /// The number of valid slots of each block of the lane; it is meaningful for closed blocks.
-    pub valid: &'a [u32],
+    pub valid: &'a TiSlice<LocalBlock, u32>,
     /// The number of slots of a block.
     pub slots: u32,
     /// The number of erases of each block of the lane, including bad ones.
-    pub erases: &'a [u32],
+    pub erases: &'a TiSlice<LocalBlock, u32>,
     /// The time of the pick.
     pub at: Moment,
 }
@@ -48,19 +50,26 @@ pub struct LaneShape {
     pub slots: u32,
 }
 
+impl LaneShape {
+    /// Returns a table with the same entry for each block of the lane.
+    pub fn per_block<T: Clone>(&self, entry: T) -> TiVec<LocalBlock, T> {
+        ti_vec![entry; self.blocks.index()]
+    }
+}
+
 /// A policy that picks blocks to collect.
 pub trait VictimPolicy: Send {
     /// Notes that a block was filled (or closed early) with `valid` valid slots.
-    fn closed(&mut self, block: u32, valid: u32, at: Moment);
+    fn closed(&mut self, block: LocalBlock, valid: u32, at: Moment);
 
     /// Notes that a closed block lost a valid slot; `valid` are left.
-    fn invalidated(&mut self, block: u32, valid: u32, at: Moment);
+    fn invalidated(&mut self, block: LocalBlock, valid: u32, at: Moment);
 
     /// Notes that a closed block is no candidate any more.
-    fn removed(&mut self, block: u32);
+    fn removed(&mut self, block: LocalBlock);
 
     /// Returns the next block to collect, or `None` if no closed block has an invalid slot.
-    fn pick(&mut self, lane: &Candidates<'_>) -> Option<u32>;
+    fn pick(&mut self, lane: &Candidates<'_>) -> Option<LocalBlock>;
 }
 
 /// A function that builds a policy for a lane; the stream of random numbers is the policy's own.
@@ -107,42 +116,39 @@ pub const FRUITLESS_MAX: u32 = 64;
 /// Closed blocks in no order, each with its place in the list, for uniform draws and O(1) removal.
 #[derive(Debug, Default)]
 struct ClosedList {
-    blocks: Vec<u32>,
-    place: Vec<u32>,
+    blocks: Vec<LocalBlock>,
+    place: TiVec<LocalBlock, u32>,
     /// For each block, `true` if it is closed and has an invalid slot; and the number of such
     /// blocks.
-    frees: Vec<bool>,
+    frees: TiVec<LocalBlock, bool>,
     freeing: u32,
     fruitless: u32,
 }
 
 impl ClosedList {
-    fn new(blocks: u32) -> ClosedList {
-        ClosedList {
-            blocks: Vec::with_capacity(blocks as usize),
-            place: vec![u32::MAX; blocks as usize],
-            frees: vec![false; blocks as usize],
-            ..ClosedList::default()
-        }
+    fn new(lane: LaneShape) -> ClosedList {
+        let (place, frees) = (lane.per_block(u32::MAX), lane.per_block(false));
+        let blocks = Vec::with_capacity(place.len());
+        ClosedList { blocks, place, frees, ..ClosedList::default() }
     }
 
-    fn add(&mut self, block: u32) {
-        self.place[block as usize] = self.blocks.len() as u32;
+    fn add(&mut self, block: LocalBlock) {
+        self.place[block] = self.blocks.len() as u32;
         self.blocks.push(block);
     }
 
     /// Notes that a closed block has an invalid slot.
     #[inline]
-    fn mark(&mut self, block: u32) {
-        self.freeing += u32::from(!std::mem::replace(&mut self.frees[block as usize], true));
+    fn mark(&mut self, block: LocalBlock) {
+        self.freeing += u32::from(!std::mem::replace(&mut self.frees[block], true));
     }
 
-    fn remove(&mut self, block: u32) {
-        self.freeing -= u32::from(std::mem::replace(&mut self.frees[block as usize], false));
-        let at = std::mem::replace(&mut self.place[block as usize], u32::MAX) as usize;
+    fn remove(&mut self, block: LocalBlock) {
+        self.freeing -= u32::from(std::mem::replace(&mut self.frees[block], false));
+        let at = std::mem::replace(&mut self.place[block], u32::MAX) as usize;
         self.blocks.swap_remove(at);
         if let Some(&moved) = self.blocks.get(at) {
-            self.place[moved as usize] = at as u32;
+            self.place[moved] = at as u32;
         }
     }
 
@@ -151,16 +157,21 @@ impl ClosedList {
     ///
     /// After [`FRUITLESS_MAX`] calls in a row that drew a block without an invalid slot, the closed
     /// block with the fewest valid slots is returned.
-    fn draw(&mut self, d: u32, rng: &mut Rng, valid: &[u32]) -> Option<u32> {
+    fn draw(
+        &mut self,
+        d: u32,
+        rng: &mut Rng,
+        valid: &TiSlice<LocalBlock, u32>,
+    ) -> Option<LocalBlock> {
         if self.freeing == 0 {
             return None;
         }
         let drawn = (0..d).map(|_| self.blocks[rng.below(self.blocks.len() as u64) as usize]);
-        let mut best = drawn.min_by_key(|&block| valid[block as usize])?;
-        self.fruitless = if self.frees[best as usize] { 0 } else { self.fruitless + 1 };
+        let mut best = drawn.min_by_key(|&block| valid[block])?;
+        self.fruitless = if self.frees[best] { 0 } else { self.fruitless + 1 };
         if self.fruitless > FRUITLESS_MAX {
             self.fruitless = 0;
-            best = self.blocks.iter().copied().min_by_key(|&b| (valid[b as usize], b))?;
+            best = self.blocks.iter().copied().min_by_key(|&b| (valid[b], b))?;
         }
         Some(best)
     }
@@ -185,14 +196,16 @@ mod tests {
         let mut policy =
             (def.build)(&params, LaneShape { blocks: 5, slots: 8 }, Rng::stream(Seed(1), "test"));
         for (clock, block) in [3, 1, 0, 2, 4].into_iter().enumerate() {
-            policy.closed(block, 8, at(clock as u64 * 8));
+            policy.closed(LocalBlock::new(block), 8, at(clock as u64 * 8));
         }
-        for (block, &left) in valid.iter().enumerate() {
-            (left..8)
-                .rev()
-                .for_each(|v| policy.invalidated(block as u32, v, at(50 + block as u64)));
+        let valid: TiVec<LocalBlock, u32> = valid.to_vec().into();
+        for (block, &left) in valid.iter_enumerated() {
+            let at = at(50 + u64::from(block.number()));
+            (left..8).rev().for_each(|v| policy.invalidated(block, v, at));
         }
-        policy.pick(&Candidates { valid: &valid, slots: 8, erases: &[9, 0, 1, 0, 0], at: at(100) })
+        let erases: TiVec<LocalBlock, u32> = vec![9, 0, 1, 0, 0].into();
+        let lane = Candidates { valid: &valid, slots: 8, erases: &erases, at: at(100) };
+        policy.pick(&lane).map(LocalBlock::number)
     }
 
     #[test]
@@ -251,35 +264,41 @@ mod tests {
         }
     }
 
+    /// Returns a list of `blocks` closed blocks.
+    fn list_of(blocks: u32) -> ClosedList {
+        let mut list = ClosedList::new(LaneShape { blocks, slots: 8 });
+        (0..blocks).for_each(|block| list.add(LocalBlock::new(block)));
+        list
+    }
+
     #[test]
     fn fruitless_draws_end() {
-        let mut list = ClosedList::new(1000);
-        (0..1000).for_each(|b| list.add(b));
-        let mut valid = [8; 1000];
+        let (mut list, block) = (list_of(1000), LocalBlock::new(700));
+        let mut valid = ti_vec![8; 1000];
         let mut rng = Rng::stream(Seed(2), "test");
         assert_eq!(list.draw(1, &mut rng, &valid), None);
-        valid[700] = 7;
-        list.mark(700);
-        let draws: Vec<u32> =
+        valid[block] = 7;
+        list.mark(block);
+        let draws: Vec<LocalBlock> =
             (0..=FRUITLESS_MAX).map(|_| list.draw(1, &mut rng, &valid).unwrap()).collect();
         assert!(
-            draws.contains(&700),
+            draws.contains(&block),
             "the emptiest is found after {FRUITLESS_MAX} draws at the latest"
         );
-        assert!(draws[0] != 700, "and the first draw is a draw");
-        list.remove(700);
+        assert!(draws[0] != block, "and the first draw is a draw");
+        list.remove(block);
         assert_eq!(list.draw(1, &mut rng, &valid), None);
     }
 
     #[test]
     fn more_choices_come_nearer_to_greedy() {
-        let valid = [0, 1, 2, 3, 4, 5, 6, 7];
+        let valid: TiVec<LocalBlock, u32> = (0..8).collect();
         for d in [1, 2, 5] {
-            let mut list = ClosedList::new(8);
-            (0..8).for_each(|b| (list.add(b), list.mark(b)).0);
+            let mut list = list_of(8);
+            valid.keys().for_each(|block| list.mark(block));
             let mut rng = Rng::stream(Seed(5), "test");
-            let sum: f64 =
-                (0..4000).map(|_| f64::from(list.draw(d, &mut rng, &valid).unwrap())).sum();
+            let mut draw = || valid[list.draw(d, &mut rng, &valid).unwrap()];
+            let sum: f64 = (0..4000).map(|_| f64::from(draw())).sum();
             // the mean of the least of d uniform draws from 0..8 is the sum over k = 1..8 of P(all
             // draws are at least k)
             let expected: f64 = (1..8).map(|k| (1.0 - f64::from(k) / 8.0).powi(d as i32)).sum();
@@ -293,15 +312,14 @@ mod tests {
 
     #[test]
     fn removal_keeps_every_other_block() {
-        let mut list = ClosedList::new(4);
-        (0..4).for_each(|b| list.add(b));
-        list.remove(0);
-        list.remove(3);
+        let mut list = list_of(4);
+        list.remove(LocalBlock::new(0));
+        list.remove(LocalBlock::new(3));
         let mut left = list.blocks.clone();
         left.sort_unstable();
-        assert_eq!(left, [1, 2]);
-        list.remove(2);
-        list.remove(1);
+        assert_eq!(left, [1, 2].map(LocalBlock::new));
+        list.remove(LocalBlock::new(2));
+        list.remove(LocalBlock::new(1));
         assert!(list.blocks.is_empty());
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Candidates, ClosedList, LaneShape, Moment, VictimDef, VictimPolicy};
 use crate::steady::Steady;
-use flashatlas_types::Rng;
+use flashatlas_types::{LocalBlock, Rng};
 
 pub const DEF: VictimDef = VictimDef {
     name: "random",
@@ -24,27 +24,27 @@ pub struct Choices {
 
 impl Choices {
     pub fn new(lane: LaneShape, d: u32, rng: Rng) -> Choices {
-        Choices { list: ClosedList::new(lane.blocks), slots: lane.slots, d, rng }
+        Choices { list: ClosedList::new(lane), slots: lane.slots, d, rng }
     }
 }
 
 impl VictimPolicy for Choices {
-    fn closed(&mut self, block: u32, valid: u32, _: Moment) {
+    fn closed(&mut self, block: LocalBlock, valid: u32, _: Moment) {
         self.list.add(block);
         if valid < self.slots {
             self.list.mark(block);
         }
     }
 
-    fn invalidated(&mut self, block: u32, _: u32, _: Moment) {
+    fn invalidated(&mut self, block: LocalBlock, _: u32, _: Moment) {
         self.list.mark(block);
     }
 
-    fn removed(&mut self, block: u32) {
+    fn removed(&mut self, block: LocalBlock) {
         self.list.remove(block);
     }
 
-    fn pick(&mut self, lane: &Candidates<'_>) -> Option<u32> {
+    fn pick(&mut self, lane: &Candidates<'_>) -> Option<LocalBlock> {
         self.list.draw(self.d, &mut self.rng, lane.valid)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::fifo::ByAge;
 use super::{Candidates, Moment, VictimDef, VictimPolicy};
-use flashatlas_types::Param;
+use flashatlas_types::{LocalBlock, Param};
 
 pub const DEF: VictimDef = VictimDef {
     name: "windowed",
@@ -10,7 +10,7 @@ pub const DEF: VictimDef = VictimDef {
     paper: "Hu et al., Write Amplification Analysis in Flash-Based SSDs (SYSTOR 2009)",
     params: &[WINDOW.def],
     build: &|params, lane, _| {
-        Box::new(Windowed { by_age: ByAge::new(lane.blocks), window: params.get(WINDOW) as usize })
+        Box::new(Windowed { by_age: ByAge::new(lane), window: params.get(WINDOW) as usize })
     },
     steady: None,
 };
@@ -24,24 +24,20 @@ struct Windowed {
 }
 
 impl VictimPolicy for Windowed {
-    fn closed(&mut self, block: u32, _: u32, _: Moment) {
+    fn closed(&mut self, block: LocalBlock, _: u32, _: Moment) {
         self.by_age.add(block);
     }
 
-    fn invalidated(&mut self, _: u32, _: u32, _: Moment) {}
+    fn invalidated(&mut self, _: LocalBlock, _: u32, _: Moment) {}
 
-    fn removed(&mut self, block: u32) {
+    fn removed(&mut self, block: LocalBlock) {
         self.by_age.remove(block);
     }
 
-    fn pick(&mut self, lane: &Candidates<'_>) -> Option<u32> {
-        let frees = |&b: &u32| lane.valid[b as usize] < lane.slots;
-        let in_window = self
-            .by_age
-            .iter()
-            .take(self.window)
-            .filter(frees)
-            .min_by_key(|&b| lane.valid[b as usize]);
+    fn pick(&mut self, lane: &Candidates<'_>) -> Option<LocalBlock> {
+        let frees = |&b: &LocalBlock| lane.valid[b] < lane.slots;
+        let in_window =
+            self.by_age.iter().take(self.window).filter(frees).min_by_key(|&b| lane.valid[b]);
         // a window of blocks that are all valid frees nothing: look behind it
         in_window.or_else(|| self.by_age.iter().find(frees))
     }

@@ -58,7 +58,7 @@ impl Drive {
         for (id, op, after) in self.drive.plan().iter() {
             match op.kind {
                 OpKind::Program { block, page, .. } => {
-                    let frame = layout.frame_in(BlockId(block), page);
+                    let frame = layout.frame_in(BlockId::new(block), page);
                     let lpn = self.drive.medium().lpn(layout.first_slot(frame)).unwrap();
                     programs.push((lpn, id, after.to_vec()));
                 }

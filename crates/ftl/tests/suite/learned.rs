@@ -36,7 +36,7 @@ fn random_writes(drive: &mut Ssd, count: u64) {
 fn blocks(drive: &Ssd) -> Vec<Vec<u32>> {
     let (layout, medium) = (drive.layout(), drive.medium());
     let of_block = |block| {
-        let first = layout.block_slot(BlockId(block)).0;
+        let first = layout.block_slot(BlockId::new(block)).0;
         let slots = (first..first + layout.slots_per_block).map(Ppn);
         let data = slots.filter(|&slot| !medium.holds_map(layout.frame_of(slot)));
         data.map_while(|slot| medium.lpn(slot).ok()).map(|lpn| lpn.0).collect()

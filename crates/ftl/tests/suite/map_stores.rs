@@ -7,7 +7,7 @@ use flashatlas_device::Registry;
 use flashatlas_device::{Cmd, Device, DriveConfig, Inspect, PowerCycle, Reply, Ssd};
 use flashatlas_ftl::Place;
 use flashatlas_nand::{Medium, OobRole};
-use flashatlas_types::{BlockId, Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
+use flashatlas_types::{Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Stores that keep a map over a mount, with parameters with which they take each of their paths;
@@ -288,9 +288,9 @@ fn a_flush_keeps_the_whole_map() {
             assert!(flushes > 200, "{flushes} flushes");
             let medium = model.drive.medium();
             let collected = |role: OobRole| {
-                let of_role =
-                    (0..medium.layout().blocks()).filter(|&b| medium.oob_role(BlockId(b)) == role);
-                of_role.map(|b| medium.erases(BlockId(b))).sum::<u32>()
+                let blocks = medium.layout().block_ids();
+                let of_role = blocks.filter(|&block| medium.oob_role(block) == role);
+                of_role.map(|block| medium.erases(block)).sum::<u32>()
             };
             assert!(collected(OobRole(0)) > 20, "data was collected");
         }

@@ -149,7 +149,7 @@ impl World {
             Some(Copy {
                 lpn: lpn.0,
                 version: 0,
-                block: layout.block_of(ppn).0,
+                block: layout.block_of(ppn).number(),
                 programs: Vec::new(),
             })
         });
@@ -232,7 +232,7 @@ impl World {
                 {
                     return Ok(false); // what it held cannot be looked up any more
                 }
-                self.programmed(*id, BlockId(block / dies), page, &complete)?;
+                self.programmed(*id, BlockId::new(block / dies), page, &complete)?;
             }
         }
         for (id, block) in erased {
@@ -418,8 +418,9 @@ impl World {
                     unit.lpn
                 ));
             }
-            let same =
-                |c: &&mut Copy| c.lpn == unit.lpn.0 && c.block == block.0 && c.version == version;
+            let same = |c: &&mut Copy| {
+                c.lpn == unit.lpn.0 && c.block == block.number() && c.version == version
+            };
             match self
                 .copies
                 .iter_mut()
@@ -431,7 +432,7 @@ impl World {
                 None => self.copies.push(Copy {
                     lpn: unit.lpn.0,
                     version,
-                    block: block.0,
+                    block: block.number(),
                     programs: vec![id],
                 }),
             }

@@ -99,10 +99,10 @@ const LOOK: u64 = 997;
 /// Returns the largest difference between the erases of two closed blocks of one lane.
 fn spread(drive: &Ssd) -> u32 {
     let (layout, medium) = (drive.layout(), drive.medium());
-    let mut ranges = vec![(u32::MAX, 0); layout.lanes as usize];
+    let mut ranges = layout.per_lane((u32::MAX, 0));
     drive.for_each_block(&mut |block: BlockId, role, _| {
         if role == Role::Closed {
-            let (least, most) = &mut ranges[layout.lane_of(block).0 as usize];
+            let (least, most) = &mut ranges[layout.lane_of(block)];
             let erases = medium.erases(block);
             (*least, *most) = ((*least).min(erases), (*most).max(erases));
         }

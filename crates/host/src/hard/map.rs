@@ -7,7 +7,7 @@
 
 use super::settings::Areas;
 use flashatlas_ftl::victims::{Candidates, LaneShape, Moment, VictimDef, VictimPolicy};
-use flashatlas_types::{RawConfig, Rng, Seed, Violation};
+use flashatlas_types::{LocalBlock, RawConfig, Rng, Seed, TiVec, Violation, ti_vec};
 use std::collections::VecDeque;
 
 /// Value for no page.
@@ -20,15 +20,20 @@ pub(super) struct Map {
     /// Logical page that was written to each virtual page; stale if `forward` points elsewhere.
     reverse: Vec<u32>,
     /// Number of valid pages of each superpage.
-    valid: Vec<u32>,
+    valid: TiVec<LocalBlock, u32>,
     pages: u32,
     pub free: VecDeque<u32>,
     pub vacated: Vec<u32>,
     policy: Box<dyn VictimPolicy>,
     /// Number of writes of each superpage, which the policy uses as its number of erases.
-    rewrites: Vec<u32>,
+    rewrites: TiVec<LocalBlock, u32>,
     /// Number of pages written so far, and the time at which the current command arrived.
     pub at: Moment,
+}
+
+/// Returns a superpage as the policy has it: a block of its one lane.
+fn as_block(superpage: u32) -> LocalBlock {
+    LocalBlock::new(superpage)
 }
 
 fn policy(def: &VictimDef, areas: &Areas) -> Box<dyn VictimPolicy> {
@@ -50,13 +55,13 @@ impl Map {
     /// Returns the map after a mount, in which superpages without a valid page are free.
     pub fn loaded(areas: &Areas, victim: &VictimDef, forward: Vec<u32>) -> Map {
         let mut reverse = vec![NONE; (areas.data * areas.pages) as usize];
-        let mut valid = vec![0; areas.data as usize];
+        let mut valid = ti_vec![0; areas.data as usize];
         for (&vpn, lpn) in forward.iter().zip(0..).filter(|(vpn, _)| **vpn != NONE) {
             reverse[vpn as usize] = lpn;
-            valid[(vpn / areas.pages) as usize] += 1;
+            valid[as_block(vpn / areas.pages)] += 1;
         }
         let (free, closed): (Vec<u32>, Vec<u32>) =
-            (0..areas.data).partition(|&superpage| valid[superpage as usize] == 0);
+            (0..areas.data).partition(|&superpage| valid[as_block(superpage)] == 0);
         let (pages, policy) = (areas.pages, policy(victim, areas));
         let mut map = Map {
             forward,
@@ -66,7 +71,7 @@ impl Map {
             free: free.into(),
             vacated: Vec::new(),
             policy,
-            rewrites: vec![0; areas.data as usize],
+            rewrites: ti_vec![0; areas.data as usize],
             at: Moment::default(),
         };
         map.put_back(&closed);
@@ -101,12 +106,12 @@ impl Map {
             }
         }
         assert!(
-            self.valid[superpage as usize] == 0,
+            self.valid[as_block(superpage)] == 0,
             "superpage {superpage} is written over valid pages"
         );
         self.at.clock += u64::from(self.pages);
-        self.rewrites[superpage as usize] += 1;
-        self.valid[superpage as usize] = valid;
+        self.rewrites[as_block(superpage)] += 1;
+        self.valid[as_block(superpage)] = valid;
         if valid == 0 {
             self.vacated.push(superpage);
             return;
@@ -123,12 +128,12 @@ impl Map {
     fn invalidate(&mut self, lpn: u32) {
         let Some(vpn) = self.get(lpn) else { return };
         let superpage = vpn / self.pages;
-        let valid = &mut self.valid[superpage as usize];
+        let valid = &mut self.valid[as_block(superpage)];
         *valid -= 1;
         if *valid > 0 {
-            self.policy.invalidated(superpage, *valid, self.at);
+            self.policy.invalidated(as_block(superpage), *valid, self.at);
         } else {
-            self.policy.removed(superpage);
+            self.policy.removed(as_block(superpage));
             self.vacated.push(superpage);
         }
     }
@@ -141,12 +146,12 @@ impl Map {
             erases: &self.rewrites,
             at: self.at,
         };
-        self.policy.pick(&lane).map(|superpage| (superpage, self.valid[superpage as usize]))
+        self.policy.pick(&lane).map(|block| (block.number(), self.valid[block]))
     }
 
     /// Prevents the policy from picking this superpage until [`Map::put_back`] is called for it.
     pub fn set_aside(&mut self, superpage: u32) {
-        self.policy.removed(superpage);
+        self.policy.removed(as_block(superpage));
     }
 
     /// Allows the policy to pick superpages again that were set aside.
@@ -159,11 +164,11 @@ impl Map {
     /// Reports a closed superpage to the policy. Pages that hold padding are reported as
     /// invalidated.
     fn tell_policy(&mut self, superpage: u32) {
-        self.policy.closed(superpage, self.pages, self.at);
-        let valid = self.valid[superpage as usize];
+        self.policy.closed(as_block(superpage), self.pages, self.at);
+        let valid = self.valid[as_block(superpage)];
         (valid..self.pages)
             .rev()
-            .for_each(|left| self.policy.invalidated(superpage, left, self.at));
+            .for_each(|left| self.policy.invalidated(as_block(superpage), left, self.at));
     }
 
     /// Returns the entries of a part of the map, for a checkpoint.

@@ -235,7 +235,7 @@ impl<'a, 'b> Session<'a, 'b> {
     pub(super) fn block(&mut self, function: &str, block: u32) -> Result<BlockId, FaStatus> {
         let blocks = self.state.shadow.layout.blocks();
         if block < blocks {
-            return Ok(BlockId(block));
+            return Ok(BlockId::new(block));
         }
         Err(self.refuse(format!("{function} of block {block}, the drive has 0 to {}", blocks - 1)))
     }
@@ -287,7 +287,7 @@ impl<'a, 'b> Session<'a, 'b> {
             return self.refuse(why);
         }
         let block = self.state.shadow.layout.block_of_frame(frame);
-        let after = match self.begin(&[arrived, self.state.shadow.erased[block.0 as usize]]) {
+        let after = match self.begin(&[arrived, self.state.shadow.erased[block]]) {
             Ok(after) => after,
             Err(status) => return status,
         };
@@ -321,7 +321,7 @@ impl<'a, 'b> Session<'a, 'b> {
             self.programmed = true;
         } else {
             self.state.counts.copies += 1;
-            let newest = self.state.shadow.newest.get(unit.lpn.0 as usize).copied();
+            let newest = self.state.shadow.newest.get(unit.lpn).copied();
             // if there are two copies of a version, the firmware may copy either one
             let medium = &*self.cx.flash.medium;
             let same = |at: Ppn| medium.unit(at).is_ok_and(|there| there == *unit);
@@ -410,7 +410,7 @@ impl<'a, 'b> Session<'a, 'b> {
         match self.cx.flash.erase(block, self.causes[1], &after) {
             Ok(op) => {
                 self.state.chain = op;
-                self.state.shadow.erased[block.0 as usize] = op;
+                self.state.shadow.erased[block] = op;
             }
             Err(error) => {
                 if matches!(error, MediumError::EraseFailed(_)) {

@@ -287,7 +287,7 @@ impl Ftl for Firmware {
         let chain = std::mem::replace(&mut self.state.chain, cx.command);
         let found = self.ask(cx, lpn, false)?;
         let ready = std::mem::replace(&mut self.state.chain, chain);
-        let newest = self.state.shadow.newest[lpn.0 as usize];
+        let newest = self.state.shadow.newest[lpn];
         if found != newest && self.is_as_good(cx, lpn, found, newest) {
             return Ok(Located { place: self.peek(lpn), ready });
         }

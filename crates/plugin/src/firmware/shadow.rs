@@ -6,16 +6,16 @@
 use flashatlas_ftl::blocks::{Blocks, check_names};
 use flashatlas_ftl::{Place, Role, Superseded};
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, FrameId, Layout, Lpn, OpId, Ppn, Violation};
+use flashatlas_types::{BlockId, FrameId, Layout, Lpn, OpId, Ppn, TiVec, Violation};
 
 /// FlashAtlas' own map of a drive with a firmware.
 pub(super) struct Shadow {
     pub layout: Layout,
-    pub newest: Vec<Ppn>,
+    pub newest: TiVec<Lpn, Ppn>,
     pub blocks: Blocks,
     pub superseded: Superseded,
     /// The last erase of each block, for which the block's programs wait.
-    pub erased: Vec<OpId>,
+    pub erased: TiVec<BlockId, OpId>,
 }
 
 impl Shadow {
@@ -23,13 +23,13 @@ impl Shadow {
     pub fn new(medium: &Medium) -> Shadow {
         let layout = medium.layout().clone();
         let mut shadow = Shadow {
-            newest: vec![Ppn::NONE; layout.logical_units as usize],
+            newest: layout.per_page(Ppn::NONE),
             blocks: Blocks::new(&layout, medium),
-            superseded: Superseded::new(layout.blocks()),
-            erased: vec![OpId::NONE; layout.blocks() as usize],
+            superseded: Superseded::new(&layout),
+            erased: layout.per_block(OpId::NONE),
             layout,
         };
-        for block in (0..shadow.layout.blocks()).map(BlockId) {
+        for block in shadow.layout.block_ids() {
             shadow.programmed(medium, block);
         }
         shadow
@@ -51,14 +51,14 @@ impl Shadow {
     pub fn moved(&mut self, lpn: Lpn, frame: FrameId, program: OpId, oldest_unfinished: OpId) {
         self.forget(lpn, program, oldest_unfinished);
         let slot = self.layout.first_slot(frame);
-        self.newest[lpn.0 as usize] = slot;
+        self.newest[lpn] = slot;
         self.blocks.set_valid(slot);
     }
 
     /// Notes that a page has no place from now on. If `program` is not `NONE`, it superseded the
     /// page.
     pub fn forget(&mut self, lpn: Lpn, program: OpId, oldest_unfinished: OpId) {
-        let newest = &mut self.newest[lpn.0 as usize];
+        let newest = &mut self.newest[lpn];
         let Some(old) = newest.mapped() else { return };
         *newest = Ppn::NONE;
         let (block, _) = self.blocks.invalidate(old);
@@ -73,7 +73,7 @@ impl Shadow {
 
     /// Returns the place of a page.
     pub fn place(&self, lpn: Lpn) -> Place {
-        self.newest[lpn.0 as usize].mapped().map_or(Place::Nowhere, Place::Flash)
+        self.newest[lpn].mapped().map_or(Place::Nowhere, Place::Flash)
     }
 
     /// Checks the rules of the map and of the medium in O(n).

@@ -7,7 +7,7 @@ use super::tables::Learning;
 use super::{Described, leaked, raised, values};
 use flashatlas_ftl::MemoryUse;
 use flashatlas_ftl::classifiers::{Classifier, ClassifierDef, Collected, Page, Stream, Streams};
-use flashatlas_types::{MemoryKind, ParamDef, Params, PartFault};
+use flashatlas_types::{MemoryKind, ParamDef, Params, PartFault, StreamId};
 use pyo3::prelude::*;
 
 /// `age` of a page that was never written.
@@ -54,13 +54,13 @@ pub fn definition(described: Described, params: &'static [ParamDef]) -> Classifi
 /// Returns the number of a stream for Python: streams of collection count down from -1.
 fn numbered(stream: Option<Stream>) -> Option<i64> {
     stream.map(|stream| match stream {
-        Stream::Host(n) => i64::from(n),
-        Stream::Collection(n) => -1 - i64::from(n),
+        Stream::Host(n) => i64::from(n.number()),
+        Stream::Collection(n) => -1 - i64::from(n.number()),
     })
 }
 
 impl Sorter {
-    fn checked(&self, method: &str, page: &Page, stream: u32, streams: u32) -> u32 {
+    fn checked(&self, method: &str, page: &Page, stream: u32, streams: u32) -> StreamId {
         if stream >= streams {
             let (lpn, most) = (page.lpn, streams - 1);
             PartFault::raise(
@@ -68,10 +68,10 @@ impl Sorter {
                 format!("`{method}` of page {lpn}: stream {stream}, expected 0 to {most}"),
             );
         }
-        stream
+        StreamId::new(stream)
     }
 
-    fn ask(&self, method: &str, page: &Page, streams: u32) -> u32 {
+    fn ask(&self, method: &str, page: &Page, streams: u32) -> StreamId {
         let stream = Python::attach(|py| {
             let of = (page.lpn.0, page.clock, page.age, numbered(page.from));
             let stream = self.classifier.call_method1(py, method, of);
@@ -84,7 +84,7 @@ impl Sorter {
 }
 
 impl Classifier for Sorter {
-    fn written(&mut self, page: &Page) -> u32 {
+    fn written(&mut self, page: &Page) -> StreamId {
         if self.learning.is_asked() {
             return self.ask("written", page, self.streams.host);
         }
@@ -98,7 +98,7 @@ impl Classifier for Sorter {
         self.checked("written", page, stream, self.streams.host)
     }
 
-    fn moved(&mut self, page: &Page) -> u32 {
+    fn moved(&mut self, page: &Page) -> StreamId {
         if self.learning.is_asked() {
             return self.ask("moved", page, self.streams.collection);
         }

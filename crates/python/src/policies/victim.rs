@@ -3,7 +3,7 @@
 use super::arrays::{Longs, PyArray, Words};
 use super::{Described, leaked, raised, values};
 use flashatlas_ftl::victims::{Candidates, LaneShape, Moment, VictimDef, VictimPolicy};
-use flashatlas_types::{Dur, ParamDef, Params, PartFault, Rng};
+use flashatlas_types::{Dur, LocalBlock, ParamDef, Params, PartFault, Rng};
 use pyo3::prelude::*;
 use std::collections::VecDeque;
 
@@ -57,9 +57,9 @@ struct Victim {
     now: Longs,
     slots: u32,
     /// Blocks that were closed since the last pick: their erases are not in the array yet.
-    fresh: Vec<u32>,
+    fresh: Vec<LocalBlock>,
     /// Blocks that the policy picked and that were not returned yet.
-    chosen: VecDeque<u32>,
+    chosen: VecDeque<LocalBlock>,
 }
 
 /// Returns the definition of a policy that is written in Python.
@@ -107,26 +107,26 @@ pub fn definition(described: Described, params: &'static [ParamDef]) -> VictimDe
 }
 
 impl VictimPolicy for Victim {
-    fn closed(&mut self, block: u32, valid: u32, at: Moment) {
-        let block_at = block as usize;
+    fn closed(&mut self, block: LocalBlock, valid: u32, at: Moment) {
+        let block_at = block.into();
         self.valid.set(block_at, valid);
         self.closed_at.set(block_at, at.clock);
         self.changed_at.set(block_at, at.clock);
         self.fresh.push(block);
     }
 
-    fn invalidated(&mut self, block: u32, valid: u32, at: Moment) {
-        self.valid.set(block as usize, valid);
-        self.changed_at.set(block as usize, at.clock);
+    fn invalidated(&mut self, block: LocalBlock, valid: u32, at: Moment) {
+        self.valid.set(block.into(), valid);
+        self.changed_at.set(block.into(), at.clock);
     }
 
-    fn removed(&mut self, block: u32) {
-        self.closed_at.set(block as usize, NEVER);
+    fn removed(&mut self, block: LocalBlock) {
+        self.closed_at.set(block.into(), NEVER);
     }
 
-    fn pick(&mut self, lane: &Candidates<'_>) -> Option<u32> {
+    fn pick(&mut self, lane: &Candidates<'_>) -> Option<LocalBlock> {
         for block in self.fresh.drain(..) {
-            self.erases.set(block as usize, lane.erases[block as usize]);
+            self.erases.set(block.into(), lane.erases[block]);
         }
         while let Some(block) = self.chosen.pop_front() {
             if self.frees(block) {
@@ -153,7 +153,7 @@ impl VictimPolicy for Victim {
                     );
                 }
             }
-            self.chosen.extend(picked);
+            self.chosen.extend(picked.into_iter().map(LocalBlock::new));
         });
         // a policy may pick a block without an invalid slot, for example if it picks at random
         self.chosen.pop_front()
@@ -162,8 +162,8 @@ impl VictimPolicy for Victim {
 
 impl Victim {
     /// Returns `true` if a block is closed and has an invalid slot.
-    fn frees(&self, block: u32) -> bool {
-        let at = block as usize;
+    fn frees(&self, block: LocalBlock) -> bool {
+        let at = block.into();
         self.closed_at.get(at) != NEVER && self.valid.get(at) < self.slots
     }
 }

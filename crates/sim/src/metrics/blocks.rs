@@ -47,7 +47,7 @@ impl BlockFrames {
         let mut cells =
             vec![Cell::default(); now.medium.layout().blocks().div_ceil(per_cell) as usize];
         now.drive.for_each_block(&mut |block, role, valid| {
-            let cell = &mut cells[(block.0 / per_cell) as usize];
+            let cell = &mut cells[(block.number() / per_cell) as usize];
             cell.blocks += 1;
             cell.valid += u64::from(valid);
             cell.erases += u64::from(now.medium.erases(block));

@@ -2,7 +2,6 @@
 
 use super::{Findings, MetricDef, OfCounters, Snapshot};
 use flashatlas_nand::Counters;
-use flashatlas_types::BlockId;
 use serde_json::{Value, json};
 
 pub const DEF: MetricDef = MetricDef {
@@ -22,7 +21,7 @@ fn finish(end: &Snapshot<'_>, found: &mut Findings) {
         .map(|drive| {
             let (medium, ftl) = (drive.medium(), drive.ftl_report());
             let counters = &medium.counters;
-            let blocks = || (0..medium.layout().blocks()).map(BlockId);
+            let blocks = || medium.layout().block_ids();
             json!({
                 "reads": Counters::total(&counters.reads),
                 "programs": Counters::total(&counters.programs),

@@ -2,7 +2,6 @@
 
 use super::{Findings, MetricDef, OfCounters, Snapshot};
 use crate::table::{Column, Table};
-use flashatlas_types::BlockId;
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -14,12 +13,8 @@ pub const DEF: MetricDef = MetricDef {
 
 fn finish(end: &Snapshot<'_>, found: &mut Findings) {
     let medium = end.medium;
-    let good = || {
-        (0..medium.layout().blocks())
-            .map(BlockId)
-            .filter(|&b| !medium.is_bad(b))
-            .map(|b| medium.erases(b))
-    };
+    let good =
+        || medium.layout().block_ids().filter(|&b| !medium.is_bad(b)).map(|b| medium.erases(b));
     let (mut count, mut sum, mut squares) = (0u64, 0u64, 0u128);
     for erases in good() {
         count += 1;

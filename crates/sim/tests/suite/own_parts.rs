@@ -13,7 +13,9 @@ use flashatlas_sim::input::Stream;
 use flashatlas_sim::lookup::{LookupSpec, lookup};
 use flashatlas_sim::metrics::{Findings, METRICS, Metric, MetricDef, Snapshot};
 use flashatlas_sim::{Build, Environment, RunSpec, run};
-use flashatlas_types::{Entries, HostOp, Lba, Param, ParamDef, Params, Ps, Request, Rng};
+use flashatlas_types::{
+    Entries, HostOp, Lba, LocalBlock, Param, ParamDef, Params, Ps, Request, Rng, StreamId,
+};
 use flashatlas_workload::{
     Account, FormatDef, GeneratorDef, Presence, Reader, Record, RecordSource,
     Registry as Workloads, Sniff, TraceError,
@@ -29,7 +31,7 @@ const PATIENCE: Param<u32> =
 
 /// Policy that collects the newest block, the worst choice that still makes room.
 struct Newest {
-    closed: Vec<u32>,
+    closed: Vec<LocalBlock>,
     patience: usize,
 }
 
@@ -45,18 +47,18 @@ const NEWEST: VictimDef = VictimDef {
 };
 
 impl VictimPolicy for Newest {
-    fn closed(&mut self, block: u32, _: u32, _: Moment) {
+    fn closed(&mut self, block: LocalBlock, _: u32, _: Moment) {
         self.closed.push(block);
     }
 
-    fn invalidated(&mut self, _: u32, _: u32, _: Moment) {}
+    fn invalidated(&mut self, _: LocalBlock, _: u32, _: Moment) {}
 
-    fn removed(&mut self, block: u32) {
+    fn removed(&mut self, block: LocalBlock) {
         self.closed.retain(|&closed| closed != block);
     }
 
-    fn pick(&mut self, lane: &Candidates<'_>) -> Option<u32> {
-        let frees = |block: &u32| lane.valid[*block as usize] < lane.slots;
+    fn pick(&mut self, lane: &Candidates<'_>) -> Option<LocalBlock> {
+        let frees = |block: &LocalBlock| lane.valid[*block] < lane.slots;
         let mut freeing = self.closed.iter().rev().copied().filter(frees);
         let newest = freeing.clone().next();
         freeing.nth(self.patience - 1).or(newest)
@@ -97,21 +99,21 @@ impl Witness {
 }
 
 impl Classifier for Witness {
-    fn written(&mut self, page: &Page) -> u32 {
+    fn written(&mut self, page: &Page) -> StreamId {
         assert_eq!(page.clock, self.clock);
         self.compare(page);
-        let stream = page.lpn.0 % 2;
+        let stream = StreamId::new(page.lpn.0 % 2);
         let stream_now = Of::Host(stream);
         self.seen.insert(page.lpn.0, (self.clock, stream_now, stream_now));
         self.clock += 1;
         stream
     }
 
-    fn moved(&mut self, page: &Page) -> u32 {
+    fn moved(&mut self, page: &Page) -> StreamId {
         self.compare(page);
         assert!(page.from.is_some(), "what is moved is on flash: {page:?}");
         WITNESSED[0].fetch_add(1, Relaxed);
-        let stream = page.lpn.0 % 3;
+        let stream = StreamId::new(page.lpn.0 % 3);
         let (_, last, before) = self.seen.get_mut(&page.lpn.0).expect("it was written");
         (*before, *last) = (*last, Of::Collection(stream));
         stream

@@ -3,6 +3,7 @@
 //! collection moves it.
 
 use super::model::MeasuredHot;
+use flashatlas_types::{Index, Lpn, TiVec, ti_vec};
 use std::collections::VecDeque;
 
 /// The value of a full counter: the page is hot.
@@ -11,7 +12,7 @@ const FULL: u8 = 3;
 const MEASURED: usize = 10;
 
 pub struct HotFilter {
-    counters: Vec<u8>,
+    counters: TiVec<Lpn, u8>,
     /// The age below which a page counts as written again soon, in pages that the host writes.
     window: f64,
     /// Counts since the last step: host writes, host writes to HOT, and collected blocks of HOT,
@@ -27,7 +28,7 @@ pub struct HotFilter {
 impl HotFilter {
     pub fn new(pages: u32) -> HotFilter {
         HotFilter {
-            counters: vec![0; pages as usize],
+            counters: ti_vec![0; pages.index()],
             window: f64::from(pages),
             writes: 0,
             to_hot: 0,
@@ -40,9 +41,9 @@ impl HotFilter {
 
     /// Notes a host write of a page whose last version is in `group`, if known. Returns whether the
     /// page is hot.
-    pub fn written(&mut self, lpn: u32, group: Option<usize>, age: Option<u64>) -> bool {
+    pub fn written(&mut self, lpn: Lpn, group: Option<usize>, age: Option<u64>) -> bool {
         let soon = age.is_some_and(|age| age as f64 <= self.window);
-        let counter = &mut self.counters[lpn as usize];
+        let counter = &mut self.counters[lpn];
         match group {
             Some(0) => *counter = (*counter + 1).min(FULL),
             Some(1) if soon => *counter = (*counter + 1).min(FULL),
@@ -55,9 +56,9 @@ impl HotFilter {
     }
 
     /// Notes that collection moves a page of a group.
-    pub fn moved(&mut self, lpn: u32, group: usize) {
+    pub fn moved(&mut self, lpn: Lpn, group: usize) {
         let down = [2, 1, 0][group.min(2)];
-        let counter = &mut self.counters[lpn as usize];
+        let counter = &mut self.counters[lpn];
         *counter = counter.saturating_sub(down);
     }
 
@@ -115,35 +116,35 @@ mod tests {
     #[test]
     fn a_page_is_hot_after_three_updates_that_come_soon() {
         let mut filter = HotFilter::new(100);
-        let write = |f: &mut HotFilter, group, age| f.written(7, Some(group), Some(age));
+        let write = |f: &mut HotFilter, group, age| f.written(Lpn(7), Some(group), Some(age));
         let soon: Vec<bool> = (0..3).map(|_| write(&mut filter, 1, 100)).collect();
         assert_eq!(soon, [false, false, true]);
         assert!(!write(&mut filter, 1, 101), "one that comes late");
         assert!(write(&mut filter, 0, 1 << 40), "in HOT every update counts");
-        assert!(filter.written(7, None, None), "an unknown place changes nothing");
-        filter.moved(7, 0);
-        assert_eq!(filter.counters[7], 1, "collection of HOT takes two");
-        filter.moved(7, 1);
-        filter.moved(7, 4);
-        assert_eq!(filter.counters[7], 0);
+        assert!(filter.written(Lpn(7), None, None), "an unknown place changes nothing");
+        filter.moved(Lpn(7), 0);
+        assert_eq!(filter.counters[Lpn(7)], 1, "collection of HOT takes two");
+        filter.moved(Lpn(7), 1);
+        filter.moved(Lpn(7), 4);
+        assert_eq!(filter.counters[Lpn(7)], 0);
     }
 
     #[test]
     fn the_window_follows_how_long_hot_blocks_last() {
         let mut filter = HotFilter::new(100);
         for _ in 0..99 {
-            filter.written(1, None, None);
+            filter.written(Lpn(1), None, None);
         }
         filter.collected(40, 0.1);
         filter.collected(60, 0.3);
         filter.step(3.0);
         assert_eq!(filter.window, 100.0, "the window has not passed");
-        filter.written(1, None, None);
+        filter.written(Lpn(1), None, None);
         filter.step(3.0);
         assert_eq!(filter.window, 75.0);
         assert_eq!(filter.measured(), MeasuredHot { traffic: 0.0, valid: 0.2, segments: 3.0 });
         for _ in 0..75 {
-            filter.written(1, Some(0), Some(1));
+            filter.written(Lpn(1), Some(0), Some(1));
         }
         filter.collected(1000, 0.0);
         filter.step(5.0);

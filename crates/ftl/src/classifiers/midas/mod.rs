@@ -17,7 +17,9 @@ mod model;
 use super::{Classifier, ClassifierDef, Collected, Filled, Page, Stream, Streams};
 use crate::MemoryUse;
 use crate::victims::Candidates;
-use flashatlas_types::{BlockId, MemoryKind, Param, Text};
+use flashatlas_types::{
+    BlockId, Index, LaneId, LocalBlock, MemoryKind, Param, StreamId, Text, TiVec,
+};
 use hot::HotFilter;
 use model::{Configuration, Lifetimes, Situation};
 
@@ -97,7 +99,7 @@ impl Pool {
 #[derive(Clone, Copy, Debug)]
 struct Closed {
     id: BlockId,
-    block: u32,
+    block: LocalBlock,
     group: usize,
     /// The number of pages that the host had written when it closed.
     at: u64,
@@ -111,11 +113,11 @@ struct Midas {
     hot: HotFilter,
     /// The closed blocks of each lane, the longest closed first, and the number of closed blocks in
     /// HOT.
-    lanes: Vec<Vec<Closed>>,
+    lanes: TiVec<LaneId, Vec<Closed>>,
     in_hot: u32,
     /// The group of each closed block, by the number of the block. A new configuration may move the
     /// block to another group than its stream's.
-    groups: Vec<Option<u8>>,
+    groups: TiVec<BlockId, Option<u8>>,
     /// The slots of a block, and the closed blocks of the lane that last picked a victim.
     shape: Option<(u32, u32)>,
     /// Pages that the host wrote, and pages that collection moved. Then both counts at the end of
@@ -161,9 +163,9 @@ impl Midas {
             sample,
             pool,
             hot: HotFilter::new(pages),
-            lanes: Vec::new(),
+            lanes: TiVec::new(),
             in_hot: 0,
-            groups: Vec::new(),
+            groups: TiVec::new(),
             shape: None,
             clock: 0,
             moved: 0,
@@ -187,13 +189,13 @@ impl Midas {
     /// Returns the group of a block, or of the stream that writes it. Pages written before the
     /// mount are in the last group.
     fn group(&self, block: Option<BlockId>, stream: Option<Stream>) -> usize {
-        let known = block.and_then(|block| *self.groups.get(block.0 as usize)?);
+        let known = block.and_then(|block| *self.groups.get(block)?);
         if let Some(group) = known {
             return usize::from(group).min(self.last);
         }
         let group = match stream {
-            Some(Stream::Host(stream)) => stream as usize,
-            Some(Stream::Collection(stream)) => stream as usize + 1,
+            Some(Stream::Host(stream)) => stream.index(),
+            Some(Stream::Collection(stream)) => stream.index() + 1,
             None => self.last,
         };
         group.min(self.last)
@@ -278,7 +280,7 @@ impl Midas {
         for lane in &mut self.lanes {
             for block in lane.iter_mut() {
                 block.group = block.group.min(chosen.sizes.len() - 1);
-                self.groups[block.id.0 as usize] = Some(block.group as u8);
+                self.groups[block.id] = Some(block.group as u8);
             }
             // blocks above a quota go to the last group, without a copy
             for group in 0..chosen.sizes.len() - 1 {
@@ -287,7 +289,7 @@ impl Midas {
                 let oldest = lane.iter_mut().filter(|b| b.group == group).take(above);
                 for block in oldest {
                     block.group = chosen.sizes.len() - 1;
-                    self.groups[block.id.0 as usize] = Some(block.group as u8);
+                    self.groups[block.id] = Some(block.group as u8);
                 }
             }
         }
@@ -332,7 +334,7 @@ impl Midas {
 
     /// Returns the score of a block of the pool: the largest is collected.
     fn score(&self, closed: &Closed, lane: &Candidates<'_>) -> f64 {
-        let valid = f64::from(lane.valid[closed.block as usize]);
+        let valid = f64::from(lane.valid[closed.block]);
         let invalid = f64::from(lane.slots) - valid;
         match self.pool {
             Pool::Greedy => invalid,
@@ -344,29 +346,29 @@ impl Midas {
 }
 
 impl Classifier for Midas {
-    fn written(&mut self, page: &Page) -> u32 {
+    fn written(&mut self, page: &Page) -> StreamId {
         self.observe(page);
         let known = page.from.map(|_| self.group(page.block, page.from));
-        let hot = self.hot.written(page.lpn.0, known, page.age);
+        let hot = self.hot.written(page.lpn, known, page.age);
         (self.clock, self.victims) = (page.clock + 1, 0);
         if self.clock % 64 == 0 {
             let lanes = self.lanes.len().max(1);
             self.hot.step(f64::from(self.in_hot) / lanes as f64);
             self.look_around();
         }
-        u32::from(!hot)
+        StreamId::new(u32::from(!hot))
     }
 
-    fn moved(&mut self, page: &Page) -> u32 {
+    fn moved(&mut self, page: &Page) -> StreamId {
         let group = self.group(page.block, page.from);
-        self.hot.moved(page.lpn.0, group);
+        self.hot.moved(page.lpn, group);
         self.moved += 1;
-        (group + 1).min(self.last).max(1) as u32 - 1
+        StreamId::from((group + 1).min(self.last).max(1) - 1)
     }
 
     fn erased(&mut self, block: &Collected) {
         let group = self.group(Some(block.id), block.stream);
-        if let Some(known) = self.groups.get_mut(block.id.0 as usize) {
+        if let Some(known) = self.groups.get_mut(block.id) {
             *known = None;
         }
         self.victims += 1;
@@ -379,34 +381,34 @@ impl Classifier for Midas {
     }
 
     fn closed(&mut self, filled: &Filled) {
-        let lane = filled.lane as usize;
-        if self.lanes.len() <= lane {
-            self.lanes.resize(lane + 1, Vec::new());
+        let lane = filled.lane;
+        if self.lanes.len() <= lane.index() {
+            self.lanes.resize(lane.index() + 1, Vec::new());
         }
         let group = self.group(None, filled.stream);
-        if self.groups.len() <= filled.id.0 as usize {
-            self.groups.resize(filled.id.0 as usize + 1, None);
+        if self.groups.len() <= filled.id.index() {
+            self.groups.resize(filled.id.index() + 1, None);
         }
-        self.groups[filled.id.0 as usize] = Some(group as u8);
+        self.groups[filled.id] = Some(group as u8);
         self.in_hot += u32::from(group == 0);
         self.lanes[lane].push(Closed { id: filled.id, block: filled.block, group, at: self.clock });
     }
 
-    fn removed(&mut self, lane: u32, block: u32) {
-        let Some(lane) = self.lanes.get_mut(lane as usize) else { return };
+    fn removed(&mut self, lane: LaneId, block: LocalBlock) {
+        let Some(lane) = self.lanes.get_mut(lane) else { return };
         if let Some(at) = lane.iter().position(|closed| closed.block == block) {
             self.in_hot -= u32::from(lane[at].group == 0);
             lane.remove(at);
         }
     }
 
-    fn pick(&mut self, lane: u32, candidates: &Candidates<'_>) -> Option<u32> {
+    fn pick(&mut self, lane: LaneId, candidates: &Candidates<'_>) -> Option<LocalBlock> {
         if self.victims > ENDLESS * self.lanes.len() as u32 && self.border > 1 {
             self.merge(self.border - 1);
         }
-        let closed = self.lanes.get(lane as usize)?;
+        let closed = self.lanes.get(lane)?;
         self.shape = Some((candidates.slots, closed.len() as u32));
-        let frees = |b: &&Closed| candidates.valid[b.block as usize] < candidates.slots;
+        let frees = |b: &&Closed| candidates.valid[b.block] < candidates.slots;
         if let Some(config) = &self.config {
             for group in 0..self.border {
                 // one block of each is open, and two of the first group

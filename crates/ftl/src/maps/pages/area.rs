@@ -9,20 +9,22 @@
 //! persisted with every map page: the spare area of a map page names the page and carries the
 //! number of its program.
 
+use super::ids::filled;
 use super::table::{HEADER_BYTES, Header};
 use crate::FtlContext;
-use crate::maps::MapContext;
+use crate::maps::{MapContext, MapPage};
 use crate::pool::Pool;
 use crate::superseded::Superseded;
 use flashatlas_nand::{OobRole, ReadPart, Unit};
 use flashatlas_types::{
-    BlockId, Cause, FtlError, Layout, Lpn, MediumError, OpId, Ppn, Stamp, Violation,
+    BlockId, Cause, FtlError, LaneId, Layout, Lpn, MediumError, OpId, Ppn, Stamp, TiVec, Violation,
 };
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A map page on its way to flash.
 pub(crate) struct Image {
-    pub page: u32,
+    pub page: MapPage,
     /// Header and entries.
     pub bytes: Arc<[u8]>,
 }
@@ -45,23 +47,55 @@ pub(crate) struct AreaShape {
     pub pack: bool,
 }
 
+impl AreaShape {
+    /// Returns the lane of a page.
+    pub fn lane_of(&self, page: MapPage) -> LaneId {
+        LaneId::new(page.number() % self.lanes)
+    }
+
+    /// Returns the lanes that have map pages.
+    fn lane_ids(&self) -> impl Iterator<Item = LaneId> + use<> {
+        (0..self.lanes).map(LaneId::new)
+    }
+
+    /// Returns the map pages of a lane, without the pages of the directory.
+    fn pages_of(&self, lane: LaneId) -> impl Iterator<Item = MapPage> + use<> {
+        (lane.number()..self.pages).step_by(self.lanes as usize).map(MapPage::new)
+    }
+
+    /// Returns the number of map pages in a frame, as the length of a list.
+    fn frame_len(&self) -> usize {
+        self.per_frame as usize
+    }
+
+    /// Returns a page of the directory by its number there.
+    pub fn directory_page(&self, number: u32) -> MapPage {
+        MapPage::new(self.pages + number)
+    }
+
+    /// Returns the places of map pages among slots.
+    fn places_in(&self, slots: Range<u32>) -> impl Iterator<Item = Ppn> + use<> {
+        slots.step_by(self.slots as usize).map(Ppn)
+    }
+}
+
 /// The blocks of map pages, and the place of each page in them.
 pub(crate) struct MapArea {
     pub shape: AreaShape,
     frames_per_block: u32,
     /// First slot of each map page; [`Ppn::NONE`] for pages that were never written.
-    directory: Vec<Ppn>,
+    directory: TiVec<MapPage, Ppn>,
     /// Block and next frame of each lane's frontier.
-    frontiers: Vec<Option<(BlockId, u32)>>,
+    frontiers: TiVec<LaneId, Option<(BlockId, u32)>>,
     /// Full blocks of each lane.
-    closed: Vec<Vec<BlockId>>,
+    closed: TiVec<LaneId, Vec<BlockId>>,
     /// Programs of newer versions of the pages of a block.
     superseded: Superseded,
     /// The last erase of a map block in each lane, and the operation that programs of the lane's
     /// frontier wait for. That is the erase that made room for the frontier: a power cut must not
     /// find more map blocks than a lane may have.
-    erases: Vec<OpId>,
-    ready: Vec<OpId>,
+    erases: TiVec<LaneId, OpId>,
+    ready: TiVec<LaneId, OpId>,
     /// The mark in copies of a mount that is not done ([`Header::mending`]).
     pub mending: bool,
     /// Map pages copied by collection.
@@ -73,20 +107,20 @@ impl MapArea {
         MapArea {
             shape,
             frames_per_block: layout.frames_per_block,
-            directory: vec![Ppn::NONE; (shape.pages + shape.directory) as usize],
-            frontiers: vec![None; layout.lanes as usize],
-            closed: vec![Vec::new(); layout.lanes as usize],
-            superseded: Superseded::new(layout.blocks()),
-            erases: vec![OpId::NONE; layout.lanes as usize],
-            ready: vec![OpId::NONE; layout.lanes as usize],
+            directory: filled(shape.pages + shape.directory, Ppn::NONE),
+            frontiers: layout.per_lane(None),
+            closed: layout.per_lane(Vec::new()),
+            superseded: Superseded::new(layout),
+            erases: layout.per_lane(OpId::NONE),
+            ready: layout.per_lane(OpId::NONE),
             mending: false,
             copies: 0,
         }
     }
 
     /// Returns the place of a map page, or `None` if it was never written.
-    pub fn place(&self, page: u32) -> Option<Ppn> {
-        self.directory[page as usize].mapped()
+    pub fn place(&self, page: MapPage) -> Option<Ppn> {
+        self.directory[page].mapped()
     }
 
     /// Returns the number of bytes of the directory.
@@ -95,27 +129,27 @@ impl MapArea {
     }
 
     /// Returns whether a page with this number can be in a map block.
-    fn knows(&self, page: u32) -> bool {
-        (page as usize) < self.directory.len()
+    fn knows(&self, page: MapPage) -> bool {
+        self.directory.get(page).is_some()
     }
 
     /// Returns the places of `count` map pages from `first` on, as the directory has them: 4 bytes
     /// each, little-endian.
-    pub fn places(&self, first: u32, count: u32) -> impl Iterator<Item = [u8; 4]> + '_ {
-        let end = (first + count).min(self.shape.pages);
-        self.directory[first as usize..end as usize].iter().map(|p| p.0.to_le_bytes())
+    pub fn places(&self, first: MapPage, count: u32) -> impl Iterator<Item = [u8; 4]> + '_ {
+        let end = MapPage::new((first.number() + count).min(self.shape.pages));
+        self.directory[first..end].iter().map(|p| p.0.to_le_bytes())
     }
 
     /// Returns the most map pages of a lane that one frame takes.
     pub fn together(&self) -> usize {
-        if self.shape.pack { self.shape.per_frame as usize } else { 1 }
+        if self.shape.pack { self.shape.frame_len() } else { 1 }
     }
 
     /// Reads a map page that is on flash.
     pub fn read(
         &self,
         cx: &mut FtlContext<'_>,
-        page: u32,
+        page: MapPage,
         after: &[OpId],
     ) -> Result<OpId, FtlError> {
         let at = self.place(page).expect("only pages that were written are read");
@@ -137,7 +171,7 @@ impl MapArea {
         images: &[Image],
         after: &[OpId],
     ) -> Result<OpId, FtlError> {
-        let lane = images[0].page % self.shape.lanes;
+        let lane = self.shape.lane_of(images[0].page);
         self.make_room(io, lane)?;
         self.program(io, lane, images, after)
     }
@@ -145,31 +179,29 @@ impl MapArea {
     fn program(
         &mut self,
         io: &mut MapContext<'_, '_>,
-        lane: u32,
+        lane: LaneId,
         images: &[Image],
         after: &[OpId],
     ) -> Result<OpId, FtlError> {
-        let (block, index) = self.frontiers[lane as usize].expect("there is room");
+        let (block, index) = self.frontiers[lane].expect("there is room");
         let frame = io.cx.flash.medium.layout().frame_in(block, index);
         let mut units = Vec::with_capacity(images.len() * self.shape.slots as usize);
         for image in images {
             assert!(
-                image.page % self.shape.lanes == lane,
+                self.shape.lane_of(image.page) == lane,
                 "map page {} is written in lane {lane}",
                 image.page
             );
-            let (lpn, stamp) = (Lpn(image.page), Stamp(crc32c::crc32c(&image.bytes)));
+            let (lpn, stamp) = (Lpn(image.page.number()), Stamp(crc32c::crc32c(&image.bytes)));
             units.push(Unit { lpn, stamp, bytes: Some(Arc::clone(&image.bytes)) });
             units.extend((1..self.shape.slots).map(|_| Unit { lpn, stamp, bytes: None }));
         }
-        let ready = Some(self.ready[lane as usize]).filter(|&op| io.cx.may_be_unfinished(op));
+        let ready = Some(self.ready[lane]).filter(|&op| io.cx.may_be_unfinished(op));
         let after: Vec<OpId> = after.iter().copied().chain(ready).collect();
         let (first, op) = io.cx.flash.program(frame, units.iter(), Cause::Map, &after)?;
         for (i, image) in images.iter().enumerate() {
             let at = Ppn(first.0 + i as u32 * self.shape.slots);
-            if let Some(old) =
-                std::mem::replace(&mut self.directory[image.page as usize], at).mapped()
-            {
+            if let Some(old) = std::mem::replace(&mut self.directory[image.page], at).mapped() {
                 for slot in self.slots_of(old) {
                     io.pool.blocks.invalidate(slot);
                 }
@@ -179,10 +211,10 @@ impl MapArea {
             self.slots_of(at).for_each(|slot| io.pool.blocks.set_valid(slot));
         }
         if index + 1 == self.frames_per_block {
-            self.frontiers[lane as usize] = None;
-            self.closed[lane as usize].push(block);
+            self.frontiers[lane] = None;
+            self.closed[lane].push(block);
         } else {
-            self.frontiers[lane as usize] = Some((block, index + 1));
+            self.frontiers[lane] = Some((block, index + 1));
         }
         Ok(op)
     }
@@ -195,17 +227,17 @@ impl MapArea {
     pub fn make_room_for(
         &mut self,
         io: &mut MapContext<'_, '_>,
-        page: u32,
+        page: MapPage,
     ) -> Result<(), FtlError> {
-        self.make_room(io, page % self.shape.lanes)
+        self.make_room(io, self.shape.lane_of(page))
     }
 
     /// Makes sure that the frontier of a lane can take a frame.
-    fn make_room(&mut self, io: &mut MapContext<'_, '_>, lane: u32) -> Result<(), FtlError> {
+    fn make_room(&mut self, io: &mut MapContext<'_, '_>, lane: LaneId) -> Result<(), FtlError> {
         // each collection frees at least one slot of the lane's map blocks; the last round finds
         // the room
-        for _ in 0..self.closed[lane as usize].len() * self.frames_per_block as usize + 2 {
-            if self.frontiers[lane as usize].is_some() {
+        for _ in 0..self.closed[lane].len() * self.frames_per_block as usize + 2 {
+            if self.frontiers[lane].is_some() {
                 return Ok(());
             }
             let last = io.pool.free_for_map(lane) == 1;
@@ -217,29 +249,29 @@ impl MapArea {
         Err(io.pool.no_space())
     }
 
-    fn open(&mut self, io: &mut MapContext<'_, '_>, lane: u32) -> Result<(), FtlError> {
+    fn open(&mut self, io: &mut MapContext<'_, '_>, lane: LaneId) -> Result<(), FtlError> {
         let block = io.pool.take_for_map(lane).ok_or_else(|| io.pool.no_space())?;
         self.open_block(io.cx, lane, block);
         Ok(())
     }
 
-    fn open_block(&mut self, cx: &mut FtlContext<'_>, lane: u32, block: BlockId) {
+    fn open_block(&mut self, cx: &mut FtlContext<'_>, lane: LaneId, block: BlockId) {
         cx.flash.open(block, OobRole::MAP);
-        self.frontiers[lane as usize] = Some((block, 0));
-        self.ready[lane as usize] = self.erases[lane as usize];
+        self.frontiers[lane] = Some((block, 0));
+        self.ready[lane] = self.erases[lane];
     }
 
     /// Returns the number of map pages that the frontier of a lane can still take.
-    fn room(&self, lane: u32) -> u32 {
-        self.frontiers[lane as usize]
+    fn room(&self, lane: LaneId) -> u32 {
+        self.frontiers[lane]
             .map_or(0, |(_, next)| (self.frames_per_block - next) * self.shape.per_frame)
     }
 
     /// Returns the full block of a lane with the fewest valid pages, if these are fewer than it
     /// could hold and at most `most`.
-    fn pick(&self, pool: &Pool, lane: u32, most: u32) -> Option<BlockId> {
+    fn pick(&self, pool: &Pool, lane: LaneId, most: u32) -> Option<BlockId> {
         let valid = |block: &BlockId| pool.blocks.valid(*block) / self.shape.slots;
-        let victim = self.closed[lane as usize].iter().copied().min_by_key(|b| (valid(b), b.0))?;
+        let victim = self.closed[lane].iter().copied().min_by_key(|b| (valid(b), *b))?;
         let full = self.frames_per_block * self.shape.per_frame;
         (valid(&victim) < full && valid(&victim) <= most).then_some(victim)
     }
@@ -249,32 +281,32 @@ impl MapArea {
     fn collect(
         &mut self,
         io: &mut MapContext<'_, '_>,
-        lane: u32,
+        lane: LaneId,
         victim: BlockId,
     ) -> Result<(), FtlError> {
-        self.closed[lane as usize].retain(|&b| b != victim);
+        self.closed[lane].retain(|&b| b != victim);
         let first = io.pool.layout().block_slot(victim).0;
         let slots = io.pool.layout().slots_per_block;
         let mut valid: Vec<Ppn> = Vec::new();
-        for at in (first..first + slots).step_by(self.shape.slots as usize).map(Ppn) {
+        for at in self.shape.places_in(first..first + slots) {
             if io.pool.blocks.is_valid(at) {
                 valid.push(at);
             }
         }
         let mut after: Vec<OpId> = Vec::new();
-        for group in valid.chunks(self.shape.per_frame as usize) {
+        for group in valid.chunks(self.shape.frame_len()) {
             let (mut images, mut sensed) =
                 (Vec::with_capacity(group.len()), Vec::with_capacity(group.len()));
             for &at in group {
-                let page = io.cx.flash.medium.lpn(at)?.0;
+                let page = MapPage::new(io.cx.flash.medium.lpn(at)?.0);
                 if !self.knows(page) || self.place(page) != Some(at) {
-                    return Err(FtlError::NotMapped { at, found: Lpn(page) });
+                    return Err(FtlError::NotMapped { at, found: Lpn(page.number()) });
                 }
                 sensed.push(self.read_at(io.cx, at, &[])?);
                 images.push(self.copy(io, page, at)?);
             }
             self.copies += images.len() as u64;
-            if self.frontiers[lane as usize].is_none() {
+            if self.frontiers[lane].is_none() {
                 return Err(io.pool.no_space());
             }
             after.push(self.program(io, lane, &images, &sensed)?);
@@ -283,12 +315,12 @@ impl MapArea {
         let superseded = self.superseded.take(victim, io.cx.oldest_unfinished);
         let others: Vec<OpId> = superseded.filter(|op| !after.contains(op)).collect();
         after.extend(others);
-        self.erases[lane as usize] = io.pool.erase(io.cx, victim, Cause::Map, &after)?;
+        self.erases[lane] = io.pool.erase(io.cx, victim, Cause::Map, &after)?;
         Ok(())
     }
 
     /// Returns a map page for another place, with the present mark of a mount.
-    fn copy(&self, io: &MapContext<'_, '_>, page: u32, at: Ppn) -> Result<Image, FtlError> {
+    fn copy(&self, io: &MapContext<'_, '_>, page: MapPage, at: Ppn) -> Result<Image, FtlError> {
         let bytes = io.cx.flash.medium.map_page(at)?;
         let header = Header::decode(bytes);
         let bytes = if header.mending == self.mending {
@@ -310,11 +342,11 @@ impl MapArea {
     pub fn mark(
         &mut self,
         io: &mut MapContext<'_, '_>,
-        blank: impl Fn(u32) -> Image,
-    ) -> Result<Option<u32>, FtlError> {
-        let roomy = (0..self.shape.lanes.min(self.shape.pages)).find(|&lane| {
+        blank: impl Fn(MapPage) -> Image,
+    ) -> Result<Option<MapPage>, FtlError> {
+        let roomy = (0..self.shape.lanes.min(self.shape.pages)).map(LaneId::new).find(|&lane| {
             let free = io.pool.free_for_map(lane);
-            let (room, free) = match self.frontiers[lane as usize] {
+            let (room, free) = match self.frontiers[lane] {
                 Some(_) => (self.room(lane), free),
                 None if free > 0 => (self.frames_per_block * self.shape.per_frame, free - 1),
                 None => return false,
@@ -322,13 +354,13 @@ impl MapArea {
             free > 0 || self.pick(io.pool, lane, room - self.shape.per_frame).is_some()
         });
         let Some(lane) = roomy else { return Ok(None) };
-        if self.frontiers[lane as usize].is_none() {
+        if self.frontiers[lane].is_none() {
             self.open(io, lane)?;
         }
-        let of_lane = || (lane..self.shape.pages).step_by(self.shape.lanes as usize);
-        let image = match of_lane().find_map(|page| Some((page, self.place(page)?))) {
+        let image = match self.shape.pages_of(lane).find_map(|page| Some((page, self.place(page)?)))
+        {
             Some((page, at)) => self.copy(io, page, at)?,
-            None => blank(lane),
+            None => blank(MapPage::new(lane.number())), // the first page of the lane
         };
         let page = image.page;
         self.program(io, lane, &[image], &[])?;
@@ -341,10 +373,10 @@ impl MapArea {
         &mut self,
         io: &mut MapContext<'_, '_>,
         blocks: &[BlockId],
-        damaged: &mut dyn FnMut(u32),
+        damaged: &mut dyn FnMut(MapPage),
     ) -> Result<(), FtlError> {
         let layout = io.pool.layout().clone();
-        let mut versions: Vec<(u32, std::cmp::Reverse<u64>, Ppn)> = Vec::new();
+        let mut versions: Vec<(MapPage, std::cmp::Reverse<u64>, Ppn)> = Vec::new();
         // of several blocks that are not full, the emptiest becomes the frontier: the rest of a
         // collection that was cut fits there
         let mut blocks = blocks.to_vec();
@@ -356,17 +388,14 @@ impl MapArea {
                 let frame = layout.frame_in(block, index);
                 let Ok(sequence) = io.cx.flash.medium.frame_sequence(frame) else { continue };
                 let first = layout.first_slot(frame).0;
-                for at in (first..first + layout.slots_per_frame)
-                    .step_by(self.shape.slots as usize)
-                    .map(Ppn)
-                {
-                    let page = io.cx.flash.medium.lpn(at)?.0;
+                for at in self.shape.places_in(first..first + layout.slots_per_frame) {
+                    let page = MapPage::new(io.cx.flash.medium.lpn(at)?.0);
                     if self.knows(page) {
                         versions.push((page, std::cmp::Reverse(sequence), at));
                     }
                 }
             }
-            let lane = layout.lane_of(block).0 as usize;
+            let lane = layout.lane_of(block);
             match (next < self.frames_per_block, self.frontiers[lane]) {
                 (true, None) => self.frontiers[lane] = Some((block, next)),
                 _ => self.closed[lane].push(block),
@@ -379,7 +408,7 @@ impl MapArea {
             }
             match io.cx.flash.medium.map_page(at) {
                 Ok(_) => {
-                    self.directory[page as usize] = at;
+                    self.directory[page] = at;
                     self.slots_of(at).for_each(|slot| io.pool.blocks.set_valid(slot));
                 }
                 Err(MediumError::Damaged(_)) => damaged(page),
@@ -391,7 +420,7 @@ impl MapArea {
 
     /// Repeats a collection that was cut, in each lane that has no free block left after a mount.
     pub fn collect_again(&mut self, io: &mut MapContext<'_, '_>) -> Result<(), FtlError> {
-        for lane in 0..self.shape.lanes {
+        for lane in self.shape.lane_ids() {
             // a collection that was cut took the last block: the pages that it left are moved
             // first, and fit
             if io.pool.free_for_map(lane) > 0 {
@@ -402,8 +431,8 @@ impl MapArea {
             } else if let Some(block) = io.pool.borrow_for_map(lane) {
                 // pages that were being superseded are valid again, and a torn page took room:
                 // borrow a block above the quota
-                let full = self.frontiers[lane as usize].take().map(|(block, _)| block);
-                self.closed[lane as usize].extend(full);
+                let full = self.frontiers[lane].take().map(|(block, _)| block);
+                self.closed[lane].extend(full);
                 self.open_block(io.cx, lane, block);
                 if let Some(victim) = self.pick(io.pool, lane, self.room(lane)) {
                     self.collect(io, lane, victim)?;
@@ -417,10 +446,10 @@ impl MapArea {
     /// block is in its place. Returns the number of valid slots of map pages.
     pub fn check(&self, medium: &flashatlas_nand::Medium, pool: &Pool) -> Result<u64, Violation> {
         let mut valid = 0;
-        for page in 0..self.directory.len() as u32 {
+        for page in self.directory.keys() {
             let Some(at) = self.place(page) else { continue };
             valid += u64::from(self.shape.slots);
-            let named = medium.lpn(at) == Ok(Lpn(page))
+            let named = medium.lpn(at) == Ok(Lpn(page.number()))
                 && self.slots_of(at).all(|s| pool.blocks.is_valid(s));
             Violation::unless(named, "the directory names valid slots that hold the page", || {
                 format!("map page {page}, slot {at}: {:?}", medium.lpn(at))
@@ -460,7 +489,7 @@ mod tests {
         let layout = lanes(1, [6, 2, 1], 4);
         let mut medium = Medium::new(Arc::new(layout.clone()), Rules::PLAIN, 0, Seed(1)).unwrap();
         let mut pool = Pool::new(&layout, &medium, true, MapQuota { blocks: 3, lanes: 1 });
-        (0..6).for_each(|block| pool.put(&medium, BlockId(block)));
+        (0..6).for_each(|block| pool.put(&medium, BlockId::new(block)));
         let shape =
             AreaShape { pages: 4, directory: 0, lanes: 1, slots: 1, per_frame: 1, pack: true };
         let mut area = MapArea::new(&layout, shape);
@@ -480,7 +509,7 @@ mod tests {
         let mut io = MapContext { cx: &mut cx, pool: &mut pool };
         let mut write = |page| {
             let bytes = vec![page as u8; 512].into();
-            area.write(&mut io, &[Image { page, bytes }], &[]).unwrap()
+            area.write(&mut io, &[Image { page: MapPage::new(page), bytes }], &[]).unwrap()
         };
         write(0);
         write(1);

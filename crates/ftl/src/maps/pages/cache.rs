@@ -3,10 +3,10 @@
 
 use super::MapOnFlash;
 use crate::FtlContext;
-use crate::maps::MapContext;
+use crate::maps::{MapContext, MapPage};
 use crate::pool::Pool;
 use crate::report::Reason;
-use flashatlas_types::{BlockId, FtlError, Lpn, Note, OpId, Ppn};
+use flashatlas_types::{BlockId, FtlError, Lpn, Note, OpId, Ppn, StreamId};
 
 /// The command, the blocks and the map that a cache works with.
 pub(crate) struct Io<'a, 'c> {
@@ -14,7 +14,7 @@ pub(crate) struct Io<'a, 'c> {
     pub pool: &'a mut Pool,
     pub map: &'a mut MapOnFlash,
     /// Map pages that were written by this call: their entries in memory are unchanged now.
-    pub(super) written: Vec<u32>,
+    pub(super) written: Vec<MapPage>,
 }
 
 impl Io<'_, '_> {
@@ -23,15 +23,15 @@ impl Io<'_, '_> {
     ///
     /// # Errors
     /// Returns an error if there is no room, or if the power fails.
-    pub fn evict(&mut self, page: u32, whole: bool) -> Result<OpId, FtlError> {
+    pub fn evict(&mut self, page: MapPage, whole: bool) -> Result<OpId, FtlError> {
         self.write(&mut [page], Reason::Evict, |_| whole)
     }
 
     pub(super) fn write(
         &mut self,
-        pages: &mut [u32],
+        pages: &mut [MapPage],
         reason: Reason,
-        whole: impl Fn(u32) -> bool,
+        whole: impl Fn(MapPage) -> bool,
     ) -> Result<OpId, FtlError> {
         let mut after = vec![self.cx.command];
         for &page in pages.iter() {
@@ -66,7 +66,7 @@ pub(crate) trait Cache: Send {
     fn holds(&self, map: &MapOnFlash, lpn: Lpn) -> bool;
 
     /// Returns whether all entries of a map page are in memory.
-    fn holds_page(&self, page: u32) -> bool;
+    fn holds_page(&self, page: MapPage) -> bool;
 
     /// Returns the number of map pages that fit, if the store keeps map pages whole; 0 otherwise.
     fn pages_most(&self) -> u32 {
@@ -119,7 +119,7 @@ pub(crate) trait Cache: Send {
     }
 
     /// Chooses the frontier of a page, as [`MapStore::frontier`] does.
-    fn frontier(&self, map: &MapOnFlash, lpn: Lpn, frontiers: u32) -> Option<u32> {
+    fn frontier(&self, map: &MapOnFlash, lpn: Lpn, frontiers: u32) -> Option<StreamId> {
         let _ = (map, lpn, frontiers);
         None
     }
@@ -142,13 +142,13 @@ pub(crate) trait Cache: Send {
     }
 
     /// Notes that a map page was written: none of its entries in memory differs from flash.
-    fn cleaned(&mut self, page: u32);
+    fn cleaned(&mut self, page: MapPage);
 
     /// Returns `true` if memory has changes of a map page, so that they can be written.
-    fn has_changes_of(&self, page: u32) -> bool;
+    fn has_changes_of(&self, page: MapPage) -> bool;
 
     /// Returns the changed map pages that a FLUSH writes.
-    fn to_flush(&self, map: &MapOnFlash) -> Vec<u32> {
+    fn to_flush(&self, map: &MapOnFlash) -> Vec<MapPage> {
         let _ = map;
         Vec::new()
     }

@@ -2,24 +2,26 @@
 //! change of each. Noting a change takes constant time. Listing the changed pages takes a time in
 //! proportion to their number.
 
+use super::bits::BitRows;
+use super::ids::filled;
 use crate::list::IndexList;
-use flashatlas_types::OpId;
+use crate::maps::MapPage;
+use flashatlas_types::{OpId, TiVec};
 
 /// Changed map pages, each with the number of the first program that a mount must look at for it.
 pub(crate) struct Changes {
     /// Changed pages; the page that has been changed longest comes first.
-    order: IndexList,
+    order: IndexList<MapPage>,
     /// The number of the first program whose change the surviving copy of each page lacks.
-    since: Vec<u64>,
+    since: TiVec<MapPage, u64>,
     /// The newest program of data that a page points to.
-    newest: Vec<OpId>,
+    newest: TiVec<MapPage, OpId>,
     /// Changed pages of which an entry was trimmed.
-    trimmed: IndexList,
+    trimmed: IndexList<MapPage>,
     /// A bit for each changed entry, and the number of changed entries of each page. Both are empty
     /// if changed entries are not counted.
-    bits: Vec<u64>,
-    counts: Vec<u32>,
-    per_page: u32,
+    bits: BitRows<MapPage>,
+    counts: TiVec<MapPage, u32>,
     /// `true` if `order` is sorted by age; `false` while a mount finds changes.
     sorted: bool,
 }
@@ -28,15 +30,14 @@ impl Changes {
     /// Begins with nothing changed in `pages` map pages of `per_page` entries. If `counted`, the
     /// changed entries of each page are counted.
     pub fn new(pages: u32, per_page: u32, counted: bool) -> Changes {
-        let words = if counted { pages as usize * per_page.div_ceil(64) as usize } else { 0 };
+        let counted = if counted { pages } else { 0 };
         Changes {
             order: IndexList::new(pages),
-            since: vec![0; pages as usize],
-            newest: vec![OpId::NONE; pages as usize],
+            since: filled(pages, 0),
+            newest: filled(pages, OpId::NONE),
             trimmed: IndexList::new(pages),
-            bits: vec![0; words],
-            counts: vec![0; if counted { pages as usize } else { 0 }],
-            per_page,
+            bits: BitRows::new(counted, per_page),
+            counts: filled(counted, 0),
             sorted: true,
         }
     }
@@ -44,80 +45,72 @@ impl Changes {
     /// Notes that entry `index` of a page changed with program `op`. `since` is the number of that
     /// program, or of the next one.
     #[inline]
-    pub fn mark(&mut self, page: u32, index: u32, since: u64, op: OpId, trim: bool) {
-        if self.since[page as usize] == 0 {
-            self.since[page as usize] = since;
+    pub fn mark(&mut self, page: MapPage, index: u32, since: u64, op: OpId, trim: bool) {
+        if self.since[page] == 0 {
+            self.since[page] = since;
             self.order.push(page);
         }
-        self.newest[page as usize] = self.newest[page as usize].max(op);
+        self.newest[page] = self.newest[page].max(op);
         if trim && !self.trimmed.contains(page) {
             self.trimmed.push(page);
         }
-        if let Some(count) = self.counts.get_mut(page as usize) {
-            let word = page as usize * self.per_page.div_ceil(64) as usize + index as usize / 64;
-            let bit = 1 << (index % 64);
-            *count += u32::from(self.bits[word] & bit == 0);
-            self.bits[word] |= bit;
+        if let Some(count) = self.counts.get_mut(page) {
+            *count += u32::from(self.bits.insert(page, index));
         }
     }
 
     /// Notes a newer entry that a mount found. Its page was programmed with number `sequence`. The
     /// calls come in no order of age.
-    pub fn mark_found(&mut self, page: u32, index: u32, sequence: u64) {
+    pub fn mark_found(&mut self, page: MapPage, index: u32, sequence: u64) {
         self.mark(page, index, sequence, OpId::NONE, false);
-        self.since[page as usize] = self.since[page as usize].min(sequence);
+        self.since[page] = self.since[page].min(sequence);
         self.sorted = false;
     }
 
     /// Sorts the pages after a mount: the longest changed page comes first again.
     pub fn sort(&mut self) {
-        let mut pages: Vec<u32> = self.order.iter().collect();
-        pages.sort_unstable_by_key(|&p| (self.since[p as usize], p));
+        let mut pages: Vec<MapPage> = self.order.iter().collect();
+        pages.sort_unstable_by_key(|&p| (self.since[p], p));
         pages.into_iter().for_each(|p| self.order.touch(p));
         self.sorted = true;
     }
 
     /// Clears a page whose entries are all in the surviving copy.
-    pub fn clear(&mut self, page: u32) {
+    pub fn clear(&mut self, page: MapPage) {
         if !self.order.remove(page) {
             return;
         }
         self.trimmed.remove(page);
-        self.since[page as usize] = 0;
-        if let Some(count) = self.counts.get_mut(page as usize) {
+        self.since[page] = 0;
+        if let Some(count) = self.counts.get_mut(page) {
             *count = 0;
-            let words = self.per_page.div_ceil(64) as usize;
-            self.bits[page as usize * words..][..words].fill(0);
+            self.bits.clear(page);
         }
     }
 
     /// Returns whether a page has changed.
     #[inline]
-    pub fn contains(&self, page: u32) -> bool {
-        self.since[page as usize] != 0
+    pub fn contains(&self, page: MapPage) -> bool {
+        self.since[page] != 0
     }
 
     /// Returns the number of entries of a page that have changed.
-    pub fn count(&self, page: u32) -> u32 {
-        self.counts[page as usize]
+    pub fn count(&self, page: MapPage) -> u32 {
+        self.counts[page]
     }
 
     /// Returns the entries of a page that have changed, by their places in it.
-    pub fn entries(&self, page: u32) -> impl Iterator<Item = u32> + '_ {
-        let words = self.per_page.div_ceil(64);
-        (0..words).flat_map(move |word| {
-            let bits = self.bits[(page * words + word) as usize];
-            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word * 64 + bit)
-        })
+    pub fn entries(&self, page: MapPage) -> impl Iterator<Item = u32> + '_ {
+        self.bits.iter(page)
     }
 
     /// Returns the changed pages, the longest changed first.
-    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = MapPage> + '_ {
         self.order.iter()
     }
 
     /// Returns the pages with a trimmed entry that no surviving copy has yet.
-    pub fn trimmed(&self) -> &IndexList {
+    pub fn trimmed(&self) -> &IndexList<MapPage> {
         &self.trimmed
     }
 
@@ -127,14 +120,14 @@ impl Changes {
     }
 
     /// Returns the newest program of data that a page points to.
-    pub fn newest(&self, page: u32) -> OpId {
-        self.newest[page as usize]
+    pub fn newest(&self, page: MapPage) -> OpId {
+        self.newest[page]
     }
 
     /// Returns the number of the first program whose change the surviving copy of a page lacks.
     /// Returns `None` if the page has not changed.
-    pub fn since(&self, page: u32) -> Option<u64> {
-        Some(self.since[page as usize]).filter(|&since| since > 0)
+    pub fn since(&self, page: MapPage) -> Option<u64> {
+        Some(self.since[page]).filter(|&since| since > 0)
     }
 
     /// Returns the last program up to which all changes survive. `settled` is the last program
@@ -145,6 +138,6 @@ impl Changes {
     /// number would hide older changes from the next mount.
     pub fn replay_from(&self, settled: u64) -> u64 {
         assert!(self.sorted, "changes that a mount found are not sorted");
-        self.order.first().map_or(settled, |page| self.since[page as usize] - 1)
+        self.order.first().map_or(settled, |page| self.since[page] - 1)
     }
 }

@@ -9,41 +9,15 @@
 //! that overlap a new one give up the pages that it has, and sink one level if they still overlap.
 //! A lookup takes the first segment from the top that has the page.
 
+use super::bits::Bits;
+
 /// Pages of a group.
 pub(crate) const GROUP: u32 = 256;
 /// Bytes of a segment.
 const SEGMENT_BYTES: u64 = 8;
 
 /// A set of pages of a group.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Members([u64; 4]);
-
-impl Members {
-    fn insert(&mut self, at: u8) {
-        self.0[at as usize / 64] |= 1 << (at % 64);
-    }
-
-    fn contains(&self, at: u8) -> bool {
-        self.0[at as usize / 64] >> (at % 64) & 1 == 1
-    }
-
-    fn remove(&mut self, others: &Members) {
-        self.0.iter_mut().zip(others.0).for_each(|(mine, theirs)| *mine &= !theirs);
-    }
-
-    fn len(&self) -> u32 {
-        self.0.iter().map(|w| w.count_ones()).sum()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0 == [0; 4]
-    }
-
-    fn last(&self) -> Option<u8> {
-        let word = self.0.iter().rposition(|&w| w != 0)?;
-        Some((word * 64 + 63) as u8 - self.0[word].leading_zeros() as u8)
-    }
-}
+type Members = Bits<[u64; 4]>;
 
 /// One line.
 #[derive(Clone, Debug)]
@@ -69,7 +43,7 @@ impl Segment {
     /// Fits the range to the members that are left.
     fn shrink(&mut self) {
         // the slope counts from the start, which stays
-        self.last = self.members.last().unwrap_or(self.start);
+        self.last = self.members.last().map_or(self.start, |at| at as u8);
     }
 }
 
@@ -104,7 +78,7 @@ impl SegmentGroup {
     fn add(&mut self, segment: Segment) {
         for level in &mut self.levels {
             for old in level.iter_mut().filter(|old| old.overlaps(&segment)) {
-                old.members.remove(&segment.members);
+                old.members.remove_all(&segment.members);
                 old.shrink();
             }
             level.retain(|old| !old.members.is_empty());
@@ -137,7 +111,7 @@ impl SegmentGroup {
         gone.insert(at);
         for level in &mut self.levels {
             for segment in level.iter_mut().filter(|s| s.members.contains(at)) {
-                segment.members.remove(&gone);
+                segment.members.remove_all(&gone);
                 segment.shrink();
             }
             level.retain(|s| !s.members.is_empty());
@@ -215,6 +189,7 @@ fn longest(points: &[Point], gamma: u32) -> (Segment, usize) {
 mod tests {
     use super::*;
     use flashatlas_types::{Rng, Seed};
+    use std::collections::BTreeMap;
 
     #[test]
     fn a_sequential_group_is_one_segment_and_a_stride_another() {
@@ -238,7 +213,7 @@ mod tests {
     fn predictions_keep_within_gamma_and_membership_is_exact() {
         for gamma in [0, 1, 4, 16] {
             let mut rng = Rng::stream(Seed(u64::from(gamma)), "learned");
-            let (mut group, mut truth) = (SegmentGroup::default(), [None; 256]);
+            let (mut group, mut truth) = (SegmentGroup::default(), BTreeMap::new());
             let mut next = 1u32;
             for _ in 0..if cfg!(miri) { 3 } else { 600 } {
                 let mut places: Vec<u8> =
@@ -253,17 +228,17 @@ mod tests {
                     })
                     .collect();
                 group.learn(&points, gamma);
-                points.iter().for_each(|&(at, place)| truth[at as usize] = Some(place));
+                truth.extend(points);
                 if rng.below(4) == 0 {
                     let at = rng.below(256) as u8;
                     group.forget(at);
-                    truth[at as usize] = None;
+                    truth.remove(&at);
                 }
                 for at in 0..=255u8 {
                     let predicted = group.predict(at).map(|(place, _)| place);
-                    match (predicted, truth[at as usize]) {
+                    match (predicted, truth.get(&at)) {
                         (None, None) => {}
-                        (Some(p), Some(t)) => {
+                        (Some(p), Some(&t)) => {
                             assert!(p.abs_diff(t) <= gamma, "{at}: {p} for {t}, gamma {gamma}")
                         }
                         other => panic!("{at}: {other:?}"),

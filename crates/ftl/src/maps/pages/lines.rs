@@ -2,6 +2,8 @@
 //! pages, and a bit for each page that is set if its line is right. A new model replaces the old
 //! one in its place: models do not grow, and keep no older levels.
 
+use super::bits::Bits;
+
 /// Bytes of a line: its beginning (2), slope (2), base (4).
 const LINE_BYTES: u64 = 8;
 
@@ -24,23 +26,22 @@ impl Line {
 }
 
 /// The model of one map page.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Lines {
     lines: Vec<Line>,
-    right: Vec<u64>,
+    right: Bits<Vec<u64>>,
 }
 
 impl Lines {
     /// Returns a model of `pages` pages, none of which is known.
     pub fn new(pages: u32) -> Lines {
-        Lines { lines: Vec::new(), right: vec![0; pages.div_ceil(64) as usize] }
+        Lines { lines: Vec::new(), right: Bits::new(pages) }
     }
 
     /// Returns the place of a page, or `None` if the model is not right about it.
     #[inline]
     pub fn predict(&self, at: u16) -> Option<u32> {
-        let right = self.right[at as usize / 64] >> (at % 64) & 1 == 1;
-        right.then(|| self.line_of(at).predict(at))
+        self.right.contains(at).then(|| self.line_of(at).predict(at))
     }
 
     fn line_of(&self, at: u16) -> &Line {
@@ -51,7 +52,7 @@ impl Lines {
     /// Clears the bit of a page that is somewhere else now.
     #[inline]
     pub fn forget(&mut self, at: u16) {
-        self.right[at as usize / 64] &= !(1 << (at % 64));
+        self.right.remove(at);
     }
 
     /// Draws lines anew, and keeps at most `most` of them: the lines that get the most pages right.
@@ -60,7 +61,7 @@ impl Lines {
     pub fn train(&mut self, points: &[Point], most: usize) {
         let mut all: Vec<Point> = Vec::with_capacity(points.len());
         let mut new = points.iter().copied().peekable();
-        for at in 0..self.right.len() as u16 * 64 {
+        for at in 0..self.right.bound() as u16 {
             match new.next_if(|point| point.0 == at) {
                 Some(point) => all.push(point),
                 None => all.extend(self.predict(at).map(|place| (at, place))),
@@ -84,12 +85,12 @@ impl Lines {
             });
         }
         self.lines = lines.into_iter().map(|(line, _)| line).collect();
-        self.right.fill(0);
+        self.right.clear();
         for &(at, place) in
             all.iter().filter(|point| self.lines.first().is_some_and(|line| line.start <= point.0))
         {
             if self.line_of(at).predict(at) == place {
-                self.right[at as usize / 64] |= 1 << (at % 64);
+                self.right.insert(at);
             }
         }
     }
@@ -101,7 +102,7 @@ impl Lines {
 
     /// Returns the number of pages that the model is right about.
     pub fn right(&self) -> u32 {
-        self.right.iter().map(|word| word.count_ones()).sum()
+        self.right.len()
     }
 
     /// Returns the number of bytes of a model with up to `most` lines for `pages` pages.
@@ -159,6 +160,7 @@ fn half_precision(wanted: f64, low: f64, high: f64) -> f32 {
 mod tests {
     use super::*;
     use flashatlas_types::{Rng, Seed};
+    use std::collections::BTreeMap;
 
     #[test]
     fn a_run_is_one_line_and_what_moves_is_forgotten() {
@@ -194,7 +196,7 @@ mod tests {
     #[test]
     fn a_prediction_is_right_or_none() {
         let mut rng = Rng::stream(Seed(3), "lines");
-        let (mut model, mut truth) = (Lines::new(128), [None; 128]);
+        let (mut model, mut truth) = (Lines::new(128), BTreeMap::new());
         for _ in 0..if cfg!(miri) { 5 } else { 3000 } {
             let start = rng.below(128) as u16;
             let count = (1 + rng.below(40) as u16).min(128 - start);
@@ -202,17 +204,17 @@ mod tests {
             let mut points = Vec::new();
             for i in (0..count).filter(|_| rng.below(5) > 0) {
                 let place = first + u32::from(i) * step;
-                truth[(start + i) as usize] = Some(place);
+                truth.insert(start + i, place);
                 points.push((start + i, place));
             }
             model.train(&points, 8);
             let moved = rng.below(128) as u16;
-            truth[moved as usize] = None;
+            truth.remove(&moved);
             model.forget(moved);
             assert!(model.len() <= 8);
             for at in 0..128u16 {
                 let said = model.predict(at);
-                assert!(said.is_none() || said == truth[at as usize], "{at}: {said:?}");
+                assert!(said.is_none() || said.as_ref() == truth.get(&at), "{at}: {said:?}");
             }
         }
         assert!(model.right() > 0);

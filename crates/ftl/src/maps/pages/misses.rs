@@ -3,6 +3,7 @@
 use super::cache::{Cache, Io};
 use crate::MemoryUse;
 use crate::caching::{CachePolicy, MapAccess};
+use crate::maps::MapPage;
 use flashatlas_types::{FtlError, Lpn, MediumError, MemoryKind, OpId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
@@ -11,7 +12,7 @@ use std::collections::BTreeSet;
 /// still find it.
 struct Passing {
     command: u64,
-    page: u32,
+    page: MapPage,
     ready: OpId,
 }
 
@@ -22,7 +23,7 @@ pub(crate) struct Misses {
     clock: u64,
     passing: Option<Passing>,
     /// Pages that were loaded along and not used yet, each with the operation that loads it.
-    unused: FxHashMap<u32, OpId>,
+    unused: FxHashMap<MapPage, OpId>,
     ahead: Vec<u32>,
     left_out: u64,
     loaded_ahead: u64,
@@ -44,16 +45,16 @@ impl Misses {
         }
     }
 
-    fn access(&mut self, page: u32, lpn: Lpn, change: bool, cache: &impl Cache) -> MapAccess {
+    fn access(&mut self, page: MapPage, lpn: Lpn, change: bool, cache: &impl Cache) -> MapAccess {
         self.clock += 1;
         let room = cache.pages_free() > 0;
         let most = cache.pages_most().saturating_sub(1);
-        MapAccess { page, lpn, change, clock: self.clock - 1, room, most }
+        MapAccess { page: page.number(), lpn, change, clock: self.clock - 1, room, most }
     }
 
     /// Notes the use of an entry that is in memory. Returns the operation that loads its page, if
     /// the page was loaded along and not used before.
-    pub fn used(&mut self, cache: &impl Cache, page: u32, lpn: Lpn, change: bool) -> OpId {
+    pub fn used(&mut self, cache: &impl Cache, page: MapPage, lpn: Lpn, change: bool) -> OpId {
         let access = self.access(page, lpn, change, cache);
         let ready = if self.unused.is_empty() { None } else { self.unused.remove(&page) };
         self.used_ahead += u64::from(ready.is_some());
@@ -62,7 +63,7 @@ impl Misses {
     }
 
     /// Returns the operation that loaded a page for this command, if the page does not stay.
-    pub fn passing(&self, command: u64, page: u32) -> Option<OpId> {
+    pub fn passing(&self, command: u64, page: MapPage) -> Option<OpId> {
         let passing = self.passing.as_ref()?;
         (passing.command == command && passing.page == page).then_some(passing.ready)
     }
@@ -73,7 +74,7 @@ impl Misses {
         &mut self,
         cache: &mut impl Cache,
         io: &mut Io<'_, '_>,
-        moved: &BTreeSet<u32>,
+        moved: &BTreeSet<MapPage>,
         lpn: Lpn,
         change: bool,
     ) -> Result<OpId, FtlError> {
@@ -91,14 +92,15 @@ impl Misses {
             self.passing = None;
         }
         let mut room = cache.pages_most().saturating_sub(u32::from(stays));
-        for &page in &ahead {
-            let there = page >= io.map.table.pages() || cache.holds_page(page);
+        for &number in &ahead {
+            let page = MapPage::new(number);
+            let there = number >= io.map.table.pages() || cache.holds_page(page);
             // a page that nobody has asked for is not worth a write, nor an error
             let free = cache.evicts_unchanged();
             if room == 0 || there || !free || moved.contains(&page) || !io.map.on_flash(page) {
                 continue;
             }
-            match cache.fetch(io, Lpn(page * io.map.table.per_page)) {
+            match cache.fetch(io, io.map.table.first_of(page)) {
                 Ok(ready) => self.unused.insert(page, ready),
                 Err(FtlError::Medium(MediumError::Unreadable(_) | MediumError::Damaged(_))) => {
                     continue;

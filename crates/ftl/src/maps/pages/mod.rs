@@ -13,10 +13,12 @@
 //! is erased to which the entry pointed.
 
 mod area;
+mod bits;
 mod cache;
 mod changes;
 pub(crate) mod cmt;
 mod copies;
+pub(crate) mod ids;
 pub(crate) mod learned;
 pub(crate) mod lines;
 pub(crate) mod misses;
@@ -32,7 +34,7 @@ pub(crate) use settings::{
     DIRECTORY, LANES, MapShape, OVER_PROVISIONING, PACK, ROLL_FORWARD, quota,
 };
 
-use crate::maps::{MapContext, Replay};
+use crate::maps::{MapContext, MapPage, Replay};
 use crate::pool::Pool;
 use crate::report::{PageCounters, Reason};
 use crate::{FtlContext, MountReport};
@@ -40,7 +42,9 @@ use area::{Image, MapArea};
 use changes::Changes;
 use copies::Copies;
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, FtlError, Layout, Lpn, OpId, Ppn, SeededBug, Violation, beat};
+use flashatlas_types::{
+    BlockId, FtlError, Layout, Lpn, OpId, Ppn, SeededBug, TiVec, Violation, beat,
+};
 use std::sync::Arc;
 use table::{HEADER_BYTES, Header, Table};
 
@@ -55,12 +59,12 @@ pub(crate) struct MapOnFlash {
     /// writes the entries that it finds there.
     incomplete: bool,
     /// The page that marks the damage on flash ([`MapArea::mark`]), until the mount is done.
-    marked: Option<u32>,
+    marked: Option<MapPage>,
     /// A count that goes up whenever a mount could find every change by itself. For each block,
     /// `pointed` has the count at the last change that a mount could find only while the block is
     /// not erased.
     epoch: u64,
-    pointed: Vec<u64>,
+    pointed: TiVec<BlockId, u64>,
     /// Copies that may not be complete.
     copies: Copies,
     pub pages: PageCounters,
@@ -79,7 +83,7 @@ impl MapOnFlash {
             incomplete: false,
             marked: None,
             epoch: 1,
-            pointed: vec![0; layout.blocks() as usize],
+            pointed: layout.per_block(0),
             copies: Copies::default(),
             pages: PageCounters::default(),
         }
@@ -90,11 +94,11 @@ impl MapOnFlash {
     pub fn change(&mut self, pool: &Pool, lpn: Lpn, ppn: Ppn, op: OpId) -> Ppn {
         let (page, trim) = (self.table.page_of(lpn), ppn == Ppn::NONE);
         let old = self.table.set(lpn, ppn);
-        self.changes.mark(page, lpn.0 - page * self.table.per_page, pool.settled + 1, op, trim);
+        self.changes.mark(page, self.table.index_in(page, lpn), pool.settled + 1, op, trim);
         if (trim || !self.roll_forward)
             && let Some(old) = old.mapped()
         {
-            self.pointed[pool.layout().block_of(old).0 as usize] = self.epoch;
+            self.pointed[pool.layout().block_of(old)] = self.epoch;
         }
         old
     }
@@ -102,7 +106,7 @@ impl MapOnFlash {
     /// Returns `true` if the erase of a block would destroy data that a mount needs to find a page,
     /// or to know that it was trimmed.
     pub fn needs(&self, block: BlockId) -> bool {
-        self.pointed[block.0 as usize] == self.epoch
+        self.pointed[block] == self.epoch
     }
 
     /// Notes that changed pages were copied to where they survive. If a mount can find every change
@@ -132,7 +136,7 @@ impl MapOnFlash {
     /// Returns [`MapOnFlash::unfinished`] if the map needed a block, else [`OpId::NONE`]. The erase
     /// of the block waits for it.
     pub fn unfinished_for(&mut self, cx: &mut FtlContext<'_>, block: BlockId) -> OpId {
-        match std::mem::take(&mut self.pointed[block.0 as usize]) {
+        match std::mem::take(&mut self.pointed[block]) {
             0 => OpId::NONE,
             _ => self.unfinished(cx),
         }
@@ -154,7 +158,7 @@ impl MapOnFlash {
     }
 
     /// Returns whether a map page was ever written.
-    pub fn on_flash(&self, page: u32) -> bool {
+    pub fn on_flash(&self, page: MapPage) -> bool {
         self.area.place(page).is_some()
     }
 
@@ -166,7 +170,7 @@ impl MapOnFlash {
     pub fn load(
         &mut self,
         cx: &mut FtlContext<'_>,
-        page: u32,
+        page: MapPage,
         lpn: Lpn,
         after: &[OpId],
     ) -> Result<OpId, FtlError> {
@@ -176,7 +180,7 @@ impl MapOnFlash {
                 self.pages.loads += 1;
                 let op = self.area.read(cx, page, after)?;
                 let bytes = cx.flash.medium.map_page(at)?;
-                (self.table.decode(&bytes[HEADER_BYTES..], lpn.0 - page * self.table.per_page), op)
+                (self.table.decode(&bytes[HEADER_BYTES..], self.table.index_in(page, lpn)), op)
             }
         };
         let known = self.table.get(lpn);
@@ -198,7 +202,7 @@ impl MapOnFlash {
     pub fn merge(
         &mut self,
         cx: &mut FtlContext<'_>,
-        page: u32,
+        page: MapPage,
         after: &[OpId],
     ) -> Result<OpId, FtlError> {
         self.pages.merges += u64::from(self.on_flash(page));
@@ -209,7 +213,11 @@ impl MapOnFlash {
     ///
     /// # Errors
     /// Returns an error if the map page cannot be read.
-    pub fn export_entries(&mut self, cx: &mut FtlContext<'_>, page: u32) -> Result<OpId, FtlError> {
+    pub fn export_entries(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        page: MapPage,
+    ) -> Result<OpId, FtlError> {
         self.pages.exported_pages += u64::from(self.on_flash(page));
         let command = cx.command;
         self.read_whole(cx, page, &[command])
@@ -218,7 +226,7 @@ impl MapOnFlash {
     fn read_whole(
         &mut self,
         cx: &mut FtlContext<'_>,
-        page: u32,
+        page: MapPage,
         after: &[OpId],
     ) -> Result<OpId, FtlError> {
         if self.on_flash(page) {
@@ -236,15 +244,15 @@ impl MapOnFlash {
     pub fn write(
         &mut self,
         io: &mut MapContext<'_, '_>,
-        pages: &mut [u32],
+        pages: &mut [MapPage],
         reason: Reason,
         after: &[OpId],
     ) -> Result<OpId, FtlError> {
         let together = self.area.together();
-        let lanes = self.area.shape.lanes;
-        pages.sort_unstable_by_key(|&page| (page % lanes, page));
+        let shape = self.area.shape;
+        pages.sort_unstable_by_key(|&page| (shape.lane_of(page), page));
         let mut written = Vec::with_capacity(pages.len());
-        let of_lanes = pages.chunk_by(|&a, &b| a % lanes == b % lanes);
+        let of_lanes = pages.chunk_by(|&a, &b| shape.lane_of(a) == shape.lane_of(b));
         for group in of_lanes.flat_map(|of_lane| of_lane.chunks(together)) {
             let newest = group.iter().map(|&p| self.changes.newest(p)).max().unwrap_or(OpId::NONE);
             let mut waits = after.to_vec();
@@ -259,7 +267,7 @@ impl MapOnFlash {
             }
             let header = self.header(io);
             let images: Vec<Image> = group.iter().map(|&page| self.image(header, page)).collect();
-            self.pages.writes[reason as usize] += images.len() as u64;
+            self.count_writes(reason, images.len() as u64);
             let op = self.area.write(io, &images, &waits)?;
             self.copied(io.cx, op, since);
             written.push(op);
@@ -277,7 +285,7 @@ impl MapOnFlash {
     fn write_directory(
         &mut self,
         io: &mut MapContext<'_, '_>,
-        pages: &[u32],
+        pages: &[MapPage],
         after: OpId,
     ) -> Result<OpId, FtlError> {
         let shape = self.area.shape;
@@ -286,13 +294,13 @@ impl MapOnFlash {
         }
         let places = self.table.page_bytes() / 4;
         let touched: std::collections::BTreeSet<u32> =
-            pages.iter().map(|page| page / places).collect();
+            pages.iter().map(|page| page.number() / places).collect();
         let mut written = vec![after];
         for number in touched {
             let mut bytes = self.header(io).encode().to_vec();
-            bytes.extend(self.area.places(number * places, places).flatten());
-            let image = Image { page: shape.pages + number, bytes: Arc::from(bytes) };
-            self.pages.writes[Reason::Directory as usize] += 1;
+            bytes.extend(self.area.places(MapPage::new(number * places), places).flatten());
+            let image = Image { page: shape.directory_page(number), bytes: Arc::from(bytes) };
+            self.count_writes(Reason::Directory, 1);
             written.push(self.area.write(io, &[image], &[after])?);
         }
         Ok(io.cx.flash.plan.join(flashatlas_types::Class::Map, &written))
@@ -315,8 +323,12 @@ impl MapOnFlash {
         }
     }
 
-    fn image(&self, header: Header, page: u32) -> Image {
-        let mut bytes = Vec::with_capacity(HEADER_BYTES + self.table.page_bytes() as usize);
+    fn count_writes(&mut self, reason: Reason, pages: u64) {
+        self.pages.writes[reason as usize] += pages;
+    }
+
+    fn image(&self, header: Header, page: MapPage) -> Image {
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + self.table.page_len());
         bytes.extend(header.encode());
         self.table.encode(page, &mut bytes);
         Image { page, bytes: Arc::from(bytes) }
@@ -339,13 +351,12 @@ impl MapOnFlash {
         self.area.mount(io, blocks, &mut |page| damaged.push(page))?;
         let mut replay = Replay::everything(self.table.pages());
         let mut any = false;
-        for page in 0..self.table.pages() {
+        for page in self.table.page_ids() {
             let Some(at) = self.area.place(page) else { continue };
             any = true;
             let bytes = io.cx.flash.medium.map_page(at)?;
             let header = Header::decode(bytes);
-            (replay.upto[page as usize], replay.version[page as usize]) =
-                (header.upto, header.version);
+            (replay.upto[page], replay.version[page]) = (header.upto, header.version);
             replay.from = replay.from.max(header.replay_from);
             let frame = io.pool.layout().frame_of(at);
             replay.hear(io.cx.flash.medium.frame_sequence(frame)?, header.mending);
@@ -385,7 +396,7 @@ impl MapOnFlash {
     pub fn before_discard(&mut self, io: &mut MapContext<'_, '_>) -> Result<(), FtlError> {
         if self.area.mending {
             let header = Header { version: 0, upto: 0, replay_from: 0, mending: true };
-            let blank = |page: u32| {
+            let blank = |page: MapPage| {
                 let mut bytes = header.encode().to_vec();
                 self.table.encode(page, &mut bytes);
                 Image { page, bytes: Arc::from(bytes) }
@@ -399,7 +410,7 @@ impl MapOnFlash {
     pub fn restore(&mut self, lpn: Lpn, ppn: Ppn, sequence: u64) {
         let page = self.table.page_of(lpn);
         self.table.set(lpn, ppn);
-        self.changes.mark_found(page, lpn.0 - page * self.table.per_page, sequence);
+        self.changes.mark_found(page, self.table.index_in(page, lpn), sequence);
     }
 
     /// Makes room before a mount writes pages: a collection that was cut may have taken the block
@@ -426,7 +437,7 @@ impl MapOnFlash {
     ) -> Result<(), FtlError> {
         self.before_writes(io)?;
         if all || self.is_written_by_mounts() {
-            let mut pages: Vec<u32> = self.changes.iter().collect();
+            let mut pages: Vec<MapPage> = self.changes.iter().collect();
             if pages.is_empty() && self.area.mending {
                 pages.extend(self.marked);
             }
@@ -462,12 +473,11 @@ impl MapOnFlash {
         &self,
         medium: &Medium,
         pool: &Pool,
-        elsewhere: impl Fn(u32) -> bool,
+        elsewhere: impl Fn(MapPage) -> bool,
     ) -> Result<u64, Violation> {
         let valid = self.area.check(medium, pool)?;
         let mut entries = Vec::new();
-        for page in (0..self.table.pages()).filter(|&p| !self.changes.contains(p) && !elsewhere(p))
-        {
+        for page in self.table.page_ids().filter(|&p| !self.changes.contains(p) && !elsewhere(p)) {
             let holds = match self.area.place(page) {
                 None => self.table.entries(page).all(|p| p == Ppn::NONE),
                 Some(at) => {

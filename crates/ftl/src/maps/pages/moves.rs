@@ -6,6 +6,7 @@
 //! loaded, the new entry replaces the loaded one, and is a changed entry like others from then on.
 //! At other paces, a lookup in a map page with moves writes that map page first.
 
+use crate::maps::MapPage;
 use flashatlas_types::Lpn;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -13,7 +14,7 @@ use std::ops::Range;
 /// Moves that neither the map's memory nor flash has.
 pub(crate) struct Moves {
     /// Map pages with moves.
-    pub pages: BTreeSet<u32>,
+    pub pages: BTreeSet<MapPage>,
     /// The pages that were moved, for lookups, and the largest number of them so far.
     entries: Option<(BTreeSet<u32>, usize)>,
 }
@@ -25,7 +26,7 @@ impl Moves {
     }
 
     /// Notes that collection moved `lpn`, whose entry is in map page `page`.
-    pub fn add(&mut self, page: u32, lpn: Lpn) {
+    pub fn add(&mut self, page: MapPage, lpn: Lpn) {
         self.pages.insert(page);
         if let Some((entries, most)) = &mut self.entries {
             entries.insert(lpn.0);
@@ -34,7 +35,7 @@ impl Moves {
     }
 
     /// Forgets the moves of a map page that was written; its entries are `lpns`.
-    pub fn written(&mut self, page: u32, lpns: Range<u32>) {
+    pub fn written(&mut self, page: MapPage, lpns: Range<u32>) {
         if self.pages.remove(&page)
             && let Some((entries, _)) = &mut self.entries
         {
@@ -52,7 +53,12 @@ impl Moves {
     /// Takes the entries of a map page out of the table that are `held` elsewhere from now on.
     /// Returns them in ascending order, and none if there is no table. The page's entries are
     /// `lpns`.
-    pub fn take(&mut self, page: u32, lpns: Range<u32>, held: impl Fn(Lpn) -> bool) -> Vec<Lpn> {
+    pub fn take(
+        &mut self,
+        page: MapPage,
+        lpns: Range<u32>,
+        held: impl Fn(Lpn) -> bool,
+    ) -> Vec<Lpn> {
         let Some((entries, _)) = &mut self.entries else { return Vec::new() };
         if !self.pages.contains(&page) {
             return Vec::new();
@@ -69,12 +75,12 @@ impl Moves {
     }
 
     /// Returns whether the entry of `lpn` in map page `page` may be out of date on flash.
-    pub fn hide(&self, page: u32, lpn: Lpn) -> bool {
+    pub fn hide(&self, page: MapPage, lpn: Lpn) -> bool {
         self.hide_some(page) || self.knows(lpn)
     }
 
     /// Returns whether flash lacks moves of a map page that no table has either.
-    pub fn hide_some(&self, page: u32) -> bool {
+    pub fn hide_some(&self, page: MapPage) -> bool {
         self.entries.is_none() && self.pages.contains(&page)
     }
 
@@ -92,28 +98,32 @@ mod tests {
 
     #[test]
     fn entries_are_known_until_their_map_page_is_written() {
+        let [first, second] = [0, 1].map(MapPage::new);
         // ten entries a map page
         let mut moves = Moves::new(true);
         for lpn in [9, 10, 19, 20, 35] {
-            moves.add(lpn / 10, Lpn(lpn));
+            moves.add(MapPage::new(lpn / 10), Lpn(lpn));
         }
         assert!(moves.knows(Lpn(19)) && !moves.knows(Lpn(11)));
-        assert!(moves.hide(1, Lpn(19)) && !moves.hide(1, Lpn(11)), "flash has the others");
-        assert!(!moves.hide_some(1));
-        moves.written(1, 10..20);
+        assert!(
+            moves.hide(second, Lpn(19)) && !moves.hide(second, Lpn(11)),
+            "flash has the others"
+        );
+        assert!(!moves.hide_some(second));
+        moves.written(second, 10..20);
         let left: Vec<u32> = (0..40).filter(|&lpn| moves.knows(Lpn(lpn))).collect();
         assert_eq!((left, moves.pages.len()), (vec![9, 20, 35], 3));
         assert_eq!(moves.table().unwrap().1, 5 * 8, "at most five at a time, 8 bytes each");
         // an entry that came into memory is no move any more, nor is the last one its map page
-        moves.add(0, Lpn(8));
-        assert_eq!(moves.take(0, 0..10, |lpn| lpn.0 == 8), [Lpn(8)]);
-        assert!(!moves.knows(Lpn(8)) && moves.knows(Lpn(9)) && moves.pages.contains(&0));
-        assert_eq!(moves.take(0, 0..10, |_| true), [Lpn(9)]);
-        assert_eq!(moves.pages.iter().copied().collect::<Vec<_>>(), [2, 3]);
+        moves.add(first, Lpn(8));
+        assert_eq!(moves.take(first, 0..10, |lpn| lpn.0 == 8), [Lpn(8)]);
+        assert!(!moves.knows(Lpn(8)) && moves.knows(Lpn(9)) && moves.pages.contains(&first));
+        assert_eq!(moves.take(first, 0..10, |_| true), [Lpn(9)]);
+        assert_eq!(moves.pages.iter().map(|page| page.number()).collect::<Vec<_>>(), [2, 3]);
         // without the table a map page hides whatever is in it
         let mut moves = Moves::new(false);
-        moves.add(1, Lpn(19));
-        assert!(moves.hide_some(1) && moves.take(1, 10..20, |_| true).is_empty());
-        assert!(moves.hide(1, Lpn(11)) && !moves.knows(Lpn(19)) && moves.table().is_none());
+        moves.add(second, Lpn(19));
+        assert!(moves.hide_some(second) && moves.take(second, 10..20, |_| true).is_empty());
+        assert!(moves.hide(second, Lpn(11)) && !moves.knows(Lpn(19)) && moves.table().is_none());
     }
 }

@@ -1,7 +1,7 @@
 //! The order in which a stream of writes takes places: frame after frame over all lanes. Learned
 //! maps draw their lines through it (a *virtual* physical page number).
 
-use flashatlas_types::{Layout, Ppn};
+use flashatlas_types::{LaneId, Layout, LocalBlock, Ppn};
 
 /// Places in the order in which a stream of writes takes them.
 #[derive(Clone, Debug)]
@@ -19,11 +19,11 @@ impl Order {
     pub fn of(&self, ppn: Ppn) -> u32 {
         let l = &self.layout;
         let block = l.block_of(ppn);
-        let lane = l.lane_of(block).0;
+        let lane = l.lane_of(block);
         let in_block = ppn.0 - l.block_slot(block).0;
         let (frame, slot) = (in_block / l.slots_per_frame, in_block % l.slots_per_frame);
-        let row = (block.0 - lane * l.blocks_per_lane) * l.frames_per_block + frame;
-        (row * l.lanes + lane) * l.slots_per_frame + slot
+        let row = l.local(block).number() * l.frames_per_block + frame;
+        (row * l.lanes + lane.number()) * l.slots_per_frame + slot
     }
 
     /// Returns the slot with this number, or `None` if there is none.
@@ -33,8 +33,9 @@ impl Order {
             return None;
         }
         let (frame, slot) = (number / l.slots_per_frame, number % l.slots_per_frame);
-        let (row, lane) = (frame / l.lanes, frame % l.lanes);
-        let block = lane * l.blocks_per_lane + row / l.frames_per_block;
-        Some(Ppn(block * l.slots_per_block + row % l.frames_per_block * l.slots_per_frame + slot))
+        let (row, lane) = (frame / l.lanes, LaneId::new(frame % l.lanes));
+        let block = l.block_in(lane, LocalBlock::new(row / l.frames_per_block));
+        let in_block = row % l.frames_per_block * l.slots_per_frame + slot;
+        Some(Ppn(l.block_slot(block).0 + in_block))
     }
 }

@@ -13,7 +13,7 @@ use super::misses::Misses;
 use super::moves::Moves;
 use super::{MapOnFlash, MapShape, quota};
 use crate::caching::CachePolicy;
-use crate::maps::{MapContext, MapStore, Replay, Update};
+use crate::maps::{MapContext, MapPage, MapStore, Replay, Update};
 use crate::pool::{MapQuota, Pool};
 use crate::report::{PageCounters, Reason};
 use crate::schemes::GC_PACE;
@@ -21,7 +21,7 @@ use crate::{FtlContext, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
     BlockId, Class, ConfigError, FtlError, Layout, Lpn, Mechanism, MemoryKind, Note, OpId, OpKind,
-    Param, ParamDef, Params, Ppn, SeededBug, Violation,
+    Param, ParamDef, Params, Ppn, SeededBug, StreamId, Violation,
 };
 
 /// The parameter `map.page_bytes`.
@@ -162,7 +162,7 @@ impl<C: Cache> Paged<C> {
     }
 
     /// Hands moves of a map page that came into memory to the cache, as far as it takes them.
-    fn overlay(&mut self, page: u32) {
+    fn overlay(&mut self, page: MapPage) {
         let taken = |lpn| self.cache.takes_moves(&self.map, lpn);
         for lpn in self.moved.take(page, self.map.table.lpns(page), taken) {
             self.cache.overlaid(&self.map, lpn);
@@ -199,7 +199,7 @@ impl<C: Cache> Paged<C> {
     fn write(
         &mut self,
         io: &mut MapContext<'_, '_>,
-        mut pages: Vec<u32>,
+        mut pages: Vec<MapPage>,
         reason: Reason,
     ) -> Result<OpId, FtlError> {
         if pages.is_empty() {
@@ -242,8 +242,8 @@ impl<C: Cache> MapStore for Paged<C> {
     ) -> Result<OpId, FtlError> {
         let (first, last) =
             (self.map.table.page_of(Lpn(pages.start)), self.map.table.page_of(Lpn(pages.end - 1)));
-        let mut read = Vec::with_capacity((last - first + 1) as usize);
-        for page in first..=last {
+        let mut read = Vec::new();
+        for page in (first.number()..=last.number()).map(MapPage::new) {
             // changed entries in memory replace what flash has, and so do entries in the table of
             // moves; without that table, moves are written first
             let there = if self.cache.holds_page(page) {
@@ -305,7 +305,7 @@ impl<C: Cache> MapStore for Paged<C> {
     }
 
     fn flush(&mut self, io: &mut MapContext<'_, '_>) -> Result<OpId, FtlError> {
-        let trims: Vec<u32> = self
+        let trims: Vec<MapPage> = self
             .map
             .changes
             .trimmed()
@@ -323,17 +323,17 @@ impl<C: Cache> MapStore for Paged<C> {
         io: &mut MapContext<'_, '_>,
         block: BlockId,
     ) -> Result<OpId, FtlError> {
-        let moves: Vec<u32> = self.moved.pages.iter().copied().collect();
+        let moves: Vec<MapPage> = self.moved.pages.iter().copied().collect();
         let moved = self.write(io, moves, Reason::Moved)?;
         if self.map.needs(block) {
-            let trims: Vec<u32> = self.map.changes.trimmed().iter().collect();
+            let trims: Vec<MapPage> = self.map.changes.trimmed().iter().collect();
             self.write(io, trims, Reason::Trim)?;
         }
         let unfinished = self.map.unfinished_for(io.cx, block);
         Ok(io.cx.flash.plan.join(Class::Map, &[moved, unfinished]))
     }
 
-    fn frontier(&self, lpn: Lpn, frontiers: u32) -> Option<u32> {
+    fn frontier(&self, lpn: Lpn, frontiers: u32) -> Option<StreamId> {
         self.cache.frontier(&self.map, lpn, frontiers)
     }
 
@@ -372,7 +372,7 @@ impl<C: Cache> MapStore for Paged<C> {
         self.map.mounted(io, mount, true)
     }
 
-    fn page_of(&self, lpn: Lpn) -> u32 {
+    fn page_of(&self, lpn: Lpn) -> MapPage {
         self.map.table.page_of(lpn)
     }
 

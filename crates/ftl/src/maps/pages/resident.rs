@@ -1,8 +1,9 @@
 //! Stores whose whole map is in DRAM: lookups and updates never wait for flash, and a FLUSH writes
 //! the changes.
 
+use super::ids::Segment;
 use super::{DIRECTORY, LANES, MapOnFlash, MapShape, OVER_PROVISIONING, PACK, ROLL_FORWARD, quota};
-use crate::maps::{MapContext, Update};
+use crate::maps::{MapContext, MapPage, Update};
 use crate::pool::{MapQuota, Pool};
 use crate::report::Reason;
 use crate::{FtlContext, MapCounters, MemoryUse};
@@ -104,8 +105,13 @@ impl Resident {
     }
 
     /// Returns the map pages of a segment.
-    pub fn pages_of(&self, segment: u32) -> std::ops::Range<u32> {
+    pub fn pages_of(&self, segment: Segment) -> impl Iterator<Item = MapPage> + Clone + use<> {
         segment_pages(segment, self.group, self.map.table.pages())
+    }
+
+    /// Returns the segment of a map page.
+    pub fn segment_of(&self, page: MapPage) -> Segment {
+        Segment::new(page.number() / self.group)
     }
 
     /// Returns the number of segments of the map.
@@ -114,18 +120,18 @@ impl Resident {
     }
 
     /// Returns the segments with a changed entry, the longest changed first.
-    pub fn changed(&self) -> Vec<u32> {
-        let mut segments: Vec<u32> = Vec::new();
+    pub fn changed(&self) -> Vec<Segment> {
+        let mut segments: Vec<Segment> = Vec::new();
         let mut seen = rustc_hash::FxHashSet::default();
         segments.extend(
-            self.map.changes.iter().map(|page| page / self.group).filter(|&s| seen.insert(s)),
+            self.map.changes.iter().map(|page| self.segment_of(page)).filter(|&s| seen.insert(s)),
         );
         segments
     }
 
     /// Returns the number of entries of a segment that have changed, and the number of all its
     /// entries.
-    pub fn count(&self, segment: u32) -> (u32, u32) {
+    pub fn count(&self, segment: Segment) -> (u32, u32) {
         let pages = self.pages_of(segment);
         let entries = pages.clone().map(|p| self.map.table.entries(p).len() as u32).sum();
         (pages.map(|p| self.map.changes.count(p)).sum(), entries)
@@ -135,11 +141,11 @@ impl Resident {
     pub fn write(
         &mut self,
         io: &mut MapContext<'_, '_>,
-        segments: &[u32],
+        segments: &[Segment],
         reason: Reason,
         after: &[OpId],
     ) -> Result<OpId, FtlError> {
-        let mut pages: Vec<u32> = segments.iter().flat_map(|&s| self.pages_of(s)).collect();
+        let mut pages: Vec<MapPage> = segments.iter().flat_map(|&s| self.pages_of(s)).collect();
         self.map.write(io, &mut pages, reason, after)
     }
 
@@ -158,8 +164,13 @@ impl Resident {
 }
 
 /// Returns the map pages of a segment of `group` pages, in a map of `pages`.
-pub(crate) fn segment_pages(segment: u32, group: u32, pages: u32) -> std::ops::Range<u32> {
-    segment * group..((segment + 1) * group).min(pages)
+pub(crate) fn segment_pages(
+    segment: Segment,
+    group: u32,
+    pages: u32,
+) -> impl Iterator<Item = MapPage> + Clone + use<> {
+    let number = segment.number();
+    (number * group..((number + 1) * group).min(pages)).map(MapPage::new)
 }
 
 /// Adds a lookup of one entry of a map in DRAM.

@@ -8,20 +8,22 @@
 //! copy of a segment is never written: the next copy goes to a free slot, and counts once a fence
 //! has made it durable.
 
+use super::ids::{NvmSlot, Segment, filled};
 use super::table::{HEADER_BYTES as NUMBERS_BYTES, Header};
 use crate::FtlContext;
 use flashatlas_nand::Nvm;
-use flashatlas_types::{MediumError, OpId, SeededBug};
+use flashatlas_types::{MediumError, OpId, SeededBug, TiVec};
 use std::collections::VecDeque;
 
 const MAGIC: [u8; 4] = *b"FAMS";
 const HEADER_BYTES: u64 = 64;
+const HEADER_LEN: usize = HEADER_BYTES as usize;
 /// The bounds of the checksummed part of the header.
 const CHECKED: std::ops::Range<usize> = 8..NUMBERS_AT + NUMBERS_BYTES;
 const NUMBERS_AT: usize = 24;
 
 /// The content of a slot: segment, header, and entries.
-type StoredSegment<'n> = (u32, Header, &'n [u8]);
+type StoredSegment<'n> = (Segment, Header, &'n [u8]);
 
 /// The error that a slot is not intact.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,10 +35,10 @@ pub(crate) struct Slots {
     bytes: u64,
     count: u32,
     /// The slot of each segment that has one.
-    of: Vec<Option<u32>>,
+    of: TiVec<Segment, Option<NvmSlot>>,
     /// Free slots, the longest free first, each with the operation that must be complete before it
     /// is written.
-    free: VecDeque<(u32, OpId)>,
+    free: VecDeque<(NvmSlot, OpId)>,
 }
 
 /// Returns the number of bytes of a slot for segments of `bytes`.
@@ -51,8 +53,8 @@ impl Slots {
         Slots {
             bytes,
             count,
-            of: vec![None; segments as usize],
-            free: (0..count).map(|s| (s, OpId::NONE)).collect(),
+            of: filled(segments, None),
+            free: (0..count).map(|s| (NvmSlot::new(s), OpId::NONE)).collect(),
         }
     }
 
@@ -67,17 +69,17 @@ impl Slots {
     }
 
     /// Returns whether the newest persisted copy of a segment may be in a slot.
-    pub fn holds(&self, segment: u32) -> bool {
-        self.of[segment as usize].is_some()
+    pub fn holds(&self, segment: Segment) -> bool {
+        self.of[segment].is_some()
     }
 
     /// Returns whether a copy of a segment can be made so that one slot stays free for the next.
-    pub fn has_room(&self, segment: u32) -> bool {
+    pub fn has_room(&self, segment: Segment) -> bool {
         self.free() >= 2 || (self.holds(segment) && self.free() == 1)
     }
 
-    fn address(&self, slot: u32) -> u64 {
-        u64::from(slot) * slot_bytes(self.bytes)
+    fn address(&self, slot: NvmSlot) -> u64 {
+        u64::from(slot.number()) * slot_bytes(self.bytes)
     }
 
     /// Copies a segment to a free slot, makes the copy durable, and frees the slot of its older
@@ -88,30 +90,30 @@ impl Slots {
     pub fn store(
         &mut self,
         cx: &mut FtlContext<'_>,
-        segment: u32,
+        segment: Segment,
         header: Header,
         entries: &[u8],
         after: &[OpId],
     ) -> Result<OpId, MediumError> {
         let (mut slot, free_since) = self.free.pop_front().expect("the caller asked for room");
         if SeededBug::NvmInPlace.is_active()
-            && let Some(old) = self.of[segment as usize]
+            && let Some(old) = self.of[segment]
         {
             self.free.push_front((slot, free_since));
             slot = old;
-            self.of[segment as usize] = None;
+            self.of[segment] = None;
         }
-        let mut bytes = Vec::with_capacity(HEADER_BYTES as usize + entries.len());
+        let mut bytes = Vec::with_capacity(HEADER_LEN + entries.len());
         bytes.extend(MAGIC);
         bytes.extend([0; 4]);
-        bytes.extend(segment.to_le_bytes());
+        bytes.extend(segment.number().to_le_bytes());
         bytes.extend((entries.len() as u32).to_le_bytes());
         bytes.extend(crc32c::crc32c(entries).to_le_bytes());
         bytes.extend([0; 4]);
         bytes.extend(header.encode());
         let checksum = crc32c::crc32c(&bytes[CHECKED]);
         bytes[4..8].copy_from_slice(&checksum.to_le_bytes());
-        bytes.resize(HEADER_BYTES as usize, 0);
+        bytes.resize(HEADER_LEN, 0);
         bytes.extend(entries);
         let mut waits = after.to_vec();
         waits.push(free_since);
@@ -121,7 +123,7 @@ impl Slots {
         } else {
             cx.flash.nvm_fence(&[stored])?
         };
-        if let Some(old) = self.of[segment as usize].replace(slot) {
+        if let Some(old) = self.of[segment].replace(slot) {
             self.free.push_back((old, fenced));
         }
         Ok(fenced)
@@ -129,8 +131,8 @@ impl Slots {
 
     /// Frees the slot of a segment that has a newer copy elsewhere, which is durable once `after`
     /// is complete.
-    pub fn release(&mut self, segment: u32, after: OpId) {
-        if let Some(slot) = self.of[segment as usize].take() {
+    pub fn release(&mut self, segment: Segment, after: OpId) {
+        if let Some(slot) = self.of[segment].take() {
             self.free.push_back((slot, after));
         }
     }
@@ -139,16 +141,16 @@ impl Slots {
     ///
     /// # Errors
     /// Returns [`Damaged`] if the slot was written and its header or its content is not intact.
-    fn read<'n>(&self, nvm: &'n Nvm, slot: u32) -> Result<Option<StoredSegment<'n>>, Damaged> {
+    fn read<'n>(&self, nvm: &'n Nvm, slot: NvmSlot) -> Result<Option<StoredSegment<'n>>, Damaged> {
         let header = nvm.bytes(self.address(slot), HEADER_BYTES);
         if header.iter().all(|&b| b == 0) {
             return Ok(None);
         }
         let word =
             |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
-        let (segment, length) = (word(8), u64::from(word(12)));
+        let (segment, length) = (Segment::new(word(8)), u64::from(word(12)));
         let intact = header[..4] == MAGIC && word(4) == crc32c::crc32c(&header[CHECKED]);
-        if !intact || length > self.bytes || segment as usize >= self.of.len() {
+        if !intact || length > self.bytes || self.of.get(segment).is_none() {
             return Err(Damaged);
         }
         let entries = nvm.bytes(self.address(slot) + HEADER_BYTES, length);
@@ -166,11 +168,11 @@ impl Slots {
     pub fn mount(
         &mut self,
         nvm: &Nvm,
-        mut take: impl FnMut(u32, Header, &[u8]) -> bool,
+        mut take: impl FnMut(Segment, Header, &[u8]) -> bool,
     ) -> (u32, u64) {
         let mut damaged = 0;
-        let mut found: Vec<(u32, u64, u32)> = Vec::new();
-        for slot in 0..self.count {
+        let mut found: Vec<(Segment, u64, NvmSlot)> = Vec::new();
+        for slot in (0..self.count).map(NvmSlot::new) {
             match self.read(nvm, slot) {
                 Ok(None) => {}
                 Ok(Some((segment, header, _))) => found.push((segment, header.version, slot)),
@@ -182,7 +184,7 @@ impl Slots {
             let newest = found.get(i + 1).is_none_or(|next| next.0 != segment);
             let (_, header, entries) = self.read(nvm, slot).ok().flatten().expect("just read");
             if newest && take(segment, header, entries) {
-                self.of[segment as usize] = Some(slot);
+                self.of[segment] = Some(slot);
                 self.free.retain(|f| f.0 != slot);
             }
         }
@@ -190,8 +192,8 @@ impl Slots {
     }
 
     /// Returns the entries in a segment's slot, or `None` if it has no slot.
-    pub fn entries<'n>(&self, nvm: &'n Nvm, segment: u32) -> Option<Result<&'n [u8], Damaged>> {
-        let slot = self.of[segment as usize]?;
+    pub fn entries<'n>(&self, nvm: &'n Nvm, segment: Segment) -> Option<Result<&'n [u8], Damaged>> {
+        let slot = self.of[segment]?;
         Some(
             self.read(nvm, slot)
                 .and_then(|held| held.map(|(_, _, entries)| entries).ok_or(Damaged)),

@@ -1,6 +1,7 @@
 //! The map itself, whole, as the simulator knows it: the true place of every page. The parts that a
 //! store has in memory and on flash are checked against it.
 
+use crate::maps::MapPage;
 use flashatlas_types::{Lpn, Ppn, PpnTable};
 
 /// Bytes before the entries of a map page: the part that the spare area of a real page would carry.
@@ -66,8 +67,8 @@ impl Table {
     }
 
     /// Returns the logical pages whose entries are in a map page.
-    pub fn lpns_of(&self, page: u32) -> std::ops::Range<u32> {
-        let first = page * self.per_page;
+    pub fn lpns_of(&self, page: MapPage) -> std::ops::Range<u32> {
+        let first = page.number() * self.per_page;
         first..first.saturating_add(self.per_page).min(self.len())
     }
 
@@ -81,13 +82,29 @@ impl Table {
         self.len().div_ceil(self.per_page)
     }
 
+    /// Returns the map pages, in ascending order.
+    pub fn page_ids(&self) -> impl Iterator<Item = MapPage> + use<> {
+        (0..self.pages()).map(MapPage::new)
+    }
+
     /// Returns the map page that holds the entry of a logical page.
     #[inline]
-    pub fn page_of(&self, lpn: Lpn) -> u32 {
-        match self.shift {
+    pub fn page_of(&self, lpn: Lpn) -> MapPage {
+        MapPage::new(match self.shift {
             Some(shift) => lpn.0 >> shift,
             None => lpn.0 / self.per_page,
-        }
+        })
+    }
+
+    /// Returns the first logical page of a map page.
+    pub fn first_of(&self, page: MapPage) -> Lpn {
+        Lpn(page.number() * self.per_page)
+    }
+
+    /// Returns the place of a logical page's entry in its map page.
+    #[inline]
+    pub fn index_in(&self, page: MapPage, lpn: Lpn) -> u32 {
+        lpn.0 - page.number() * self.per_page
     }
 
     /// Returns the entry of a logical page.
@@ -103,18 +120,19 @@ impl Table {
     }
 
     /// Returns the logical pages of a map page.
-    pub fn lpns(&self, page: u32) -> std::ops::Range<u32> {
-        page * self.per_page..((page + 1) * self.per_page).min(self.len())
+    pub fn lpns(&self, page: MapPage) -> std::ops::Range<u32> {
+        let number = page.number();
+        number * self.per_page..((number + 1) * self.per_page).min(self.len())
     }
 
     /// Returns the entries of a map page; the last one may be short.
-    pub fn entries(&self, page: u32) -> impl ExactSizeIterator<Item = Ppn> + '_ {
+    pub fn entries(&self, page: MapPage) -> impl ExactSizeIterator<Item = Ppn> + '_ {
         self.entries.range(self.lpns(page))
     }
 
     /// Appends the entries of a map page as bytes, little-endian, `map.entry_bytes` each. Entries
     /// are all ones for pages that are not mapped, and beyond the end of the drive.
-    pub fn encode(&self, page: u32, out: &mut Vec<u8>) {
+    pub fn encode(&self, page: MapPage, out: &mut Vec<u8>) {
         let entries = self.entries(page);
         let padding = std::iter::repeat_n(Ppn::NONE, self.per_page as usize - entries.len());
         let all = entries.chain(padding);
@@ -136,7 +154,7 @@ impl Table {
     }
 
     /// Takes over all entries of a map page from the bytes that [`Table::encode`] made.
-    pub fn restore(&mut self, page: u32, bytes: &[u8]) {
+    pub fn restore(&mut self, page: MapPage, bytes: &[u8]) {
         for (index, lpn) in self.lpns(page).enumerate() {
             self.entries.replace(Lpn(lpn), self.decode(bytes, index as u32));
         }
@@ -145,6 +163,11 @@ impl Table {
     /// Returns the number of bytes of the entries of one map page.
     pub fn page_bytes(&self) -> u32 {
         self.per_page * self.entry_bytes as u32
+    }
+
+    /// Returns the length of the entries of one map page, in bytes.
+    pub fn page_len(&self) -> usize {
+        self.per_page as usize * self.entry_bytes
     }
 
     /// Returns the number of bytes of all entries in the drive's memory.

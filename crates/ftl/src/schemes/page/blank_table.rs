@@ -211,7 +211,7 @@ mod tests {
         plan.set_recording(false);
         let mut frames = Vec::new();
         for turn in 0..40 {
-            let block = BlockId(turn % 6);
+            let block = BlockId::new(turn % 6);
             let frame = layout.frame_in(block, medium.write_pointer(block));
             let mut units: Vec<Unit> = Vec::new();
             for _ in 0..4 - rng.below(2) {
@@ -247,7 +247,7 @@ mod tests {
         let entries: Vec<Ppn> = newest.range(0..PAGES).collect();
         let mapped = entries.iter().flat_map(|ppn| ppn.mapped()).count();
         assert!((20..PAGES as usize).contains(&mapped), "{mapped}: old versions and no entries");
-        let mut blocks: Vec<BlockId> = (0..6).map(BlockId).collect();
+        let mut blocks: Vec<BlockId> = (0..6).map(BlockId::new).collect();
         for order in 0..2 {
             for (window_bits, share, batch) in
                 [(0, 1, 1), (0, 90, 70), (2, 3, 1), (4, 1, 70), (4, 6, 200), (6, 1, 200), (7, 1, 1)]

@@ -38,8 +38,8 @@ impl PageMapped {
     /// Checks that each block is in exactly the place that its role names.
     fn check_roles(&self) -> Result<(), Violation> {
         let mut free = 0;
-        for (id, lane) in self.lanes.iter().enumerate() {
-            for block in self.pool.listed(id as u32).iter() {
+        for (id, lane) in self.lanes.iter_enumerated() {
+            for block in self.pool.listed(id).iter() {
                 free += 1;
                 Violation::unless(
                     self.pool.blocks.role(block) == Role::Free,
@@ -68,8 +68,8 @@ impl PageMapped {
     /// that counts of leaving blocks agree.
     fn check_buffers(&self) -> Result<(), Violation> {
         let mut host = 0;
-        for (lane, l) in self.lanes.iter().enumerate() {
-            for (f, frontier) in l.frontiers.iter().enumerate() {
+        for (lane, l) in self.lanes.iter_enumerated() {
+            for (f, frontier) in l.frontiers.iter_enumerated() {
                 Violation::unless(
                     frontier.buffer.len() < self.layout.slots_per_frame as usize,
                     "a full buffer has been programmed",
@@ -79,7 +79,7 @@ impl PageMapped {
                     host += 1;
                     let entry = self.buffered.get(&p.unit.lpn);
                     Violation::unless(
-                        entry == Some(&(lane as u32, f as u32)),
+                        entry == Some(&(lane, f)),
                         "a buffered page is indexed",
                         || format!("page {}: {entry:?}", p.unit.lpn),
                     )?;

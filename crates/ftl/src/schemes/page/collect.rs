@@ -7,7 +7,7 @@ use crate::FtlContext;
 use crate::blocks::Role;
 use crate::victims::{Candidates, FRUITLESS_MAX};
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, Cause, FtlError, LaneId, PartFault};
+use flashatlas_types::{BlockId, Cause, FrontierId, FtlError, LaneId, PartFault};
 
 impl PageMapped {
     /// Makes sure that the host frontier `f` of a lane can take a frame. Returns `false` if the
@@ -15,14 +15,14 @@ impl PageMapped {
     pub(super) fn make_room(
         &mut self,
         cx: &mut FtlContext<'_>,
-        lane: u32,
-        f: u32,
+        lane: LaneId,
+        f: FrontierId,
     ) -> Result<bool, FtlError> {
-        if self.lanes[lane as usize].frontiers[f as usize].block.is_some() {
+        if self.lanes[lane].frontiers[f].block.is_some() {
             if self.settings.mode == GcMode::Single && self.pool.free(lane) == 0 {
                 self.restore_reserve(cx, lane, f)?;
             }
-            if self.lanes[lane as usize].frontiers[f as usize].block.is_some() {
+            if self.lanes[lane].frontiers[f].block.is_some() {
                 return Ok(true);
             }
         }
@@ -52,13 +52,13 @@ impl PageMapped {
     fn make_room_single(
         &mut self,
         cx: &mut FtlContext<'_>,
-        lane: u32,
-        f: u32,
+        lane: LaneId,
+        f: FrontierId,
     ) -> Result<bool, FtlError> {
         // one of FRUITLESS_MAX + 1 collections frees at least one slot, and a block's worth of
         // slots leaves room
         for _ in 0..=u64::from(self.layout.slots_per_block) * u64::from(FRUITLESS_MAX + 1) {
-            if self.lanes[lane as usize].frontiers[f as usize].block.is_some() {
+            if self.lanes[lane].frontiers[f].block.is_some() {
                 return Ok(true);
             }
             let free = self.pool.free(lane);
@@ -74,8 +74,7 @@ impl PageMapped {
                 // a failed erase took the reserved block: a block kept for map pages stands in for
                 // it until the victim is erased
                 0 => {
-                    let waiting =
-                        self.lanes[lane as usize].frontiers[f as usize].buffer.len() as u32;
+                    let waiting = self.lanes[lane].frontiers[f].buffer.len() as u32;
                     let most = self.layout.slots_per_block - 1 - waiting;
                     let Some(victim) = self.pick_that_fits(cx.flash.medium, lane, most) else {
                         return Ok(false);
@@ -102,10 +101,10 @@ impl PageMapped {
     fn restore_reserve(
         &mut self,
         cx: &mut FtlContext<'_>,
-        lane: u32,
-        f: u32,
+        lane: LaneId,
+        f: FrontierId,
     ) -> Result<(), FtlError> {
-        let frontier = &self.lanes[lane as usize].frontiers[f as usize];
+        let frontier = &self.lanes[lane].frontiers[f];
         let frames = self.layout.frames_per_block - frontier.next;
         let room =
             (frames * self.layout.slots_per_frame).saturating_sub(frontier.buffer.len() as u32);
@@ -119,7 +118,7 @@ impl PageMapped {
     fn collect_to(
         &mut self,
         cx: &mut FtlContext<'_>,
-        lane: u32,
+        lane: LaneId,
         target: u32,
     ) -> Result<(), FtlError> {
         self.finish_sweep(cx, lane)?;
@@ -156,9 +155,10 @@ impl PageMapped {
 
     /// Programs copies that wait for the rest of their frame, and pads the frames. Copies that wait
     /// keep their old blocks from being erased, and the lane has run out of blocks.
-    fn pad_copies(&mut self, cx: &mut FtlContext<'_>, lane: u32) -> Result<(), FtlError> {
-        for f in self.settings.streams.host..self.settings.frontiers() {
-            let frontier = &self.lanes[lane as usize].frontiers[f as usize];
+    fn pad_copies(&mut self, cx: &mut FtlContext<'_>, lane: LaneId) -> Result<(), FtlError> {
+        let of_host = self.settings.first_of_collection();
+        for f in self.lanes[lane].frontiers.keys().filter(|&f| f >= of_host) {
+            let frontier = &self.lanes[lane].frontiers[f];
             if !frontier.buffer.is_empty() && (frontier.block.is_some() || self.pool.free(lane) > 0)
             {
                 self.program(cx, lane, f, true)?;
@@ -168,13 +168,13 @@ impl PageMapped {
     }
 
     /// Returns the frontiers of collection in dual mode.
-    pub(super) fn frontiers_of_collection(&self, lane: u32) -> &[Frontier] {
-        let of_collection = self.settings.streams.host as usize..self.settings.cold_frontier();
-        &self.lanes[lane as usize].frontiers[of_collection]
+    pub(super) fn frontiers_of_collection(&self, lane: LaneId) -> &[Frontier] {
+        let (first, cold) = (self.settings.first_of_collection(), self.settings.cold_frontier());
+        &self.lanes[lane].frontiers[first..cold].raw
     }
 
     /// Returns `true` if survivors of any victim fit: each frontier of collection may need a block.
-    pub(super) fn collection_has_room(&self, lane: u32) -> bool {
+    pub(super) fn collection_has_room(&self, lane: LaneId) -> bool {
         let frontiers = self.frontiers_of_collection(lane);
         let needed = frontiers.iter().filter(|f| f.block.is_none()).count() as u32;
         let free = self.pool.free(lane);
@@ -186,7 +186,7 @@ impl PageMapped {
     ///
     /// A drive needs this if its power failed while collection filled the last free block, before
     /// the victim was erased.
-    fn least_valid(&self, lane: u32) -> Option<BlockId> {
+    fn least_valid(&self, lane: LaneId) -> Option<BlockId> {
         let frontiers = self.frontiers_of_collection(lane);
         let room = |f: &Frontier| match f.block {
             Some(_) => {
@@ -200,15 +200,15 @@ impl PageMapped {
     }
 
     /// Returns the closed block with the fewest valid slots, or `None` if no block is closed.
-    fn emptiest(&self, lane: u32) -> Option<BlockId> {
-        let blocks = self.layout.lane_blocks(LaneId(lane));
+    fn emptiest(&self, lane: LaneId) -> Option<BlockId> {
+        let blocks = self.layout.lane_blocks(lane);
         let closed = blocks.filter(|&b| self.pool.blocks.role(b) == Role::Closed);
         closed.min_by_key(|&b| self.pool.blocks.valid(b))
     }
 
     /// Returns the policy's victim, or the emptiest closed block if the victim has more than `most`
     /// valid slots, for which there is no room. Returns `None` if neither fits.
-    fn pick_that_fits(&mut self, medium: &Medium, lane: u32, most: u32) -> Option<BlockId> {
+    fn pick_that_fits(&mut self, medium: &Medium, lane: LaneId, most: u32) -> Option<BlockId> {
         self.pick(medium, lane, most).or_else(|| {
             self.emptiest(lane).filter(|&b| {
                 let valid = self.pool.blocks.valid(b);
@@ -218,8 +218,8 @@ impl PageMapped {
     }
 
     /// Collects one block of each other lane that is down to the low-water mark, at the same time.
-    fn collect_beside(&mut self, cx: &mut FtlContext<'_>, lane: u32) -> Result<(), FtlError> {
-        for other in (0..self.layout.lanes).filter(|&l| l != lane) {
+    fn collect_beside(&mut self, cx: &mut FtlContext<'_>, lane: LaneId) -> Result<(), FtlError> {
+        for other in self.layout.lane_ids().filter(|&l| l != lane) {
             if self.pool.free(other) <= self.settings.low_water
                 && !self.finish_sweep(cx, other)?
                 && self.collection_has_room(other)
@@ -242,7 +242,7 @@ impl PageMapped {
         if self.settings.mode == GcMode::Single {
             return Ok(false);
         }
-        for lane in 0..self.layout.lanes {
+        for lane in self.layout.lane_ids() {
             if self.pool.free(lane) >= self.settings.idle_free {
                 continue;
             }
@@ -259,24 +259,23 @@ impl PageMapped {
     }
 
     /// Returns the policy's victim, or `None` if it has more than `most` valid slots.
-    pub(super) fn pick(&mut self, medium: &Medium, lane: u32, most: u32) -> Option<BlockId> {
-        let blocks = self.layout.blocks_per_lane as usize;
+    pub(super) fn pick(&mut self, medium: &Medium, lane: LaneId, most: u32) -> Option<BlockId> {
         let candidates = Candidates {
-            valid: self.pool.blocks.valid_of(&self.layout, LaneId(lane)),
+            valid: self.pool.blocks.valid_of(&self.layout, lane),
             slots: self.layout.slots_per_block,
-            erases: &medium.erase_counts()[lane as usize * blocks..][..blocks],
+            erases: self.layout.part_of(lane, medium.erase_counts()),
             at: self.at,
         };
         let (by, local) = match self.classifier.pick(lane, &candidates) {
             Some(local) => (("classifier", self.settings.classifier), local),
             None => {
-                let local = self.lanes[lane as usize].policy.pick(&candidates)?;
+                let local = self.lanes[lane].policy.pick(&candidates)?;
                 (("victim policy", self.settings.victim), local)
             }
         };
-        let block = BlockId(lane * self.layout.blocks_per_lane + local);
-        if local >= self.layout.blocks_per_lane || self.pool.blocks.role(block) != Role::Closed {
-            let what = match candidates.valid.get(local as usize) {
+        let (blocks, block) = (self.layout.blocks_per_lane, self.layout.block_in(lane, local));
+        if local.number() >= blocks || self.pool.blocks.role(block) != Role::Closed {
+            let what = match candidates.valid.get(local) {
                 None => format!("it has blocks 0 to {}", blocks - 1),
                 Some(_) => format!("which is {}", self.pool.blocks.role(block).name()),
             };

@@ -10,7 +10,7 @@ use crate::blocks::Role;
 use crate::maps::MapContext;
 use crate::notes::RESERVE_FILLED;
 use flashatlas_nand::ReadPart;
-use flashatlas_types::{BLOCK_STEPS, BlockId, Cause, FtlError, OpId, Ppn, SeededBug, beat};
+use flashatlas_types::{BLOCK_STEPS, BlockId, Cause, FtlError, LaneId, OpId, Ppn, SeededBug, beat};
 
 impl PageMapped {
     /// Moves the valid pages of `victim` away and erases it, at once or when the last copy is
@@ -18,7 +18,7 @@ impl PageMapped {
     pub(super) fn collect(
         &mut self,
         cx: &mut FtlContext<'_>,
-        lane: u32,
+        lane: LaneId,
         victim: BlockId,
         cause: Cause,
     ) -> Result<(), FtlError> {
@@ -42,13 +42,13 @@ impl PageMapped {
     pub(super) fn begin_collection(
         &mut self,
         cx: &FtlContext<'_>,
-        lane: u32,
+        lane: LaneId,
         victim: BlockId,
         cause: Cause,
     ) -> Result<(), FtlError> {
         beat(BLOCK_STEPS);
-        let local = victim.0 - lane * self.layout.blocks_per_lane;
-        self.lanes[lane as usize].policy.removed(local);
+        let local = self.layout.local(victim);
+        self.lanes[lane].policy.removed(local);
         self.classifier.removed(lane, local);
         self.pool.blocks.set_role(victim, Role::Leaving);
         self.report.collected[match cause {
@@ -64,7 +64,7 @@ impl PageMapped {
         }
         let leaving =
             Leaving { block: victim, cause, valid, buffered: 0, read: false, after: Vec::new() };
-        self.lanes[lane as usize].leaving.push(leaving);
+        self.lanes[lane].leaving.push(leaving);
         if self.pool.blocks.valid(victim) > 0 { self.verify(cx, victim) } else { Ok(()) }
     }
 
@@ -72,15 +72,11 @@ impl PageMapped {
     pub(super) fn end_collection(
         &mut self,
         cx: &mut FtlContext<'_>,
-        lane: u32,
+        lane: LaneId,
         victim: BlockId,
     ) -> Result<(), FtlError> {
-        self.lanes[lane as usize]
-            .leaving
-            .iter_mut()
-            .find(|l| l.block == victim)
-            .expect("just added")
-            .read = true;
+        self.lanes[lane].leaving.iter_mut().find(|l| l.block == victim).expect("just added").read =
+            true;
         self.erase_left(cx, lane)
     }
 
@@ -110,7 +106,7 @@ impl PageMapped {
     pub(super) fn move_frame(
         &mut self,
         cx: &mut FtlContext<'_>,
-        lane: u32,
+        lane: LaneId,
         victim: BlockId,
         index: u32,
         cause: Cause,
@@ -124,7 +120,7 @@ impl PageMapped {
     fn read_frame(
         &mut self,
         cx: &mut FtlContext<'_>,
-        lane: u32,
+        lane: LaneId,
         victim: BlockId,
         index: u32,
         cause: Cause,
@@ -137,11 +133,8 @@ impl PageMapped {
             return Ok(());
         }
         let sensed = cx.flash.read(frame, valid, ReadPart::Whole, cause, &[])?;
-        let leaving = self.lanes[lane as usize]
-            .leaving
-            .iter_mut()
-            .find(|l| l.block == victim)
-            .expect("leaving");
+        let leaving =
+            self.lanes[lane].leaving.iter_mut().find(|l| l.block == victim).expect("leaving");
         leaving.buffered += valid.count_ones();
         while valid != 0 {
             let from = Ppn(first.0 + valid.trailing_zeros());
@@ -159,7 +152,7 @@ impl PageMapped {
     fn gather_copies(
         &mut self,
         cx: &mut FtlContext<'_>,
-        lane: u32,
+        lane: LaneId,
         copies: &mut Vec<Pending>,
     ) -> Result<(), FtlError> {
         if copies.first().is_some_and(|copy| copy.cause == Cause::Wear) {
@@ -169,16 +162,14 @@ impl PageMapped {
             let lpn = copy.unit.lpn;
             let page = self.sorted_page(lpn);
             let classified = self.classifier.moved(&page);
-            let stream = self.frontier_of(lpn, classified, self.settings.streams.collection);
-            let of_collection = self.settings.mode != GcMode::Single;
-            let first = if of_collection { self.settings.streams.host } else { 0 };
-            self.gather(cx, lane, first + stream, copy)?;
+            let stream = self.stream_of(lpn, classified, self.settings.streams.collection);
+            self.gather(cx, lane, self.settings.frontier_of_copies(stream), copy)?;
         }
         Ok(())
     }
 
     /// Takes copies out of a buffer if the host has written or trimmed their page since.
-    pub(super) fn drop_stale_copies(&mut self, lane: u32, buffer: &mut Vec<Pending>) {
+    pub(super) fn drop_stale_copies(&mut self, lane: LaneId, buffer: &mut Vec<Pending>) {
         let mut i = 0;
         while i < buffer.len() {
             if buffer[i].is_host() || self.pool.blocks.is_valid(buffer[i].from) {
@@ -193,8 +184,8 @@ impl PageMapped {
     /// Notes that one unit of a leaving block was programmed elsewhere by `copy`, or is no longer
     /// needed.
     #[inline]
-    pub(super) fn left(&mut self, lane: u32, block: BlockId, copy: Option<OpId>) {
-        let leaving = self.lanes[lane as usize].leaving.iter_mut().find(|l| l.block == block);
+    pub(super) fn left(&mut self, lane: LaneId, block: BlockId, copy: Option<OpId>) {
+        let leaving = self.lanes[lane].leaving.iter_mut().find(|l| l.block == block);
         let leaving = leaving.expect("copies come from leaving blocks");
         leaving.buffered -= 1;
         if let Some(copy) = copy
@@ -209,12 +200,11 @@ impl PageMapped {
     pub(super) fn erase_left(
         &mut self,
         cx: &mut FtlContext<'_>,
-        lane: u32,
+        lane: LaneId,
     ) -> Result<(), FtlError> {
-        while let Some(i) =
-            self.lanes[lane as usize].leaving.iter().position(|l| l.read && l.buffered == 0)
+        while let Some(i) = self.lanes[lane].leaving.iter().position(|l| l.read && l.buffered == 0)
         {
-            let mut leaving = self.lanes[lane as usize].leaving.swap_remove(i);
+            let mut leaving = self.lanes[lane].leaving.swap_remove(i);
             self.erase(cx, &mut leaving)?;
         }
         Ok(())

@@ -25,11 +25,10 @@ impl PageMapped {
         let frames = self.layout.logical_units.div_ceil(self.layout.slots_per_frame);
         let rows = frames.div_ceil(self.layout.lanes);
         let blocks = rows.div_ceil(self.layout.frames_per_block);
-        let enough = |lane: &u32| self.pool.free(*lane) >= blocks + collects_at;
-        if !(0..self.layout.lanes).all(|lane| enough(&lane)) {
+        if self.layout.lane_ids().any(|lane| self.pool.free(lane) < blocks + collects_at) {
             return None;
         }
         let mut take = |lane| (0..blocks).map(|_| self.pool.take(lane)).collect();
-        (0..self.layout.lanes).map(&mut take).collect()
+        self.layout.lane_ids().map(&mut take).collect()
     }
 }

@@ -3,7 +3,7 @@
 use super::PageMapped;
 use crate::{FtlContext, Programmed};
 use flashatlas_nand::Unit;
-use flashatlas_types::{BlockId, Cause, FtlError, Lpn, OpId, Ppn};
+use flashatlas_types::{BlockId, Cause, FrontierId, FtlError, LaneId, Lpn, OpId, Ppn};
 
 /// A mapping unit on its way into a frame.
 #[derive(Clone, Debug)]
@@ -52,11 +52,11 @@ impl PageMapped {
     pub(super) fn gather(
         &mut self,
         cx: &mut FtlContext<'_>,
-        lane: u32,
-        f: u32,
+        lane: LaneId,
+        f: FrontierId,
         pending: Pending,
     ) -> Result<(), FtlError> {
-        let buffer = &mut self.lanes[lane as usize].frontiers[f as usize].buffer;
+        let buffer = &mut self.lanes[lane].frontiers[f].buffer;
         buffer.push(pending);
         if buffer.len() == self.layout.slots_per_frame as usize {
             self.program(cx, lane, f, false)
@@ -70,7 +70,7 @@ impl PageMapped {
     #[inline]
     pub(super) fn in_buffer(&self, lpn: Lpn) -> Option<&Pending> {
         let &(lane, f) = self.buffered.get(&lpn)?;
-        let buffer = &self.lanes[lane as usize].frontiers[f as usize].buffer;
+        let buffer = &self.lanes[lane].frontiers[f].buffer;
         Some(
             buffer
                 .iter()
@@ -88,8 +88,9 @@ impl PageMapped {
         cause: Cause,
         ready: OpId,
     ) -> Result<(), FtlError> {
-        let lane = self.choose_lane(cx, 0)?;
-        let buffer = &self.lanes[lane as usize].frontiers[0].buffer;
+        let f = FrontierId::new(0);
+        let lane = self.choose_lane(cx, f)?;
+        let buffer = &self.lanes[lane].frontiers[f].buffer;
         if !buffer.is_empty() {
             // single mode: copies of collection wait here, and the frame fills up earlier
             return units.iter().try_for_each(|unit| self.write_unit(cx, unit, cause, ready));
@@ -102,9 +103,9 @@ impl PageMapped {
             );
             self.sort_host_write(unit.lpn);
             let pending = Pending { unit: unit.clone(), from: Ppn::NONE, ready, cause };
-            self.lanes[lane as usize].frontiers[0].buffer.push(pending);
+            self.lanes[lane].frontiers[f].buffer.push(pending);
         }
-        self.program(cx, lane, 0, false)
+        self.program(cx, lane, f, false)
     }
 
     pub(super) fn write_unit(
@@ -116,26 +117,26 @@ impl PageMapped {
     ) -> Result<(), FtlError> {
         let lpn = unit.lpn;
         assert!(lpn.0 < self.layout.logical_units, "page {lpn} lies beyond the drive");
-        let stream = self.sort_host_write(lpn);
+        let f = self.sort_host_write(lpn);
         let pending = Pending { unit: unit.clone(), from: Ppn::NONE, ready, cause };
         if self.layout.slots_per_frame == 1 {
-            let lane = self.choose_lane(cx, stream)?;
-            return self.gather(cx, lane, stream, pending);
+            let lane = self.choose_lane(cx, f)?;
+            return self.gather(cx, lane, f, pending);
         }
         if let Some(&(lane, f)) = self.buffered.get(&lpn) {
             // the unit is not programmed yet: the new version takes its place
-            let buffer = &mut self.lanes[lane as usize].frontiers[f as usize].buffer;
+            let buffer = &mut self.lanes[lane].frontiers[f].buffer;
             *buffer.iter_mut().find(|p| p.is_host() && p.unit.lpn == lpn).expect("buffered") =
                 pending;
             cx.programmed.push(Programmed { op: OpId::NONE, units: 1 });
             return Ok(());
         }
-        let lane = match self.gathering[stream as usize] {
+        let lane = match self.gathering[f] {
             Some(lane) => lane,
-            None => self.choose_lane(cx, stream)?,
+            None => self.choose_lane(cx, f)?,
         };
-        self.gathering[stream as usize] = Some(lane);
-        self.buffered.insert(lpn, (lane, stream));
-        self.gather(cx, lane, stream, pending)
+        self.gathering[f] = Some(lane);
+        self.buffered.insert(lpn, (lane, f));
+        self.gather(cx, lane, f, pending)
     }
 }

@@ -4,66 +4,62 @@
 use super::PageMapped;
 use crate::MemoryUse;
 use crate::classifiers::{Collected, Page, Stream, Streams};
-use flashatlas_types::{BlockId, Layout, Lpn, MemoryKind, Ppn};
+use flashatlas_types::{BlockId, FrontierId, Layout, Lpn, MemoryKind, Ppn, StreamId, TiVec};
 
 pub(super) struct History {
     streams: Streams,
     /// The clock of the host's last write of each page, plus one; 0 if it is not known.
-    written: Vec<u64>,
+    written: TiVec<Lpn, u64>,
     /// The frontier that opened each block, and the clock at that time.
-    opened: Vec<Option<(u32, u64)>>,
+    opened: TiVec<BlockId, Option<(FrontierId, u64)>>,
 }
 
 impl History {
     pub fn new(layout: &Layout, streams: Streams) -> History {
-        History {
-            streams,
-            written: vec![0; layout.logical_units as usize],
-            opened: vec![None; layout.blocks() as usize],
-        }
+        History { streams, written: layout.per_page(0), opened: layout.per_block(None) }
     }
 
     /// Notes that frontier `f` of a lane begins a block.
-    pub fn opened(&mut self, block: BlockId, f: u32, clock: u64) {
-        self.opened[block.0 as usize] = Some((f, clock));
+    pub fn opened(&mut self, block: BlockId, f: FrontierId, clock: u64) {
+        self.opened[block] = Some((f, clock));
     }
 
     /// Notes that the data of block `from` moves into block `to` as it is: its stream and its age
     /// go with it.
     pub fn inherited(&mut self, from: BlockId, to: BlockId) {
-        self.opened[to.0 as usize] = self.opened[from.0 as usize];
+        self.opened[to] = self.opened[from];
     }
 
     /// Returns the past of the version of a page that is in `at`, or still in a buffer.
     pub fn page(&self, layout: &Layout, lpn: Lpn, at: Ppn, clock: u64) -> Page {
         let block = at.mapped().map(|at| layout.block_of(at));
         let from = block.and_then(|block| self.stream(block));
-        let written = self.written[lpn.0 as usize];
+        let written = self.written[lpn];
         Page { lpn, clock, age: (written > 0).then(|| clock + 1 - written), from, block }
     }
 
     /// Notes that the host writes a page.
     pub fn written(&mut self, lpn: Lpn, clock: u64) {
-        self.written[lpn.0 as usize] = clock + 1;
+        self.written[lpn] = clock + 1;
     }
 
     /// Clears the host's last write of a page that is trimmed.
     pub fn trimmed(&mut self, lpn: Lpn) {
-        self.written[lpn.0 as usize] = 0;
+        self.written[lpn] = 0;
     }
 
     /// Returns the past of a block that is erased, and clears it.
     pub fn collected(&mut self, block: BlockId, valid: u32, slots: u32, clock: u64) -> Collected {
         let stream = self.stream(block);
-        let opened = self.opened[block.0 as usize].take().map_or(clock, |(_, opened)| opened);
+        let opened = self.opened[block].take().map_or(clock, |(_, opened)| opened);
         Collected { id: block, stream, age: clock - opened, valid, slots }
     }
 
     /// Returns the stream that opened a block, or `None` if it is not known.
     pub fn stream(&self, block: BlockId) -> Option<Stream> {
-        self.opened[block.0 as usize].map(|(f, _)| match f.checked_sub(self.streams.host) {
-            None => Stream::Host(f),
-            Some(of_collection) => Stream::Collection(of_collection),
+        self.opened[block].map(|(f, _)| match f.number().checked_sub(self.streams.host) {
+            None => Stream::Host(StreamId::new(f.number())),
+            Some(of_collection) => Stream::Collection(StreamId::new(of_collection)),
         })
     }
 
@@ -79,28 +75,29 @@ impl History {
 }
 
 impl PageMapped {
-    /// Returns the stream of a page that the host writes, and notes the write.
+    /// Returns the frontier of a page that the host writes, and notes the write.
     #[inline]
-    pub(super) fn sort_host_write(&mut self, lpn: Lpn) -> u32 {
+    pub(super) fn sort_host_write(&mut self, lpn: Lpn) -> FrontierId {
         let page = self.sorted_page(lpn);
         if let Some(history) = &mut self.history {
             history.written(lpn, self.host_units);
         }
         self.host_units += 1;
         let classified = self.classifier.written(&page);
-        self.frontier_of(lpn, classified, self.settings.streams.host)
+        let stream = self.stream_of(lpn, classified, self.settings.streams.host);
+        self.settings.frontier_of_host(stream)
     }
 
-    /// Returns the frontier that takes a page, one of `frontiers`: the classifier's choice, or the
-    /// map store's if there is no classifier.
+    /// Returns the stream that takes a page, one of `streams`: the classifier's choice, or the map
+    /// store's if there is no classifier.
     #[inline]
-    pub(super) fn frontier_of(&self, lpn: Lpn, classified: u32, frontiers: u32) -> u32 {
-        let chosen = if frontiers > 1 && !self.settings.classified {
-            self.map.frontier(lpn, frontiers).unwrap_or(classified)
+    pub(super) fn stream_of(&self, lpn: Lpn, classified: StreamId, streams: u32) -> StreamId {
+        let chosen = if streams > 1 && !self.settings.classified {
+            self.map.frontier(lpn, streams).unwrap_or(classified)
         } else {
             classified
         };
-        chosen.min(frontiers - 1)
+        chosen.min(StreamId::new(streams - 1))
     }
 
     /// Returns the page as the classifier may know it.

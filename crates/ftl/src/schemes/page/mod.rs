@@ -35,8 +35,8 @@ use crate::{
 };
 use flashatlas_nand::{Medium, OobRole, Unit};
 use flashatlas_types::{
-    BlockId, Cause, Class, FtlError, Layout, Lpn, Mechanism, MemoryKind, OpId, ParamDef, Ppn,
-    Stamp, StampSum, Violation,
+    BlockId, Cause, Class, FrontierId, FtlError, LaneId, Layout, Lpn, Mechanism, MemoryKind, OpId,
+    ParamDef, Ppn, Stamp, StampSum, TiVec, Violation,
 };
 use frontier::{Frontier, Leaving, Pending};
 use history::History;
@@ -96,7 +96,7 @@ struct Lane {
     policy: Box<dyn VictimPolicy>,
     /// Host frontiers by stream, then (dual mode) the frontiers of collection, then (static wear
     /// levelling) the frontier of cold data.
-    frontiers: Vec<Frontier>,
+    frontiers: TiVec<FrontierId, Frontier>,
     leaving: Vec<Leaving>,
     /// The victim that is collected frame by frame, at the paces `even` and `paced`.
     sweep: Option<Sweep>,
@@ -113,18 +113,18 @@ struct PageMapped {
     settings: PageSettings,
     map: Box<dyn MapStore>,
     pool: Pool,
-    lanes: Vec<Lane>,
+    lanes: TiVec<LaneId, Lane>,
     classifier: Box<dyn Classifier>,
     /// The history, if the classifier asks for it.
     history: Option<History>,
     /// The number of units that the host wrote so far.
     host_units: u64,
-    /// For each stream, the lane at which the search for room begins.
-    cursor: Vec<u32>,
-    /// For each stream, the lane in whose buffer it gathers a frame.
-    gathering: Vec<Option<u32>>,
+    /// For each frontier of the host, the lane at which the search for room begins.
+    cursor: TiVec<FrontierId, LaneId>,
+    /// For each frontier of the host, the lane in whose buffer it gathers a frame.
+    gathering: TiVec<FrontierId, Option<LaneId>>,
     /// Lane and frontier of host units in buffers. The map is only looked up, never iterated.
-    buffered: FxHashMap<Lpn, (u32, u32)>,
+    buffered: FxHashMap<Lpn, (LaneId, FrontierId)>,
     /// Host programs that made slots of a block invalid.
     superseded: Superseded,
     /// The number of slots programmed so far, and the time at which the command at hand was
@@ -140,11 +140,10 @@ impl PageMapped {
     /// Makes a block a candidate for collection.
     fn close(&mut self, block: BlockId) {
         self.pool.blocks.set_role(block, Role::Closed);
-        let lane = self.layout.lane_of(block);
-        let local = block.0 - lane.0 * self.layout.blocks_per_lane;
-        self.lanes[lane.0 as usize].policy.closed(local, self.pool.blocks.valid(block), self.at);
+        let (lane, local) = (self.layout.lane_of(block), self.layout.local(block));
+        self.lanes[lane].policy.closed(local, self.pool.blocks.valid(block), self.at);
         let stream = self.history.as_ref().and_then(|history| history.stream(block));
-        self.classifier.closed(&Filled { id: block, lane: lane.0, block: local, stream });
+        self.classifier.closed(&Filled { id: block, lane, block: local, stream });
     }
 
     /// Prefetches the map entries of the pages in the `wanted` slots of a block, some frames at
@@ -181,20 +180,18 @@ impl PageMapped {
     fn invalidate(&mut self, ppn: Ppn) -> BlockId {
         let (block, valid) = self.pool.blocks.invalidate(ppn);
         if self.pool.blocks.role(block) == Role::Closed {
-            let lane = self.layout.lane_of(block);
-            let local = block.0 - lane.0 * self.layout.blocks_per_lane;
-            self.lanes[lane.0 as usize].policy.invalidated(local, valid, self.at);
+            let (lane, local) = (self.layout.lane_of(block), self.layout.local(block));
+            self.lanes[lane].policy.invalidated(local, valid, self.at);
         }
         block
     }
 
-    /// Returns the next lane, in allocation order, that has room for a frame of `stream`.
-    fn choose_lane(&mut self, cx: &mut FtlContext<'_>, stream: u32) -> Result<u32, FtlError> {
-        let lanes = self.layout.lanes;
-        for i in 0..lanes {
-            let lane = (self.cursor[stream as usize] + i) % lanes;
-            if self.make_room(cx, lane, stream)? {
-                self.cursor[stream as usize] = (lane + 1) % lanes;
+    /// Returns the next lane, in allocation order, that has room for a frame of the host's frontier
+    /// `f`.
+    fn choose_lane(&mut self, cx: &mut FtlContext<'_>, f: FrontierId) -> Result<LaneId, FtlError> {
+        for lane in self.layout.lanes_from(self.cursor[f]) {
+            if self.make_room(cx, lane, f)? {
+                self.cursor[f] = self.layout.lane_after(lane);
                 return Ok(lane);
             }
         }
@@ -202,16 +199,27 @@ impl PageMapped {
     }
 
     /// Opens a free block for a frontier that has none.
-    fn open(&mut self, cx: &mut FtlContext<'_>, lane: u32, f: u32) -> Result<(), FtlError> {
+    fn open(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: LaneId,
+        f: FrontierId,
+    ) -> Result<(), FtlError> {
         let Some(block) = self.pool.take(lane) else { return Err(self.pool.no_space()) };
         self.begin_frontier(cx, lane, f, block);
         Ok(())
     }
 
-    fn begin_frontier(&mut self, cx: &mut FtlContext<'_>, lane: u32, f: u32, block: BlockId) {
+    fn begin_frontier(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: LaneId,
+        f: FrontierId,
+        block: BlockId,
+    ) {
         // a block that was opened for map pages when the power failed may still be marked so
         cx.flash.open(block, OobRole::default());
-        let frontier = &mut self.lanes[lane as usize].frontiers[f as usize];
+        let frontier = &mut self.lanes[lane].frontiers[f];
         (frontier.block, frontier.next) = (Some(block), 0);
         if let Some(history) = &mut self.history {
             history.opened(block, f, self.host_units);
@@ -224,25 +232,24 @@ impl PageMapped {
     fn program(
         &mut self,
         cx: &mut FtlContext<'_>,
-        lane: u32,
-        f: u32,
+        lane: LaneId,
+        f: FrontierId,
         padded: bool,
     ) -> Result<(), FtlError> {
-        let mut buffer =
-            std::mem::take(&mut self.lanes[lane as usize].frontiers[f as usize].buffer);
+        let mut buffer = std::mem::take(&mut self.lanes[lane].frontiers[f].buffer);
         let is_stale = |p: &Pending| !p.is_host() && !self.pool.blocks.is_valid(p.from);
         if buffer.iter().any(is_stale) {
             self.drop_stale_copies(lane, &mut buffer);
             if buffer.is_empty() || (buffer.len() < self.layout.slots_per_frame as usize && !padded)
             {
-                self.lanes[lane as usize].frontiers[f as usize].buffer = buffer;
+                self.lanes[lane].frontiers[f].buffer = buffer;
                 return self.erase_left(cx, lane);
             }
         }
-        if self.lanes[lane as usize].frontiers[f as usize].block.is_none() {
+        if self.lanes[lane].frontiers[f].block.is_none() {
             self.open(cx, lane, f)?;
         }
-        let frontier = &mut self.lanes[lane as usize].frontiers[f as usize];
+        let frontier = &mut self.lanes[lane].frontiers[f];
         let block = frontier.block.expect("just opened");
         let frame = self.layout.frame_in(block, frontier.next);
         frontier.next += 1;
@@ -259,7 +266,7 @@ impl PageMapped {
         // that followed the last frame but one
         let mut after: SmallVec<[OpId; 8]> = SmallVec::new();
         if host_units > 0 && self.settings.pace != GcPace::Burst {
-            after.push(self.lanes[lane as usize].shares[0]);
+            after.push(self.lanes[lane].shares[0]);
         }
         for p in &buffer {
             if after.last() != Some(&p.ready) {
@@ -271,7 +278,7 @@ impl PageMapped {
         if copies > 0 {
             let from = buffer.iter().map(|p| (p.from, p.ready));
             cx.copies.note((begin, op), from, cx.oldest_unfinished);
-            self.lanes[lane as usize].last_copy = op;
+            self.lanes[lane].last_copy = op;
         }
         self.at.clock += u64::from(self.layout.slots_per_frame);
         self.pool.programmed(cx, op);
@@ -311,15 +318,17 @@ impl PageMapped {
         if host_units > 0 {
             cx.programmed.push(Programmed { op: mapped, units: host_units });
         }
-        let frontier = &mut self.lanes[lane as usize].frontiers[f as usize];
+        let frontier = &mut self.lanes[lane].frontiers[f];
         frontier.buffer = buffer;
         if full {
             frontier.block = None;
             self.close(block);
             self.map.closed(&mut MapContext { cx, pool: &mut self.pool }, block)?;
         }
-        if host_units > 0 && (f as usize) < self.gathering.len() {
-            self.gathering[f as usize] = None;
+        if host_units > 0
+            && let Some(lane) = self.gathering.get_mut(f)
+        {
+            *lane = None;
         }
         self.erase_left(cx, lane)?;
         if host_units > 0 { self.keep_pace(cx, lane) } else { Ok(()) }
@@ -415,7 +424,7 @@ impl Ftl for PageMapped {
     fn trim(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<(), FtlError> {
         self.at.now = cx.now;
         if let Some((lane, f)) = self.buffered.remove(&lpn) {
-            let buffer = &mut self.lanes[lane as usize].frontiers[f as usize].buffer;
+            let buffer = &mut self.lanes[lane].frontiers[f].buffer;
             buffer.retain(|p| !(p.is_host() && p.unit.lpn == lpn));
             cx.programmed.push(Programmed { op: OpId::NONE, units: 1 });
         }
@@ -434,15 +443,12 @@ impl Ftl for PageMapped {
 
     fn flush(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         self.at.now = cx.now;
-        for stream in 0..self.settings.streams.host {
+        for f in self.gathering.keys() {
             // host units wait only in the lane in which their stream gathers
-            if let Some(lane) = self.gathering[stream as usize]
-                && self.lanes[lane as usize].frontiers[stream as usize]
-                    .buffer
-                    .iter()
-                    .any(Pending::is_host)
+            if let Some(lane) = self.gathering[f]
+                && self.lanes[lane].frontiers[f].buffer.iter().any(Pending::is_host)
             {
-                self.program(cx, lane, stream, true)?;
+                self.program(cx, lane, f, true)?;
             }
         }
         Ok(())
@@ -489,7 +495,7 @@ impl Ftl for PageMapped {
         report.mount = self.mount.clone();
         report.retired_blocks = self.pool.retired;
         report.free_blocks =
-            (0..self.layout.lanes).map(|lane| u64::from(self.pool.listed(lane).len())).sum();
+            self.layout.lane_ids().map(|lane| u64::from(self.pool.listed(lane).len())).sum();
         report.approximations.extend(self.map.approximations());
         report.approximations.extend(self.settings.streams_crowd.then(|| STREAMS_CROWD.note()));
         report.memory = self.map.memory();

@@ -29,7 +29,9 @@ use crate::superseded::Superseded;
 use crate::victims::{LaneShape, Moment, VICTIM};
 use crate::{FtlContext, FtlReport, MountReport};
 use flashatlas_nand::{Medium, OobRole};
-use flashatlas_types::{BlockId, Cause, FtlError, Lpn, OpId, Ppn, Rng, Seed, SeededBug, beat};
+use flashatlas_types::{
+    BlockId, Cause, FtlError, LaneId, Lpn, OpId, Ppn, Rng, Seed, SeededBug, beat,
+};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
@@ -47,9 +49,9 @@ impl PageMapped {
         let classifier = parts.classifier(params.get(CLASSIFIER)).expect("resolved");
         let victim = parts.victim(params.get(VICTIM)).expect("resolved");
         let shape = LaneShape { blocks: layout.blocks_per_lane, slots: layout.slots_per_block };
-        let lane = |id: u32| Lane {
+        let lane = |id: LaneId| Lane {
             policy: (victim.build)(params, shape, Rng::stream(seed, &format!("ftl.victim.{id}"))),
-            frontiers: vec![Frontier::default(); settings.frontiers() as usize],
+            frontiers: settings.per_frontier(Frontier::default()),
             leaving: Vec::new(),
             sweep: None,
             owed_slots: 0,
@@ -62,14 +64,14 @@ impl PageMapped {
                 &layout,
             ),
             pool: Pool::new(&layout, cx.flash.medium, params.get(WEAR_DYNAMIC), settings.map_quota),
-            lanes: (0..layout.lanes).map(lane).collect(),
+            lanes: layout.lane_ids().map(lane).collect(),
             classifier: (classifier.build)(params, layout.logical_units, streams.collection),
             history: classifier.history.then(|| History::new(&layout, streams)),
             host_units: 0,
-            cursor: vec![0; streams.host as usize],
-            gathering: vec![None; streams.host as usize],
+            cursor: settings.per_host_frontier(LaneId::new(0)),
+            gathering: settings.per_host_frontier(None),
             buffered: FxHashMap::default(),
-            superseded: Superseded::new(layout.blocks()),
+            superseded: Superseded::new(&layout),
             at: Moment::default(),
             partial_frames: 0,
             report: FtlReport::default(),
@@ -126,7 +128,7 @@ impl PageMapped {
     /// their first program was cut, and their role is not known.
     fn sort_blocks(&mut self, medium: &Medium) -> (Vec<BlockId>, Vec<BlockId>, Vec<BlockId>) {
         let (mut data, mut map, mut unreadable) = (Vec::new(), Vec::new(), Vec::new());
-        for block in (0..self.layout.blocks()).map(BlockId) {
+        for block in self.layout.block_ids() {
             if self.pool.blocks.role(block) == Role::Bad {
                 continue;
             }
@@ -164,7 +166,7 @@ impl PageMapped {
                 full.push(block);
                 continue;
             }
-            let lane = &mut self.lanes[self.layout.lane_of(block).0 as usize];
+            let lane = &mut self.lanes[self.layout.lane_of(block)];
             let (others, cold) = lane.frontiers.split_at_mut(self.settings.cold_frontier());
             match others.iter_mut().rev().chain(cold).find(|f| f.block.is_none()) {
                 Some(frontier) => {

@@ -17,7 +17,7 @@
 use super::frontier::{Frontier, Leaving};
 use super::{GcPace, PageMapped};
 use crate::FtlContext;
-use flashatlas_types::{BlockId, Cause, FtlError};
+use flashatlas_types::{BlockId, Cause, FtlError, LaneId};
 
 /// The victim that a lane goes through.
 #[derive(Clone, Copy, Debug)]
@@ -29,11 +29,15 @@ pub(super) struct Sweep {
 
 impl PageMapped {
     /// Collects a share of a victim, because the host has filled a frame of the lane.
-    pub(super) fn keep_pace(&mut self, cx: &mut FtlContext<'_>, lane: u32) -> Result<(), FtlError> {
+    pub(super) fn keep_pace(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: LaneId,
+    ) -> Result<(), FtlError> {
         if self.settings.pace == GcPace::Burst {
             return Ok(());
         }
-        let lane_now = &mut self.lanes[lane as usize];
+        let lane_now = &mut self.lanes[lane];
         lane_now.shares[0] = lane_now.shares[1];
         let owed = &mut lane_now.owed_slots;
         *owed = (*owed + self.layout.slots_per_frame).min(self.layout.slots_per_block);
@@ -46,25 +50,25 @@ impl PageMapped {
             if !self.owes(lane) {
                 break;
             }
-            if self.lanes[lane as usize].sweep.is_none() && !self.begin_sweep(cx, lane)? {
-                self.lanes[lane as usize].owed_slots = 0;
+            if self.lanes[lane].sweep.is_none() && !self.begin_sweep(cx, lane)? {
+                self.lanes[lane].owed_slots = 0;
                 break;
             }
             self.partial_frames += 1;
             self.sweep_frame(cx, lane)?;
         }
-        let lane = &mut self.lanes[lane as usize];
+        let lane = &mut self.lanes[lane];
         lane.shares[1] = lane.last_copy;
         Ok(())
     }
 
     /// Returns whether collection is to go on in a lane.
-    fn owes(&self, lane: u32) -> bool {
+    fn owes(&self, lane: LaneId) -> bool {
         let wanted = self.settings.blocks_of_room() * self.layout.slots_per_block;
         match self.settings.pace {
             // two frames more: the last copies of a victim may wait for the rest of their frame
             GcPace::Paced => self.room(lane) < wanted + 2 * self.layout.slots_per_frame,
-            _ => self.lanes[lane as usize].owed_slots > 0,
+            _ => self.lanes[lane].owed_slots > 0,
         }
     }
 
@@ -73,9 +77,9 @@ impl PageMapped {
     ///
     /// A frame that the host fills takes all of its slots. A frame that is passed gives back the
     /// slots that are not valid.
-    fn room(&self, lane: u32) -> u32 {
+    fn room(&self, lane: LaneId) -> u32 {
         let (block, frame) = (self.layout.slots_per_block, self.layout.slots_per_frame);
-        let lane_now = &self.lanes[lane as usize];
+        let lane_now = &self.lanes[lane];
         // cold data takes a free block only when it gives another one back
         let frontiers = &lane_now.frontiers[..self.settings.cold_frontier()];
         let open: u32 = frontiers.iter().map(|f| self.rest(f)).sum();
@@ -97,8 +101,8 @@ impl PageMapped {
     /// Returns the number of blocks that the victim at hand gives back without taking one. It is 1
     /// if the rest of the victim fits each frontier of collection and leaves a frame for a torn
     /// page, else 0.
-    pub(super) fn about_to_be_free(&self, lane: u32) -> u32 {
-        let lane_now = &self.lanes[lane as usize];
+    pub(super) fn about_to_be_free(&self, lane: LaneId) -> u32 {
+        let lane_now = &self.lanes[lane];
         let Some(Sweep { victim, .. }) = lane_now.sweep.filter(|_| self.settings.is_paced()) else {
             return 0;
         };
@@ -107,7 +111,7 @@ impl PageMapped {
     }
 
     /// Chooses a victim, if the lane is short of blocks and has one; returns `true` if it did.
-    fn begin_sweep(&mut self, cx: &mut FtlContext<'_>, lane: u32) -> Result<bool, FtlError> {
+    fn begin_sweep(&mut self, cx: &mut FtlContext<'_>, lane: LaneId) -> Result<bool, FtlError> {
         // a block more than bursts keep: the victim is free only when its last frame has been
         // moved
         let wanted = self.settings.low_water + 2;
@@ -119,24 +123,24 @@ impl PageMapped {
             return Ok(false);
         };
         self.begin_collection(cx, lane, victim, Cause::Gc)?;
-        self.lanes[lane as usize].sweep = Some(Sweep { victim, next: 0 });
+        self.lanes[lane].sweep = Some(Sweep { victim, next: 0 });
         Ok(true)
     }
 
     /// Moves the next frame of the victim.
-    fn sweep_frame(&mut self, cx: &mut FtlContext<'_>, lane: u32) -> Result<(), FtlError> {
-        let Some(Sweep { victim, next }) = self.lanes[lane as usize].sweep else { return Ok(()) };
+    fn sweep_frame(&mut self, cx: &mut FtlContext<'_>, lane: LaneId) -> Result<(), FtlError> {
+        let Some(Sweep { victim, next }) = self.lanes[lane].sweep else { return Ok(()) };
         if next < cx.flash.medium.write_pointer(victim) {
             let first = self.layout.first_slot(self.layout.frame_in(victim, next));
             let valid = self.pool.blocks.valid_mask(first, self.layout.slots_per_frame);
             let passed = self.layout.slots_per_frame - valid.count_ones();
-            let lane_now = &mut self.lanes[lane as usize];
+            let lane_now = &mut self.lanes[lane];
             lane_now.owed_slots = lane_now.owed_slots.saturating_sub(passed);
             lane_now.sweep = Some(Sweep { victim, next: next + 1 });
             self.move_frame(cx, lane, victim, next, Cause::Gc)?;
         }
         if next + 1 >= cx.flash.medium.write_pointer(victim) {
-            self.lanes[lane as usize].sweep = None;
+            self.lanes[lane].sweep = None;
             self.end_collection(cx, lane, victim)?;
             if self.settings.pace == GcPace::Paced {
                 self.level_wear(cx, lane)?;
@@ -150,10 +154,10 @@ impl PageMapped {
     pub(super) fn finish_sweep(
         &mut self,
         cx: &mut FtlContext<'_>,
-        lane: u32,
+        lane: LaneId,
     ) -> Result<bool, FtlError> {
-        let begun = self.lanes[lane as usize].sweep.is_some();
-        while self.lanes[lane as usize].sweep.is_some() {
+        let begun = self.lanes[lane].sweep.is_some();
+        while self.lanes[lane].sweep.is_some() {
             self.sweep_frame(cx, lane)?;
         }
         Ok(begun)

@@ -46,7 +46,7 @@ impl PageMapped {
                 let first = self.layout.first_slot(frame);
                 for (slot, lpn) in (first.0..).map(Ppn).zip(medium.lpns(frame)?) {
                     if lpn.0 >= self.layout.logical_units
-                        || (has_copies && sequence <= replay.upto[self.map.page_of(lpn) as usize])
+                        || (has_copies && sequence <= replay.upto[self.map.page_of(lpn)])
                     {
                         continue;
                     }

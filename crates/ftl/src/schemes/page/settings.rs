@@ -7,7 +7,9 @@ use crate::maps::STORE;
 use crate::pool::MapQuota;
 use crate::schemes::SchemeConfig;
 use crate::victims::VICTIM;
-use flashatlas_types::{ConfigError, Layout, Param, ParamDef, Params, Text};
+use flashatlas_types::{
+    ConfigError, FrontierId, Index, Layout, Param, ParamDef, Params, StreamId, Text, TiVec, ti_vec,
+};
 
 const GC_MODE: Param<Text> = Param::choice(
     "ftl.gc_mode",
@@ -341,7 +343,7 @@ impl PageSettings {
     /// mark is left in free blocks when the host opens a block, and the victim becomes free later
     /// without taking one. Cold data has room of its own.
     pub fn blocks_of_room(&self) -> u32 {
-        self.low_water + self.cold_frontier() as u32 - 1
+        self.low_water + self.cold_frontier().number() - 1
     }
 
     /// Returns `true` if collection keeps the room of a lane constant.
@@ -349,16 +351,42 @@ impl PageSettings {
         self.pace == GcPace::Paced
     }
 
-    /// Returns the index of the frontier of cold data, behind the frontiers of the host and, in
-    /// dual mode, of collection.
-    pub fn cold_frontier(&self) -> usize {
-        let of_collection = if self.mode == GcMode::Dual { self.streams.collection } else { 0 };
-        (self.streams.host + of_collection) as usize
+    /// Returns the frontier that takes a stream of host writes: the host has the first ones.
+    #[inline]
+    pub fn frontier_of_host(&self, stream: StreamId) -> FrontierId {
+        FrontierId::new(stream.number())
     }
 
-    /// Returns the number of frontiers of a lane: of the host, in dual mode of collection, and with
-    /// static wear levelling of cold data.
-    pub fn frontiers(&self) -> u32 {
-        self.cold_frontier() as u32 + u32::from(self.wear_static)
+    /// Returns the frontier that takes a stream of collection: one of its own in dual mode, else the
+    /// host's.
+    #[inline]
+    pub fn frontier_of_copies(&self, stream: StreamId) -> FrontierId {
+        match self.mode {
+            GcMode::Single => FrontierId::new(stream.number()),
+            GcMode::Dual => FrontierId::new(self.streams.host + stream.number()),
+        }
+    }
+
+    /// Returns the first frontier of collection in dual mode, behind the frontiers of the host.
+    pub fn first_of_collection(&self) -> FrontierId {
+        FrontierId::new(self.streams.host)
+    }
+
+    /// Returns the frontier of cold data, behind the frontiers of the host and, in
+    /// dual mode, of collection.
+    pub fn cold_frontier(&self) -> FrontierId {
+        let of_collection = if self.mode == GcMode::Dual { self.streams.collection } else { 0 };
+        FrontierId::new(self.streams.host + of_collection)
+    }
+
+    /// Returns a table with the same entry for each frontier of a lane: of the host, in dual mode
+    /// of collection, and with static wear levelling of cold data.
+    pub fn per_frontier<T: Clone>(&self, entry: T) -> TiVec<FrontierId, T> {
+        ti_vec![entry; self.cold_frontier().index() + usize::from(self.wear_static)]
+    }
+
+    /// Returns a table with the same entry for each frontier of the host.
+    pub fn per_host_frontier<T: Clone>(&self, entry: T) -> TiVec<FrontierId, T> {
+        ti_vec![entry; self.first_of_collection().index()]
     }
 }

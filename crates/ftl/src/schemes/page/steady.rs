@@ -12,9 +12,7 @@ use crate::steady::{Lane, Steady};
 use crate::victims::VICTIM;
 use flashatlas_nand::Unit;
 use flashatlas_prefetch as prefetch;
-use flashatlas_types::{
-    BlockId, Cause, ConfigError, LaneId, Lpn, Permutation, Rng, Seed, Stamp, beat,
-};
+use flashatlas_types::{BlockId, Cause, ConfigError, Lpn, Permutation, Rng, Seed, Stamp, beat};
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 
@@ -78,14 +76,14 @@ pub(super) fn make(
         };
     let mut lanes: Vec<Vec<(BlockId, u32)>> = Vec::new();
     let mut models: BTreeMap<(u32, u64), Lane> = BTreeMap::new();
-    for lane in 0..layout.lanes {
+    for lane in layout.lane_ids() {
         let mut blocks: Vec<BlockId> =
-            layout.lane_blocks(LaneId(lane)).filter(|&b| !cx.flash.medium.is_bad(b)).collect();
+            layout.lane_blocks(lane).filter(|&b| !cx.flash.medium.is_bad(b)).collect();
         shuffle(&mut blocks, &mut rng);
         blocks.truncate(blocks.len().saturating_sub(free as usize));
         let (n, units) = (blocks.len() as u32, u64::from(layout.logical_units));
         let share = units / u64::from(layout.lanes)
-            + u64::from(u64::from(lane) < units % u64::from(layout.lanes));
+            + u64::from(u64::from(lane.number()) < units % u64::from(layout.lanes));
         if share > u64::from(n) * u64::from(layout.slots_per_block) {
             return Err(ConfigError::new(
                 "drive.over_provisioning",

@@ -57,7 +57,7 @@ impl PageMapped {
         let share = share(layout.blocks() as usize, WORTH_A_THREAD);
         let sums = at_once((0..layout.blocks()).step_by(share), |first| {
             let mut sum = S::default();
-            let blocks = (first..layout.blocks()).take(share).map(BlockId);
+            let blocks = (first..layout.blocks()).take(share).map(BlockId::new);
             for block in blocks.filter(|&block| medium.oob_role(block) != OobRole::MAP) {
                 valid.for_each_valid(layout, block, |ppn| add(&mut sum, ppn));
             }

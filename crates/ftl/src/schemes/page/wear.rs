@@ -28,7 +28,7 @@ impl PageMapped {
     pub(super) fn level_wear(
         &mut self,
         cx: &mut FtlContext<'_>,
-        lane: u32,
+        lane: LaneId,
     ) -> Result<(), FtlError> {
         if !self.settings.wear_static {
             return Ok(());
@@ -39,8 +39,8 @@ impl PageMapped {
             self.collect(cx, lane, source, Cause::Wear)?;
             // the source is free at once: the missing part of its last frame is padded
             let cold = self.settings.cold_frontier();
-            if !self.lanes[lane as usize].frontiers[cold].buffer.is_empty() {
-                self.program(cx, lane, cold as u32, true)?;
+            if !self.lanes[lane].frontiers[cold].buffer.is_empty() {
+                self.program(cx, lane, cold, true)?;
             }
         }
         Ok(())
@@ -49,9 +49,9 @@ impl PageMapped {
     /// Returns the least worn closed block of a lane, if a free one exceeds it by more than the
     /// threshold; otherwise `None`. Of several, it is the block that was filled first: its data has
     /// lived longest.
-    fn behind(&self, medium: &Medium, lane: u32) -> Option<BlockId> {
+    fn behind(&self, medium: &Medium, lane: LaneId) -> Option<BlockId> {
         let most = self.pool.listed(lane).iter().map(|b| medium.erases(b)).max()?;
-        let blocks = self.layout.lane_blocks(LaneId(lane));
+        let blocks = self.layout.lane_blocks(lane);
         let closed = blocks.filter(|&b| self.pool.blocks.role(b) == Role::Closed);
         let filled = |block| {
             let last = medium.last_programmed(block);
@@ -63,20 +63,20 @@ impl PageMapped {
 
     /// Returns whether a victim has only valid slots and is too worn to be erased without gain. A
     /// policy that draws at random may pick such a block, and then draws again.
-    pub(super) fn rests(&self, medium: &Medium, lane: u32, victim: BlockId) -> bool {
+    pub(super) fn rests(&self, medium: &Medium, lane: LaneId, victim: BlockId) -> bool {
         if !self.settings.wear_static
             || self.pool.blocks.valid(victim) < self.layout.slots_per_block
         {
             return false;
         }
-        let blocks = self.layout.lane_blocks(LaneId(lane));
+        let blocks = self.layout.lane_blocks(lane);
         let closed = blocks.filter(|&b| self.pool.blocks.role(b) == Role::Closed);
         let least = closed.map(|b| medium.erases(b)).min().unwrap_or(0);
         medium.erases(victim) - least >= self.settings.wear_threshold
     }
 
     /// Returns `true` if a block for cold data leaves collection the blocks that it needs.
-    fn cold_data_has_room(&self, lane: u32) -> bool {
+    fn cold_data_has_room(&self, lane: LaneId) -> bool {
         let open = |f: &&Frontier| f.block.is_none();
         let needed = self.frontiers_of_collection(lane).iter().filter(open).count() as u32;
         self.pool.free(lane) > needed.max(1)
@@ -86,12 +86,12 @@ impl PageMapped {
     pub(super) fn gather_cold(
         &mut self,
         cx: &mut FtlContext<'_>,
-        lane: u32,
+        lane: LaneId,
         copies: &mut Vec<Pending>,
     ) -> Result<(), FtlError> {
         let cold = self.settings.cold_frontier();
         for copy in copies.drain(..) {
-            let frontier = &mut self.lanes[lane as usize].frontiers[cold];
+            let frontier = &mut self.lanes[lane].frontiers[cold];
             if frontier.block.is_none() {
                 let Some(block) = self.pool.take_most_worn(cx.flash.medium, lane) else {
                     return Err(self.pool.no_space());
@@ -102,7 +102,7 @@ impl PageMapped {
                     history.inherited(self.layout.block_of(copy.from), block);
                 }
             }
-            self.gather(cx, lane, cold as u32, copy)?;
+            self.gather(cx, lane, cold, copy)?;
         }
         Ok(())
     }

@@ -245,7 +245,9 @@ fn compare(drive: &Ssd, reference: &dyn Reference, pages: u32) -> Result<(), Str
     for page in 0..pages {
         let real = match drive.place(Lpn(page)) {
             Place::Nowhere => None,
-            Place::Flash(ppn) => Some((layout.block_of(ppn).0, ppn.0 % layout.frames_per_block)),
+            Place::Flash(ppn) => {
+                Some((layout.block_of(ppn).number(), ppn.0 % layout.frames_per_block))
+            }
             Place::Buffer(_) => return Err(format!("page {page} waits in a buffer")),
         };
         let naive = reference.place(page);

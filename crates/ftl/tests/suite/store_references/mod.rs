@@ -147,7 +147,7 @@ impl Pair {
         for block in
             (0..layout.blocks()).filter(|block| block % layout.blocks_per_lane >= DATA_BLOCKS)
         {
-            pool.put(&medium, BlockId(block));
+            pool.put(&medium, BlockId::new(block));
         }
         let mut plan = Plan::default();
         plan.set_recording(false);
@@ -184,7 +184,7 @@ impl Pair {
             Call::Trim(lpn) => store.set(io, update(lpn, Ppn::NONE)).map(|(old, _)| Some(old)),
             Call::Moved(lpn, ppn) => store.moved(io, update(lpn, ppn)).map(Some),
             Call::Flush => store.flush(io).map(|_| None),
-            Call::BeforeErase(block) => store.before_erase(io, BlockId(block)).map(|_| None),
+            Call::BeforeErase(block) => store.before_erase(io, BlockId::new(block)).map(|_| None),
         };
         let expected = self.reference.call(call, ahead);
         let at = || format!("{}, call {}, {call:?}, ahead {ahead}", self.name, self.calls);

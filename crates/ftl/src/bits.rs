@@ -1,0 +1,130 @@
+//! Sets of pages or slots, a bit for each.
+
+use flashatlas_prefetch as prefetch;
+use flashatlas_types::Index;
+use std::marker::PhantomData;
+
+/// A set of identifiers, one bit for each of those below a bound.
+#[derive(Clone, Debug)]
+pub struct BitSet<I> {
+    /// A word more than the bits need, so that a mask may begin at any bit.
+    words: Vec<u64>,
+    of: PhantomData<I>,
+}
+
+impl<I: Index> BitSet<I> {
+    /// Returns an empty set of identifiers below `bound`.
+    pub fn new(bound: u32) -> BitSet<I> {
+        BitSet { words: vec![0; bound.index().div_ceil(64) + 1], of: PhantomData }
+    }
+
+    /// Returns an empty set with the same bound.
+    pub fn cleared(&self) -> BitSet<I> {
+        BitSet { words: vec![0; self.words.len()], of: PhantomData }
+    }
+
+    /// Returns the word that has an identifier's bit, and the place of the bit in the word.
+    #[inline]
+    fn place(id: I) -> (usize, usize) {
+        (id.index() / 64, id.index() % 64)
+    }
+
+    /// Returns whether an identifier is in the set. Panics beyond the bound.
+    #[inline]
+    pub fn contains(&self, id: I) -> bool {
+        let (word, bit) = Self::place(id);
+        self.words[word] >> bit & 1 == 1
+    }
+
+    /// Adds an identifier; returns `true` if it was not in the set. Panics beyond the bound.
+    #[inline]
+    pub fn insert(&mut self, id: I) -> bool {
+        let (word, bit) = Self::place(id);
+        let word = &mut self.words[word];
+        let is_new = *word >> bit & 1 == 0;
+        *word |= 1 << bit;
+        is_new
+    }
+
+    /// Takes an identifier out; returns `true` if it was in the set. Panics beyond the bound.
+    #[inline]
+    pub fn remove(&mut self, id: I) -> bool {
+        let (word, bit) = Self::place(id);
+        let word = &mut self.words[word];
+        let was_there = *word >> bit & 1 == 1;
+        *word &= !(1 << bit);
+        was_there
+    }
+
+    /// Adds every identifier of a set with the same bound; returns `true` if none was in both.
+    pub fn add(&mut self, other: &BitSet<I>) -> bool {
+        let mut common = 0;
+        for (word, &more) in self.words.iter_mut().zip(&other.words) {
+            common |= *word & more;
+            *word |= more;
+        }
+        common == 0
+    }
+
+    /// Returns a mask in which bit `i` is set if `first` plus `i` is in the set, for `count` (at
+    /// most 64) identifiers.
+    #[inline]
+    pub fn mask(&self, first: I, count: u32) -> u64 {
+        let (word, shift) = Self::place(first);
+        let mut mask = self.words[word] >> shift;
+        if shift != 0 {
+            mask |= self.words[word + 1] << (64 - shift);
+        }
+        if count == 64 { mask } else { mask & ((1 << count) - 1) }
+    }
+
+    /// Returns the identifiers in the set, in ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = I> + '_ {
+        let words = (0..).step_by(64).zip(&self.words);
+        words.flat_map(|(first, &bits)| {
+            let set = (0..64).filter(move |bit| bits >> bit & 1 == 1);
+            set.map(move |bit| I::from_number(first + bit))
+        })
+    }
+
+    /// Returns the words of the set, of 64 identifiers each, and at least one more.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// Prefetches an identifier's bit into the CPU cache.
+    #[inline]
+    pub fn prefetch(&self, id: I) {
+        prefetch::item_at(&self.words, Self::place(id).0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashatlas_types::{Ppn, Rng, Seed};
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn it_is_a_set_of_which_masks_show_parts() {
+        const BOUND: u32 = 200;
+        let (mut bits, mut model) = (BitSet::new(BOUND), BTreeSet::new());
+        let mut rng = Rng::stream(Seed(1), "bits");
+        for _ in 0..2000 {
+            let ppn = Ppn(rng.below(BOUND.into()) as u32);
+            match rng.below(3) {
+                0 => assert_eq!(bits.remove(ppn), model.remove(&ppn)),
+                _ => assert_eq!(bits.insert(ppn), model.insert(ppn)),
+            }
+            assert_eq!(bits.contains(ppn), model.contains(&ppn));
+            let count = 1 + rng.below(64) as u32;
+            let mask = bits.mask(ppn, count);
+            let of_model = |i: &u32| *i < count && model.contains(&Ppn(ppn.0 + i));
+            assert!((0..64).all(|i| (mask >> i & 1 == 1) == of_model(&i)), "{ppn}, {count}");
+        }
+        assert!(bits.iter().eq(model.iter().copied()));
+        let mut other = bits.cleared();
+        assert!(other.iter().next().is_none() && other.add(&bits) && !other.add(&bits));
+        assert!(other.iter().eq(model.iter().copied()));
+    }
+}

@@ -119,7 +119,7 @@ number! {
     /// An erase unit as the FTL sees it: the blocks, on every die and plane of one lane's span,
     /// that are erased together.
     BlockId, "over the drive";
-    /// An erase unit by its number in its lane. [`crate::Layout::local`] and
+    /// An erase unit by its number in its lane. [`crate::Layout::in_lane`] and
     /// [`crate::Layout::block_in`] convert between the two numbers of a block.
     LocalBlock, "in its lane";
     /// A set of dies and planes that one frame covers; lanes work in parallel. Numbered in

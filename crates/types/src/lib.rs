@@ -42,6 +42,7 @@ pub mod request;
 pub mod rng;
 mod seeded_bug;
 pub mod spelling;
+mod tables;
 pub mod time;
 
 pub use at_once::{at_once, cores, share};

@@ -525,7 +525,7 @@ impl Ftl for BlockMapped {
         })?;
         let listed = self.free.len();
         let free = self.blocks.count(Role::Free);
-        Violation::unless(free == listed as usize, "every free block is listed", || {
+        Violation::unless(free as u32 == listed, "every free block is listed", || {
             format!("{free} free, {listed} listed")
         })
     }

@@ -122,6 +122,9 @@ number! {
     /// An erase unit by its number in its lane. [`crate::Layout::in_lane`] and
     /// [`crate::Layout::block_in`] convert between the two numbers of a block.
     LocalBlock, "in its lane";
+    /// The part of a block that is on one die: an erase block, or one on each of several planes.
+    /// [`crate::Layout::on_dies`] lists the parts of a block.
+    DieBlock, "over the drive";
     /// A set of dies and planes that one frame covers; lanes work in parallel. Numbered in
     /// allocation order.
     LaneId, "over the drive";

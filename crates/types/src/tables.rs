@@ -1,6 +1,6 @@
 //! From one kind of number to another, and tables that are indexed by them.
 
-use crate::{BlockId, FrameId, LaneId, Layout, LocalBlock, Lpn, TiSlice, TiVec, ti_vec};
+use crate::{BlockId, DieBlock, FrameId, LaneId, Layout, LocalBlock, Lpn, TiSlice, TiVec, ti_vec};
 
 impl Layout {
     /// Returns the lane of a block, and the block's number there.
@@ -86,6 +86,23 @@ impl Layout {
         (0..self.blocks()).map(BlockId)
     }
 
+    /// Returns the part of a block that is on the `index`-th die under its frames.
+    #[inline]
+    pub fn on_die(&self, block: BlockId, index: u32) -> DieBlock {
+        DieBlock(block.0 * self.dies_per_frame + index)
+    }
+
+    /// Returns the parts of a block, one for each die under its frames.
+    pub fn on_dies(&self, block: BlockId) -> impl Iterator<Item = DieBlock> + use<> {
+        let first = block.0 * self.dies_per_frame;
+        (first..first + self.dies_per_frame).map(DieBlock)
+    }
+
+    /// Returns the block of which a part is on a die.
+    pub fn block_on_die(&self, part: DieBlock) -> BlockId {
+        BlockId(part.0 / self.dies_per_frame)
+    }
+
     /// Returns the frames of a block, from the first to behind the last.
     #[inline]
     pub fn frames_of(&self, block: BlockId) -> std::ops::Range<FrameId> {
@@ -97,12 +114,11 @@ impl Layout {
 #[cfg(test)]
 mod tests {
     use crate::{
-        AllocationOrder, BlockId, Cell, Geometry, LaneId, Layout, LocalBlock, Span, TiVec,
+        AllocationOrder, BlockId, Cell, DieBlock, Geometry, LaneId, Layout, LocalBlock, Span, TiVec,
     };
 
-    /// Returns the layout of four lanes with three blocks each, of two frames.
-    fn layout() -> Layout {
-        let geometry = Geometry {
+    fn board() -> Geometry {
+        Geometry {
             channels: 4,
             ways: 1,
             dies: 1,
@@ -112,9 +128,16 @@ mod tests {
             page_bytes: 4096,
             spare_bytes: 64,
             cell: Cell::Slc,
-        };
-        let order = AllocationOrder::parse("CWDP").unwrap();
-        Layout::new(geometry, Span::ONE, 4096, order, 10).unwrap()
+        }
+    }
+
+    fn order() -> AllocationOrder {
+        AllocationOrder::parse("CWDP").unwrap()
+    }
+
+    /// Returns the layout of four lanes with three blocks each, of two frames.
+    fn layout() -> Layout {
+        Layout::new(board(), Span::ONE, 4096, order(), 10).unwrap()
     }
 
     #[test]
@@ -138,6 +161,18 @@ mod tests {
         let (frames, tables) = (layout.frames_of(BlockId::new(5)), layout.per_block(0));
         assert_eq!((frames.start.0, frames.end.0, tables.len()), (10, 12, 12));
         assert_eq!((layout.per_lane(()).len(), layout.per_page(()).len()), (4, 10));
+    }
+
+    #[test]
+    fn a_block_has_a_part_on_each_die_of_its_frames() {
+        let span = Span { channels: 2, ..Span::ONE };
+        let layout = Layout::new(board(), span, 8192, order(), 4).unwrap();
+        let parts: Vec<u32> = layout.on_dies(BlockId::new(2)).map(DieBlock::number).collect();
+        assert_eq!(parts, [4, 5]);
+        for (part, index) in layout.on_dies(BlockId::new(2)).zip(0..) {
+            assert_eq!(layout.on_die(BlockId::new(2), index), part);
+            assert_eq!(layout.block_on_die(part), BlockId::new(2));
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ mod hazards;
 
 use crate::inherit::HostRead;
 use flashatlas_prefetch as prefetch;
-use flashatlas_types::{Dur, Op, OpId, OpKind, beat};
+use flashatlas_types::{DieBlock, Dur, Op, OpId, OpKind, TiVec, beat, ti_vec};
 use hazards::{Draining, Unfinished};
 
 /// No node, edge or link.
@@ -51,7 +51,7 @@ pub(crate) struct Node {
     /// Number of the following operation less the number of this one.
     then_after: u8,
     pub die: u32,
-    pub block: u32,
+    pub block: DieBlock,
     pub page: u32,
     /// Time of the timer or of the link; for a read or a program, time on the channel, with the
     /// command of a program. The time of the cells is looked up when they begin.
@@ -174,7 +174,7 @@ pub(crate) struct Nodes {
     ring: Vec<u32>,
     oldest: u64,
     newest: u64,
-    blocks: Vec<Unfinished>,
+    blocks: TiVec<DieBlock, Unfinished>,
     /// Erases that wait for reads, found by their block: as many wait as collections are planned
     /// ahead.
     draining: Slab<Draining>,
@@ -189,7 +189,7 @@ impl Nodes {
             ring: vec![NIL; 1024],
             oldest: 1,
             newest: 0,
-            blocks: vec![
+            blocks: ti_vec![
                 Unfinished { writers: NIL, epoch: 0, readers: 0, draining: NIL };
                 blocks as usize
             ],
@@ -268,7 +268,7 @@ impl Nodes {
             OpKind::Program { block, .. } => self.add_writer(n, block),
             OpKind::Erase { block, .. } => {
                 self.drain_readers(n, block);
-                let mut earlier = self.blocks[block as usize].writers;
+                let mut earlier = self.blocks[block].writers;
                 while earlier != NIL {
                     self.wait(n, earlier);
                     earlier = self.at(earlier).previous;
@@ -445,7 +445,7 @@ impl Node {
             then: None,
             then_after: 0,
             die: 0,
-            block: 0,
+            block: DieBlock::new(0),
             page: 0,
             time: Dur::ZERO,
             value: 0,

@@ -42,7 +42,7 @@ mod dies;
 mod inherit;
 
 use flashatlas_timing::Times;
-use flashatlas_types::{Class, OpKind};
+use flashatlas_types::{Class, DieBlock, OpKind};
 
 /// One operation: when it is issued, what it is, what it waits for (by number in the list).
 #[derive(Clone, Debug)]
@@ -153,7 +153,7 @@ enum Where {
 }
 
 /// Returns the die, block and page of an operation on flash; an erase has no page.
-fn place(kind: OpKind) -> Option<(u32, u32, Option<u32>)> {
+fn place(kind: OpKind) -> Option<(u32, DieBlock, Option<u32>)> {
     match kind {
         OpKind::Read { die, block, page, .. } | OpKind::Program { die, block, page, .. } => {
             Some((die, block, Some(page)))

@@ -294,8 +294,7 @@ impl InFlightDrive {
                 _ => None,
             };
             if let Some((block, on, page)) = on {
-                let earlier =
-                    self.of_block.entry(BlockId::new(block / dies_per_frame)).or_default();
+                let earlier = self.of_block.entry(layout.block_on_die(block)).or_default();
                 for (before, was) in earlier.iter() {
                     let waits = match on {
                         BlockAccess::Read => *was == BlockAccess::Program(page) && before.0 < seen,

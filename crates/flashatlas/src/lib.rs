@@ -8,18 +8,18 @@
 //!
 //! /// Last in, first out.
 //! #[derive(Default)]
-//! struct Newest(Vec<u32>);
+//! struct Newest(Vec<LocalBlock>);
 //!
 //! impl VictimPolicy for Newest {
-//!     fn closed(&mut self, block: u32, _: u32, _: Moment) {
+//!     fn closed(&mut self, block: LocalBlock, _: u32, _: Moment) {
 //!         self.0.push(block);
 //!     }
-//!     fn invalidated(&mut self, _: u32, _: u32, _: Moment) {}
-//!     fn removed(&mut self, block: u32) {
+//!     fn invalidated(&mut self, _: LocalBlock, _: u32, _: Moment) {}
+//!     fn removed(&mut self, block: LocalBlock) {
 //!         self.0.retain(|&closed| closed != block);
 //!     }
-//!     fn pick(&mut self, lane: &Candidates<'_>) -> Option<u32> {
-//!         let frees = |block: &u32| lane.valid[*block as usize] < lane.slots;
+//!     fn pick(&mut self, lane: &Candidates<'_>) -> Option<LocalBlock> {
+//!         let frees = |block: &LocalBlock| lane.valid[*block] < lane.slots;
 //!         self.0.iter().rev().copied().find(frees)
 //!     }
 //! }

@@ -94,7 +94,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Every role, in the order of their numbers (`role as usize`).
+    /// Every role, in the order of their numbers.
     pub const ALL: [Role; 8] = [
         Role::Free,
         Role::Open,

@@ -87,15 +87,14 @@ mod tests {
             issued.push(op);
             // long stretches in which nothing completes, then much at once
             if step % 700 == 699 {
-                oldest = issued[issued.len() - 1 - rng.below(300) as usize];
+                oldest = issued[issued.len() - 1 - rng.place(300)];
             }
             in_flight.push(&mut plan, oldest, op);
             if step % 37 != 0 {
                 continue;
             }
             let joins: BTreeSet<OpId> = in_flight.joins.iter().map(|&(_, join)| join).collect();
-            let newest =
-                issued[issued.len() - 1 - rng.below(issued.len().min(500) as u64) as usize];
+            let newest = issued[issued.len() - 1 - rng.place(issued.len().min(500))];
             let named: Vec<OpId> = in_flight.up_to(newest).collect();
             assert!(named.len() <= TOGETHER, "{} operations are named", named.len());
             let mut found = BTreeSet::new();

@@ -145,7 +145,7 @@ mod tests {
                 "{:?} {model:?}",
                 list.iter().collect::<Vec<_>>()
             );
-            assert_eq!((list.len() as usize, list.first()), (model.len(), model.front().copied()));
+            assert_eq!((list.len(), list.first()), (model.len() as u32, model.front().copied()));
             assert!((0..9).all(|n| list.contains(n) == model.contains(&n)));
         }
     }

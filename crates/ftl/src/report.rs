@@ -95,10 +95,9 @@ impl MountReport {
     /// `before`.
     pub fn finish(&mut self, before: &Counters, medium: &Medium) {
         let per_frame = u64::from(medium.layout().pages_per_frame);
+        let own = Cause::Recovery as usize;
         let done = |table: fn(&Counters) -> &[u64; Cause::ALL.len()]| {
-            (table(&medium.counters)[Cause::Recovery as usize]
-                - table(before)[Cause::Recovery as usize])
-                / per_frame
+            (table(&medium.counters)[own] - table(before)[own]) / per_frame
         };
         (self.programs, self.erases) = (done(|c| &c.programs), done(|c| &c.erases));
         if SeededBug::HideDamage.is_active() {
@@ -212,7 +211,7 @@ pub enum MergeClass {
 }
 
 impl MergeClass {
-    /// All classes, in the order of their numbers (`class as usize`); the first three merge data
+    /// All classes, in the order of their numbers; the first three merge data
     /// blocks.
     pub const ALL: [MergeClass; 5] = [
         MergeClass::Switch,
@@ -224,7 +223,12 @@ impl MergeClass {
 
     /// Returns the name of the class in the run record.
     pub const fn name(self) -> &'static str {
-        ["switch", "partial", "full", "dead", "moved"][self as usize]
+        ["switch", "partial", "full", "dead", "moved"][self.index()]
+    }
+
+    /// Returns the place of the class in [`MergeClass::ALL`].
+    const fn index(self) -> usize {
+        self as usize
     }
 }
 
@@ -259,12 +263,12 @@ pub struct MergeCounters {
 impl MergeCounters {
     /// Counts a data block that was merged.
     pub fn merged(&mut self, class: MergeClass) {
-        self.data_blocks[class as usize] += 1;
+        self.data_blocks[class.index()] += 1;
     }
 
     /// Counts a log block that was reclaimed.
     pub fn reclaimed(&mut self, class: MergeClass) {
-        self.log_blocks.get_or_insert_default()[class as usize] += 1;
+        self.log_blocks.get_or_insert_default()[class.index()] += 1;
     }
 }
 

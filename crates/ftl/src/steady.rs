@@ -98,11 +98,11 @@ impl Lane {
             Model::Counts(counts) => counts.clone(),
             Model::Decay(rate) => survivors(*rate, self.blocks, self.slots, rng),
         };
-        let (blocks, slots, valid) = (self.blocks, self.slots, self.valid);
+        let (places, slots, valid) = (counts.len(), self.slots, self.valid);
         // rounding and chance leave the sum a little off: change random blocks by one each
         let mut sum: u64 = counts.iter().map(|&c| u64::from(c)).sum();
         while sum != valid {
-            let count = &mut counts[rng.below(u64::from(blocks)) as usize];
+            let count = &mut counts[rng.place(places)];
             if sum < valid && *count < slots {
                 (*count, sum) = (*count + 1, sum + 1);
             } else if sum > valid && *count > 0 {
@@ -198,7 +198,7 @@ mod tests {
                 let valid = (rho * f64::from(blocks) * f64::from(slots)) as u64;
                 assert_eq!(counts.iter().map(|&c| u64::from(c)).sum::<u64>(), valid, "{policy}");
                 assert!(
-                    counts.len() == blocks as usize && counts.iter().all(|&c| c <= slots),
+                    counts.len() as u32 == blocks && counts.iter().all(|&c| c <= slots),
                     "{policy}"
                 );
             }

@@ -185,7 +185,7 @@ impl Trims {
         let parts = self.parts(cx.flash.medium.take_number());
         let room = if self.blocks.is_empty() { 0 } else { self.frames_per_block - self.next };
         let first =
-            if parts.len() <= room as usize { self.blocks.len() - 1 } else { self.blocks.len() };
+            if parts.len() as u32 <= room { self.blocks.len() - 1 } else { self.blocks.len() };
         let mut written = std::mem::take(&mut self.rewritten);
         written.retain(|&op| op >= cx.oldest_unfinished);
         let mut programs = Vec::with_capacity(parts.len());
@@ -314,7 +314,7 @@ impl Trims {
             .collect();
         parts.sort_unstable();
         let whole = |parts: &&[RecordPart]| {
-            parts.len() == parts[0].of as usize && (0..).zip(*parts).all(|(i, p)| p.number == i)
+            parts.len() == usize::from(parts[0].of) && (0..).zip(*parts).all(|(i, p)| p.number == i)
                 || SeededBug::HalfTrimRecord.is_active()
         };
         let Some(newest) = parts.chunk_by(|a, b| a.record == b.record).rfind(whole) else {

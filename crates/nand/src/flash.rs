@@ -3,7 +3,8 @@
 
 use crate::{Medium, OobRole, Unit};
 use flashatlas_types::{
-    BlockId, Cause, Class, FrameId, Layout, MediumError, Op, OpId, OpKind, Plan, Ppn, SECTOR_BYTES,
+    BlockId, Cause, Class, DieBlock, FrameId, Layout, MediumError, Op, OpId, OpKind, Plan, Ppn,
+    SECTOR_BYTES,
 };
 
 /// The part of the slots that a read transfers.
@@ -191,7 +192,7 @@ fn gang(
 /// The place of a frame's part on one of its dies, as a plan numbers dies, blocks and pages.
 struct DiePlace {
     die: u32,
-    block: u32,
+    block: DieBlock,
     page: u32,
     level: u8,
 }
@@ -203,7 +204,7 @@ impl DiePlace {
         let page = layout.index_in(block, frame);
         DiePlace {
             die: layout.dies_of(layout.lane_of(block))[index as usize],
-            block: block.number() * layout.dies_per_frame + index,
+            block: layout.on_die(block, index),
             page,
             level: layout.geometry.level(page),
         }
@@ -291,7 +292,14 @@ mod tests {
         let (_, op, _) = plan.iter().next().unwrap();
         assert_eq!(
             op.kind,
-            OpKind::Read { die: 0, block: 0, page: 0, level: 0, bytes: 2048, back: 0 }
+            OpKind::Read {
+                die: 0,
+                block: DieBlock::new(0),
+                page: 0,
+                level: 0,
+                bytes: 2048,
+                back: 0
+            }
         );
     }
 
@@ -314,8 +322,22 @@ mod tests {
         assert_eq!(
             kinds,
             [
-                OpKind::Read { die: 0, block: 0, page: 0, level: 0, bytes: 4096, back: 0 },
-                OpKind::Read { die: 1, block: 1, page: 0, level: 0, bytes: 4096, back: 0 },
+                OpKind::Read {
+                    die: 0,
+                    block: DieBlock::new(0),
+                    page: 0,
+                    level: 0,
+                    bytes: 4096,
+                    back: 0
+                },
+                OpKind::Read {
+                    die: 1,
+                    block: DieBlock::new(1),
+                    page: 0,
+                    level: 0,
+                    bytes: 4096,
+                    back: 0
+                },
                 OpKind::Join
             ]
         );

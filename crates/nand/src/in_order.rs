@@ -44,7 +44,7 @@ impl Lane<'_> {
                 return;
             }
             let block = self.order[(row / layout.frames_per_block) as usize];
-            let block = usize::from(layout.local(block));
+            let block = usize::from(layout.in_lane(block).1);
             let index = row % layout.frames_per_block;
             let frame = block * layout.frames_per_block as usize + index as usize;
             self.blocks[block].next = index + 1;

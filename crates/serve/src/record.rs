@@ -82,9 +82,10 @@ pub fn served(outcome: Outcome, of: OfServing<'_>) -> Value {
         said["late_ns"] = late;
     }
     if !found.damaged.is_empty() || !found.damaged_blocks.is_empty() {
+        let blocks = found.damaged_blocks.iter().map(|block| block.number());
         said["damaged"] = json!({
             "frames": found.damaged.iter().map(|frame| frame.0).collect::<Vec<_>>(),
-            "block_records": found.damaged_blocks.iter().map(|block| block.number()).collect::<Vec<_>>(),
+            "block_records": blocks.collect::<Vec<_>>(),
         });
     }
     if let Some(recorded) = recorded {

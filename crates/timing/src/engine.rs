@@ -24,7 +24,7 @@ use crate::paths::{Paths, State, Step};
 use crate::resources::{Bus, Die, Phase, Slots};
 use crate::statistics::Resource;
 use crate::{Statistics, Times, Trajectory};
-use flashatlas_types::{Class, Dur, Layout, Op, OpId, OpKind, Plan, Ps, Tag, beat};
+use flashatlas_types::{Class, DieBlock, Dur, Layout, Op, OpId, OpKind, Plan, Ps, Tag, beat};
 
 /// A host command that is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -243,7 +243,7 @@ impl Engine {
 
     /// Returns the newest unfinished program of a page that was issued before operation `before`,
     /// or `None` if there is none.
-    pub fn program_of(&self, block: u32, page: u32, before: OpId) -> Option<OpId> {
+    pub fn program_of(&self, block: DieBlock, page: u32, before: OpId) -> Option<OpId> {
         self.nodes.program_of(block, page, before).map(|n| self.nodes.at(n).id)
     }
 
@@ -423,7 +423,7 @@ impl Engine {
                 self.finished.push(Finished { tag: Tag(node.value), at: self.now });
             }
             NodeKind::Read | NodeKind::Program | NodeKind::Erase => {
-                let place = u64::from(node.block) << 32 | u64::from(node.page);
+                let place = u64::from(node.block.number()) << 32 | u64::from(node.page);
                 self.trajectory.add(node.work as u64, place, self.now);
             }
             _ => {}

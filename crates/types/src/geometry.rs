@@ -11,7 +11,7 @@
 //! | a page | one page | 1 |
 //! | larger (a 16 KiB superpage of four 4 KiB pages) | four pages on four dies | 1 |
 
-use crate::{BlockId, ConfigError, FrameId, LaneId, LocalBlock, Lpn, Ppn, TiSlice, TiVec, ti_vec};
+use crate::{BlockId, ConfigError, FrameId, LaneId, Ppn};
 
 /// The number of bits in a cell. It decides how many pages share a word line, and so how long the
 /// operations of a page take.
@@ -350,76 +350,6 @@ impl Layout {
         LaneId(self.by_blocks_per_lane.divide(block.0))
     }
 
-    /// Returns a block's number in its lane.
-    #[inline]
-    pub fn local(&self, block: BlockId) -> LocalBlock {
-        LocalBlock(block.0 - self.lane_of(block).0 * self.blocks_per_lane)
-    }
-
-    /// Returns a block of a lane by its number there.
-    #[inline]
-    pub fn block_in(&self, lane: LaneId, local: LocalBlock) -> BlockId {
-        BlockId(lane.0 * self.blocks_per_lane + local.0)
-    }
-
-    /// Returns the part of a table of all blocks that is a lane's, by the blocks' numbers there.
-    #[inline]
-    pub fn part_of<'a, T>(
-        &self,
-        lane: LaneId,
-        table: &'a TiSlice<BlockId, T>,
-    ) -> &'a TiSlice<LocalBlock, T> {
-        let first = lane.0 * self.blocks_per_lane;
-        let part = &table[BlockId(first)..BlockId(first + self.blocks_per_lane)];
-        TiSlice::from_ref(&part.raw)
-    }
-
-    /// Returns the lanes of the drive.
-    pub fn lane_ids(&self) -> impl DoubleEndedIterator<Item = LaneId> + ExactSizeIterator + use<> {
-        (0..self.lanes).map(LaneId)
-    }
-
-    /// Returns the lane whose turn comes after a lane's.
-    #[inline]
-    pub fn lane_after(&self, lane: LaneId) -> LaneId {
-        self.lane_in_turn(lane.0 + 1)
-    }
-
-    /// Returns the lane whose turn it is when `turns` others had theirs before.
-    #[inline]
-    pub fn lane_in_turn(&self, turns: u32) -> LaneId {
-        LaneId(turns % self.lanes)
-    }
-
-    /// Returns every lane once, in the order of their turns, beginning with `first`.
-    #[inline]
-    pub fn lanes_from(&self, first: LaneId) -> impl Iterator<Item = LaneId> + use<> {
-        let lanes = self.lanes;
-        (0..lanes).map(move |i| LaneId((first.0 + i) % lanes))
-    }
-
-    /// Returns a table with the same entry for each lane.
-    pub fn per_lane<T: Clone>(&self, entry: T) -> TiVec<LaneId, T> {
-        ti_vec![entry; self.lanes as usize]
-    }
-
-    /// Returns a table with the same entry for each block of the drive.
-    pub fn per_block<T: Clone>(&self, entry: T) -> TiVec<BlockId, T> {
-        ti_vec![entry; self.blocks() as usize]
-    }
-
-    /// Returns a table with the same entry for each logical page.
-    pub fn per_page<T: Clone>(&self, entry: T) -> TiVec<Lpn, T> {
-        ti_vec![entry; self.logical_units as usize]
-    }
-
-    /// Returns the blocks of the drive, good and bad.
-    pub fn block_ids(
-        &self,
-    ) -> impl DoubleEndedIterator<Item = BlockId> + ExactSizeIterator + use<> {
-        (0..self.blocks()).map(BlockId)
-    }
-
     /// Returns the blocks of a lane.
     pub fn lane_blocks(&self, lane: LaneId) -> impl DoubleEndedIterator<Item = BlockId> + use<> {
         let first = lane.0 * self.blocks_per_lane;
@@ -464,13 +394,6 @@ impl Layout {
     #[inline]
     pub fn block_of(&self, ppn: Ppn) -> BlockId {
         BlockId(self.by_slots_per_block.divide(ppn.0))
-    }
-
-    /// Returns the frames of a block, from the first to behind the last.
-    #[inline]
-    pub fn frames_of(&self, block: BlockId) -> std::ops::Range<FrameId> {
-        let first = block.0 * self.frames_per_block;
-        FrameId(first)..FrameId(first + self.frames_per_block)
     }
 
     /// Returns frame number `index` of a block.

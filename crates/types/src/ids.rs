@@ -116,18 +116,20 @@ index!(Ppn);
 index!(FrameId);
 
 number! {
-    /// An erase unit as the FTL sees it: the blocks, on every die and plane of one lane's span,
-    /// that are erased together.
+    /// An erase unit of the FTL: one block on each die and plane of a lane, all erased together.
     BlockId, "over the drive";
-    /// An erase unit by its number in its lane. [`crate::Layout::local`] and
+    /// An erase unit by its number in its lane. [`crate::Layout::in_lane`] and
     /// [`crate::Layout::block_in`] convert between the two numbers of a block.
     LocalBlock, "in its lane";
-    /// A set of dies and planes that one frame covers; lanes work in parallel. Numbered in
-    /// allocation order.
+    /// The part of a block that is on one die: an erase block, or one on each of several planes.
+    /// [`crate::Layout::on_dies`] lists the parts of a block.
+    DieBlock, "over the drive";
+    /// A set of dies and planes that one frame covers; lanes work in parallel. They are numbered
+    /// in allocation order.
     LaneId, "over the drive";
     /// A place in a lane where frames are gathered and programmed one after the other.
     FrontierId, "in its lane";
-    /// A logical block: neighbouring logical pages, as many as the scheme keeps in one block.
+    /// A logical block: the neighbouring logical pages that a scheme keeps in one block.
     LogicalBlock, "over the drive";
     /// A stream of host writes, or of copies: units that a classifier expects to live equally long.
     StreamId, "among the streams of its kind";

@@ -42,6 +42,7 @@ pub mod request;
 pub mod rng;
 mod seeded_bug;
 pub mod spelling;
+mod tables;
 pub mod time;
 
 pub use at_once::{at_once, cores, share};
@@ -52,8 +53,8 @@ pub use error::{ConfigError, FtlError, MediumError, Violation, nearest};
 pub use fault::PartFault;
 pub use geometry::{AllocationOrder, Cell, Divisor, Geometry, Layout, MEMORY_PER_UNIT, Span};
 pub use ids::{
-    BlockId, FrameId, FrontierId, Index, LaneId, Lba, LocalBlock, LogicalBlock, Lpn, OpId, Ppn,
-    StreamId, Tag,
+    BlockId, DieBlock, FrameId, FrontierId, Index, LaneId, Lba, LocalBlock, LogicalBlock, Lpn,
+    OpId, Ppn, StreamId, Tag,
 };
 pub use mechanism::Mechanism;
 pub use note::{Note, NoteDef, NoteValue, RANK_MIDDLE};

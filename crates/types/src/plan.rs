@@ -5,7 +5,7 @@
 //! power cut are a downward-closed subset of the plan's graph: with each operation, the subset has
 //! all operations that it waits for.
 
-use crate::{Dur, OpId, Tag};
+use crate::{DieBlock, Dur, OpId, Tag};
 
 /// The reason for an operation. The run record counts flash operations by cause.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -113,7 +113,7 @@ pub enum OpKind {
         die: u32,
         /// Physical block group on that die. The engine keeps the order of operations for each
         /// block.
-        block: u32,
+        block: DieBlock,
         /// Page in the block.
         page: u32,
         /// Page kind (lower, middle, upper).
@@ -129,8 +129,8 @@ pub enum OpKind {
     Program {
         /// Global die.
         die: u32,
-        /// Physical block group on that die.
-        block: u32,
+        /// Part of a block on that die.
+        block: DieBlock,
         /// Page in the block.
         page: u32,
         /// Page kind.
@@ -142,8 +142,8 @@ pub enum OpKind {
     Erase {
         /// Global die.
         die: u32,
-        /// Physical block group on that die.
-        block: u32,
+        /// Part of a block on that die.
+        block: DieBlock,
     },
     /// `accesses` dependent accesses of `bytes` bytes each to a table in memory.
     Memory {
@@ -424,10 +424,10 @@ mod tests {
     #[test]
     fn what_waits_for_time_alone_waits_for_nothing_on_flash() {
         let mut plan = Plan::default();
-        let early = plan.push(OpKind::Erase { die: 0, block: 0 }, Class::Gc, &[]);
+        let early = plan.push(OpKind::Erase { die: 0, block: DieBlock::new(0) }, Class::Gc, &[]);
         plan.clear();
         let delay = plan.push(OpKind::Delay(Dur(1)), Class::HostRead, &[early]);
-        let erase = plan.push(OpKind::Erase { die: 0, block: 1 }, Class::Gc, &[]);
+        let erase = plan.push(OpKind::Erase { die: 0, block: DieBlock::new(1) }, Class::Gc, &[]);
         let table = OpKind::Memory { kind: MemoryKind::Dram, accesses: 1, bytes: 8, write: false };
         let lookup = plan.push(table, Class::Map, &[delay]);
         let both = plan.join(Class::Map, &[lookup, erase]);

@@ -78,6 +78,15 @@ impl Rng {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 
+    /// Returns a place in a list of `len` entries.
+    ///
+    /// # Panics
+    /// Panics if `len` is zero.
+    #[inline]
+    pub fn place(&mut self, len: usize) -> usize {
+        self.below(len as u64) as usize
+    }
+
     /// Returns a number in `[0, 1)` with 53 random bits. Workload generators use it; the model
     /// itself uses no floating point.
     #[inline]

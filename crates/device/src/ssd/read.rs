@@ -177,9 +177,8 @@ impl Ssd {
         let frame = self.layout.frame_of(ppn);
         let block = self.layout.block_of_frame(frame);
         let page = self.layout.index_in(block, frame);
-        let dies = self.layout.dies_per_frame;
-        (block.number() * dies..(block.number() + 1) * dies)
-            .find_map(|on_die| self.engine.program_of(on_die, page, before))
+        let mut parts = self.layout.on_dies(block);
+        parts.find_map(|part| self.engine.program_of(part, page, before))
     }
 
     /// Returns the slot from which `program` copied the unit in a slot, and the operation that read

@@ -341,12 +341,12 @@ impl Core {
         )?;
         let without_data_block = self.data.len() - data_blocks;
         Violation::unless(
-            without_data_block == self.without_data_block as usize,
+            without_data_block as u32 == self.without_data_block,
             "logical blocks without a data block are counted",
             || format!("{} counted, {without_data_block} found", self.without_data_block),
         )?;
         let logs = self.logs.iter().flatten().count();
-        let agree = logs == self.budget.in_use() as usize && count(Role::Log) == logs;
+        let agree = logs as u32 == self.budget.in_use() && count(Role::Log) == logs;
         Violation::unless(agree, "every log block has its metadata", || {
             format!(
                 "{} log blocks, {logs} with metadata, {} counted",
@@ -356,7 +356,7 @@ impl Core {
         })?;
         self.budget.check()?;
         let listed = self.free.iter().filter(|&b| self.blocks.role(b) == Role::Free).count();
-        let all = listed == self.free.len() as usize && count(Role::Free) == listed;
+        let all = listed as u32 == self.free.len() && count(Role::Free) == listed;
         Violation::unless(all, "every free block is listed", || {
             format!("{} free, {} listed", count(Role::Free), self.free.len())
         })

@@ -54,7 +54,7 @@ pub(crate) struct Groups {
     /// N.
     size: u32,
     /// K.
-    most: usize,
+    most: u32,
     idle_free: u32,
     of: FxHashMap<u32, LogGroup>,
 }
@@ -69,12 +69,7 @@ struct LogGroup {
 
 impl Groups {
     pub fn new(size: u32, most: u32, settings: &LogSettings) -> Groups {
-        Groups {
-            size,
-            most: most as usize,
-            idle_free: settings.idle_log_blocks,
-            of: FxHashMap::default(),
-        }
+        Groups { size, most, idle_free: settings.idle_log_blocks, of: FxHashMap::default() }
     }
 
     /// Reclaims the oldest log block of a group.
@@ -121,7 +116,7 @@ impl LogScheme for Groups {
         let log = match frontier {
             Some(log) => log,
             None => {
-                if logs.len() == self.most {
+                if logs.len() as u32 == self.most {
                     self.reclaim_oldest(io, group)?;
                 }
                 while !io.core.has_slot() {
@@ -164,7 +159,7 @@ impl LogScheme for Groups {
                 io.core.reclaim_all(io.cx, &[log])?;
                 continue;
             }
-            if self.of.get(&group).is_some_and(|g| g.logs.len() == self.most) {
+            if self.of.get(&group).is_some_and(|g| g.logs.len() as u32 == self.most) {
                 self.reclaim_oldest(io, group)?;
             }
             let entry = self.of.entry(group).or_default();
@@ -189,7 +184,7 @@ impl LogScheme for Groups {
 
     fn check(&self, core: &Core, _: &Medium) -> Result<(), Violation> {
         for (&group, entry) in &self.of {
-            let within = (1..=self.most).contains(&entry.logs.len());
+            let within = (1..=self.most).contains(&(entry.logs.len() as u32));
             Violation::unless(within, "a group has one to K log blocks", || {
                 format!("group {group}: {} of {}", entry.logs.len(), self.most)
             })?;
@@ -213,7 +208,7 @@ impl LogScheme for Groups {
         // for each group: its number, K block numbers, and a link of the list by recency. There are
         // at most as many groups as log blocks.
         let groups = u64::from(core.budget.limit()).min(core.lbns().div_ceil(u64::from(self.size)));
-        let bytes = groups * (4 + 4 * self.most as u64 + 4);
+        let bytes = groups * (4 + 4 * u64::from(self.most) + 4);
         vec![MemoryUse { table: "log blocks of groups", memory: MemoryKind::Sram, bytes }]
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     FREE_CHANGES, Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MergeClass, MergeCounters,
     MountLimit, MountReport, Place, Programmed, SCHEME, refuse_entry_bytes,
 };
-use flashatlas_nand::{Medium, OobRole, ProgramOrder, ReadPart, Unit};
+use flashatlas_nand::{FrameState, Medium, OobRole, ProgramOrder, ReadPart, Unit};
 use flashatlas_types::{
     BLOCK_STEPS, BlockId, Cause, Class, ConfigError, FtlError, Index, Layout, LogicalBlock, Lpn,
     Mechanism, MediumError, MemoryKind, OpId, OpKind, Param, ParamDef, Params, Ppn, SeededBug,
@@ -252,16 +252,21 @@ impl BlockMapped {
         cause: Cause,
     ) -> Result<BlockId, FtlError> {
         let taken = self.free.take(cx, self.layout.lane_in_turn(lbn.number()));
-        let (block, waits) = taken.ok_or_else(|| FtlError::NoSpace {
-            free_blocks: 0,
-            valid_units: self.blocks.total(),
-            physical_units: u64::from(self.layout.slots()),
-        })?;
+        let (block, waits) = taken.ok_or_else(|| self.no_space())?;
         self.ready[block] = cx.flash.plan.join(cause.class(false), &waits);
         self.blocks.set_role(block, Role::Open);
         cx.flash
             .open(block, if cause == Cause::Recovery { ROLE_MOUNT } else { OobRole::default() });
         Ok(block)
+    }
+
+    /// Returns the error of a drive without a free block.
+    fn no_space(&self) -> FtlError {
+        FtlError::NoSpace {
+            free_blocks: 0,
+            valid_units: self.blocks.total(),
+            physical_units: u64::from(self.layout.slots()),
+        }
     }
 
     /// Erases a block without valid pages, once `after` and the programs that superseded its pages
@@ -285,11 +290,7 @@ impl BlockMapped {
     /// Makes trims durable. Returns the operation that a FLUSH, or the erase of a block that held
     /// trimmed pages, waits for.
     fn record_trims(&mut self, cx: &mut FtlContext<'_>) -> Result<OpId, FtlError> {
-        let no_space = FtlError::NoSpace {
-            free_blocks: 0,
-            valid_units: self.blocks.total(),
-            physical_units: u64::from(self.layout.slots()),
-        };
+        let no_space = self.no_space();
         let record = self.trims.record_pending(cx, &mut self.free, &mut self.blocks, no_space)?;
         for block in record.outdated {
             self.erase(cx, block, &[record.written], Cause::Map)?;
@@ -315,8 +316,7 @@ impl BlockMapped {
     /// block must be rewritten.
     fn in_place(&self, medium: &Medium, block: BlockId, lpn: Lpn) -> Option<u32> {
         let erased = |index: u32| {
-            let state = medium.state(self.layout.frame_in(block, index));
-            state == flashatlas_nand::FrameState::Erased
+            medium.state(self.layout.frame_in(block, index)) == FrameState::Erased
                 && (self.any_order || index >= medium.write_pointer(block))
         };
         let offset = self.offset(lpn);
@@ -518,14 +518,12 @@ impl Ftl for BlockMapped {
         Violation::unless(mapped == valid, "every valid slot is mapped", || {
             format!("{mapped} mapped, {valid} valid")
         })?;
-        let open = self.blocks.count(Role::Open);
-        let homes = self.map.iter().flatten().count();
+        let (open, homes) = (self.blocks.count(Role::Open), self.map.iter().flatten().count());
         Violation::unless(open == homes, "every block in use is some logical block's", || {
             format!("{open} in use, {homes} mapped")
         })?;
-        let listed = self.free.len();
-        let free = self.blocks.count(Role::Free);
-        Violation::unless(free == listed as usize, "every free block is listed", || {
+        let (listed, free) = (self.free.len(), self.blocks.count(Role::Free));
+        Violation::unless(free as u32 == listed, "every free block is listed", || {
             format!("{free} free, {listed} listed")
         })
     }

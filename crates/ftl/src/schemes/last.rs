@@ -167,7 +167,7 @@ struct Random {
 
 /// The last k pages written to the random log.
 struct Recent {
-    window: usize,
+    window: u64,
     order: VecDeque<Lpn>,
     times: FxHashMap<Lpn, u32>,
 }
@@ -180,7 +180,7 @@ impl Recent {
     fn push(&mut self, lpn: Lpn) {
         self.order.push_back(lpn);
         *self.times.entry(lpn).or_default() += 1;
-        while self.order.len() > self.window {
+        while self.order.len() as u64 > self.window {
             let oldest = self.order.pop_front().expect("not empty");
             let times = self.times.get_mut(&oldest).expect("counted");
             *times -= 1;
@@ -203,11 +203,7 @@ impl Last {
             random: Random {
                 hot: Area::new("hot", ROLE_HOT, hot),
                 cold: Area::new("cold", ROLE_COLD, cold),
-                recent: Recent {
-                    window: window as usize,
-                    order: VecDeque::new(),
-                    times: FxHashMap::default(),
-                },
+                recent: Recent { window, order: VecDeque::new(), times: FxHashMap::default() },
                 adaptive: params.get(HOT_WINDOW_ADAPTIVE),
                 window_changes: 0,
                 copy_time: params.get(T_READ).0 + params.get(T_PROGRAM).0,
@@ -319,9 +315,9 @@ impl Random {
         if !self.adaptive {
             return;
         }
-        let (pages, before) = (core.pages as usize, self.recent.window);
+        let (pages, before) = (u64::from(core.pages), self.recent.window);
         if valid == 0 {
-            self.recent.window = (before + pages).min(2 * self.hot.budget as usize * pages);
+            self.recent.window = (before + pages).min(2 * u64::from(self.hot.budget) * pages);
         } else if 2 * valid > core.pages {
             self.recent.window = before.saturating_sub(pages).max(pages);
         }
@@ -409,9 +405,10 @@ impl LogScheme for Last {
         self.random.cold.check(core)?;
         let recent = &self.random.recent;
         let counted: u32 = recent.times.values().sum();
-        let agree = counted as usize == recent.order.len() && recent.order.len() <= recent.window;
+        let listed = recent.order.len() as u64;
+        let agree = u64::from(counted) == listed && listed <= recent.window;
         Violation::unless(agree, "the recent pages are counted", || {
-            format!("{counted} counted, {} listed, {} kept", recent.order.len(), recent.window)
+            format!("{counted} counted, {listed} listed, {} kept", recent.window)
         })
     }
 
@@ -431,7 +428,7 @@ impl LogScheme for Last {
         vec![
             // logical block or area, and a link
             table("log blocks", logs * 8),
-            table("recent pages", self.random.recent.window as u64 * 4),
+            table("recent pages", self.random.recent.window * 4),
             // each page of the cold partition may belong to another logical block: number and count
             table("associations", cold_pages * 5),
         ]

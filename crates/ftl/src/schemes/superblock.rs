@@ -139,6 +139,12 @@ impl Superblocks {
         }
     }
 
+    /// Returns the superblock to which the pages of a log block belong, by its first page.
+    fn of_log(&self, core: &Core, log: BlockId) -> usize {
+        core.log(log).group(self.size) as usize
+    }
+
+    /// Returns the superblock of a page.
     fn of(&self, core: &Core, lpn: Lpn) -> usize {
         (core.lbn(lpn).number() / self.size) as usize
     }
@@ -286,12 +292,12 @@ impl LogScheme for Superblocks {
     fn adopt(&mut self, io: &mut LogContext<'_, '_>, found: Vec<FoundLog>) -> Result<(), FtlError> {
         let mut strays = Vec::new();
         for log in found {
-            let group = io.core.log(log.block).group(self.size);
-            if !io.core.log(log.block).holds_only(group, self.size) {
+            let group = self.of_log(io.core, log.block);
+            if !io.core.log(log.block).holds_only(group as u32, self.size) {
                 strays.push(log.block);
                 continue;
             }
-            let superblock = &mut self.all[group as usize];
+            let superblock = &mut self.all[group];
             self.used -= superblock.extra();
             superblock.blocks.push(log.block);
             self.used += superblock.extra();
@@ -323,9 +329,7 @@ impl LogScheme for Superblocks {
     }
 
     fn knows(&self, core: &Core, log: BlockId) -> bool {
-        self.all
-            .get(core.log(log).group(self.size) as usize)
-            .is_some_and(|s| s.blocks.contains(&log))
+        self.all.get(self.of_log(core, log)).is_some_and(|s| s.blocks.contains(&log))
     }
 
     fn check(&self, core: &Core, _: &Medium) -> Result<(), Violation> {

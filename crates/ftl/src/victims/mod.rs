@@ -117,7 +117,7 @@ pub const FRUITLESS_MAX: u32 = 64;
 #[derive(Debug, Default)]
 struct ClosedList {
     blocks: Vec<LocalBlock>,
-    place: TiVec<LocalBlock, u32>,
+    place: TiVec<LocalBlock, usize>,
     /// For each block, `true` if it is closed and has an invalid slot; and the number of such
     /// blocks.
     frees: TiVec<LocalBlock, bool>,
@@ -127,13 +127,13 @@ struct ClosedList {
 
 impl ClosedList {
     fn new(lane: LaneShape) -> ClosedList {
-        let (place, frees) = (lane.per_block(u32::MAX), lane.per_block(false));
+        let (place, frees) = (lane.per_block(usize::MAX), lane.per_block(false));
         let blocks = Vec::with_capacity(place.len());
         ClosedList { blocks, place, frees, ..ClosedList::default() }
     }
 
     fn add(&mut self, block: LocalBlock) {
-        self.place[block] = self.blocks.len() as u32;
+        self.place[block] = self.blocks.len();
         self.blocks.push(block);
     }
 
@@ -145,10 +145,10 @@ impl ClosedList {
 
     fn remove(&mut self, block: LocalBlock) {
         self.freeing -= u32::from(std::mem::replace(&mut self.frees[block], false));
-        let at = std::mem::replace(&mut self.place[block], u32::MAX) as usize;
+        let at = std::mem::replace(&mut self.place[block], usize::MAX);
         self.blocks.swap_remove(at);
         if let Some(&moved) = self.blocks.get(at) {
-            self.place[moved] = at as u32;
+            self.place[moved] = at;
         }
     }
 
@@ -166,7 +166,7 @@ impl ClosedList {
         if self.freeing == 0 {
             return None;
         }
-        let drawn = (0..d).map(|_| self.blocks[rng.below(self.blocks.len() as u64) as usize]);
+        let drawn = (0..d).map(|_| self.blocks[rng.place(self.blocks.len())]);
         let mut best = drawn.min_by_key(|&block| valid[block])?;
         self.fruitless = if self.frees[best] { 0 } else { self.fruitless + 1 };
         if self.fruitless > FRUITLESS_MAX {

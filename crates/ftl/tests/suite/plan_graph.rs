@@ -8,7 +8,9 @@
 use flashatlas_device::Registry;
 use flashatlas_device::{Cmd, Device, Reply, Ssd};
 use flashatlas_nand::OobRole;
-use flashatlas_types::{BlockId, Dur, Lba, Lpn, OpId, OpKind, Ppn, Ps, Rng, Seed, Stamp, Tag};
+use flashatlas_types::{
+    BlockId, DieBlock, Dur, Lba, Lpn, OpId, OpKind, Ppn, Ps, Rng, Seed, Stamp, Tag,
+};
 use std::collections::{BTreeSet, HashMap};
 
 const DRIVES: &[&[&str]] = &[
@@ -87,7 +89,7 @@ fn has(ops: &Ops, op: u64) -> bool {
 struct Copy {
     lpn: u32,
     version: usize,
-    block: u32,
+    block: BlockId,
     programs: Vec<u64>,
 }
 
@@ -113,12 +115,12 @@ struct World {
     /// For each operation, itself and all operations that are complete before it is complete.
     before: Vec<Ops>,
     /// For each block of a die, the operations since its erase, with the page of a program.
-    groups: HashMap<u32, Vec<(u64, Option<u32>)>>,
+    groups: HashMap<DieBlock, Vec<(u64, Option<u32>)>>,
     /// Programs of each page of a block of a die, in order.
-    programs: HashMap<(u32, u32), Vec<u64>>,
+    programs: HashMap<(DieBlock, u32), Vec<u64>>,
     copies: Vec<Copy>,
     /// Erases of each block of the FTL.
-    erases: HashMap<u32, Vec<u64>>,
+    erases: HashMap<BlockId, Vec<u64>>,
     /// Operations that only join others, with what they wait for.
     joins: HashMap<u64, Vec<u64>>,
     counted: Counted,
@@ -146,12 +148,7 @@ impl World {
         let layout = drive.layout().clone();
         let copies = (0..layout.slots()).map(Ppn).filter_map(|ppn| {
             let lpn = drive.medium().lpn(ppn).ok().filter(|&l| l != Lpn::NONE)?;
-            Some(Copy {
-                lpn: lpn.0,
-                version: 0,
-                block: layout.block_of(ppn).number(),
-                programs: Vec::new(),
-            })
+            Some(Copy { lpn: lpn.0, version: 0, block: layout.block_of(ppn), programs: Vec::new() })
         });
         let copies = copies.collect();
         let versions =
@@ -219,12 +216,13 @@ impl World {
             Cmd::Flush => must.extend((0..).zip(self.confirmed.iter().copied())),
             Cmd::Read { .. } => {}
         }
-        let dies = self.drive.layout().dies_per_frame;
+        let layout = self.drive.layout().clone();
         let mut erased = Vec::new();
         for (i, (id, kind, _)) in ops.iter().enumerate() {
             if let OpKind::Erase { block, .. } = *kind {
-                self.erases.entry(block / dies).or_default().push(*id);
-                erased.push((*id, block / dies));
+                let block = layout.block_on_die(block);
+                self.erases.entry(block).or_default().push(*id);
+                erased.push((*id, block));
             } else if let OpKind::Program { block, page, .. } = *kind {
                 if ops[i..]
                     .iter()
@@ -232,7 +230,7 @@ impl World {
                 {
                     return Ok(false); // what it held cannot be looked up any more
                 }
-                self.programmed(*id, BlockId::new(block / dies), page, &complete)?;
+                self.programmed(*id, layout.block_on_die(block), page, &complete)?;
             }
         }
         for (id, block) in erased {
@@ -313,7 +311,7 @@ impl World {
     /// Returns `true` if `program` wrote a page that `block` holds, in the same version or a newer
     /// one. Only pages that came to `block` after its last erase count, and only erases before
     /// operation `first`, with which the plan begins.
-    fn concerns(&self, program: u64, block: u32, first: u64) -> bool {
+    fn concerns(&self, program: u64, block: BlockId, first: u64) -> bool {
         let erased = self.erases[&block].iter().copied().filter(|&e| e < first).max();
         let here = |c: &&Copy| {
             let at = c.programs.last().copied().unwrap_or(0);
@@ -418,9 +416,8 @@ impl World {
                     unit.lpn
                 ));
             }
-            let same = |c: &&mut Copy| {
-                c.lpn == unit.lpn.0 && c.block == block.number() && c.version == version
-            };
+            let same =
+                |c: &&mut Copy| c.lpn == unit.lpn.0 && c.block == block && c.version == version;
             match self
                 .copies
                 .iter_mut()
@@ -429,12 +426,9 @@ impl World {
                 .filter(|c| c.programs.last().is_some_and(|&p| p + 1 == id))
             {
                 Some(copy) => copy.programs.push(id), // another die under the same frame
-                None => self.copies.push(Copy {
-                    lpn: unit.lpn.0,
-                    version,
-                    block: block.number(),
-                    programs: vec![id],
-                }),
+                None => {
+                    self.copies.push(Copy { lpn: unit.lpn.0, version, block, programs: vec![id] })
+                }
             }
         }
         Ok(())

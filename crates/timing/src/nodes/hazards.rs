@@ -6,7 +6,7 @@
 //! waits for the read.
 
 use super::{NIL, Node, NodeKind, Nodes};
-use flashatlas_types::OpId;
+use flashatlas_types::{DieBlock, OpId};
 
 /// The unfinished operations on one block.
 #[derive(Clone, Copy, Debug)]
@@ -49,8 +49,8 @@ impl Node {
 
 impl Nodes {
     /// Returns the newest unfinished program of a page that was issued before operation `before`.
-    pub fn program_of(&self, block: u32, page: u32, before: OpId) -> Option<u32> {
-        let mut writer = self.blocks[block as usize].writers;
+    pub fn program_of(&self, block: DieBlock, page: u32, before: OpId) -> Option<u32> {
+        let mut writer = self.blocks[block].writers;
         while writer != NIL {
             let w = self.at(writer);
             if w.work == NodeKind::Program && w.page == page && w.id < before {
@@ -61,7 +61,7 @@ impl Nodes {
         None
     }
 
-    pub(super) fn add_reader(&mut self, n: u32, block: u32, page: u32) {
+    pub(super) fn add_reader(&mut self, n: u32, block: DieBlock, page: u32) {
         if let Some(program) = self.program_of(block, page, OpId(u64::MAX)) {
             self.wait(n, program);
         }
@@ -70,11 +70,11 @@ impl Nodes {
 
     /// Adds a read of a page as it was when operation `seen` was issued. If the first unfinished
     /// erase since then still waits for other operations, that erase also waits for the read.
-    pub(super) fn add_past_reader(&mut self, n: u32, block: u32, page: u32, seen: OpId) {
+    pub(super) fn add_past_reader(&mut self, n: u32, block: DieBlock, page: u32, seen: OpId) {
         if let Some(program) = self.program_of(block, page, seen) {
             self.wait(n, program);
         }
-        let (mut writer, mut erase) = (self.blocks[block as usize].writers, NIL);
+        let (mut writer, mut erase) = (self.blocks[block].writers, NIL);
         while writer != NIL && self.at(writer).id > seen {
             if self.at(writer).work == NodeKind::Erase {
                 erase = writer;
@@ -87,16 +87,16 @@ impl Nodes {
         self.count_reader(n, block);
     }
 
-    fn count_reader(&mut self, n: u32, block: u32) {
-        let unfinished = &mut self.blocks[block as usize];
+    fn count_reader(&mut self, n: u32, block: DieBlock) {
+        let unfinished = &mut self.blocks[block];
         unfinished.readers += 1;
         *self.nodes[n].epoch_mut() = unfinished.epoch;
     }
 
     /// Makes an erase wait for the reads of its block that were issued so far. Later reads belong
     /// to the next epoch.
-    pub(super) fn drain_readers(&mut self, erase: u32, block: u32) {
-        let unfinished = &mut self.blocks[block as usize];
+    pub(super) fn drain_readers(&mut self, erase: u32, block: DieBlock) {
+        let unfinished = &mut self.blocks[block];
         let (epoch, left) = (unfinished.epoch, std::mem::take(&mut unfinished.readers));
         unfinished.epoch = epoch.wrapping_add(1);
         if left > 0 {
@@ -107,8 +107,8 @@ impl Nodes {
     }
 
     /// Ends a read. If an erase waited only for this read, returns the erase.
-    pub(super) fn reader_done(&mut self, block: u32, epoch: u32) -> Option<u32> {
-        let unfinished = &mut self.blocks[block as usize];
+    pub(super) fn reader_done(&mut self, block: DieBlock, epoch: u32) -> Option<u32> {
+        let unfinished = &mut self.blocks[block];
         if unfinished.epoch == epoch {
             unfinished.readers -= 1;
             return None;
@@ -124,15 +124,15 @@ impl Nodes {
             return None;
         }
         match newer {
-            NIL => self.blocks[block as usize].draining = older,
+            NIL => self.blocks[block].draining = older,
             newer => self.draining[newer].older = older,
         }
         self.draining.free(d);
         self.release(erase)
     }
 
-    pub(super) fn add_writer(&mut self, n: u32, block: u32) {
-        let newest = std::mem::replace(&mut self.blocks[block as usize].writers, n);
+    pub(super) fn add_writer(&mut self, n: u32, block: DieBlock) {
+        let newest = std::mem::replace(&mut self.blocks[block].writers, n);
         if newest != NIL && !self.at(newest).halfway {
             self.at_mut(n).waiting += 1;
         }
@@ -148,14 +148,14 @@ impl Nodes {
 
     /// Removes a complete program or erase from the list of its block. Its neighbours in the list
     /// were `previous` and `following`.
-    pub(super) fn writer_done(&mut self, block: u32, previous: u32, following: u32) {
+    pub(super) fn writer_done(&mut self, block: DieBlock, previous: u32, following: u32) {
         if previous != NIL {
             self.at_mut(previous).following = following;
         }
         if following != NIL {
             self.at_mut(following).previous = previous;
         } else {
-            self.blocks[block as usize].writers = previous;
+            self.blocks[block].writers = previous;
         }
     }
 
@@ -182,7 +182,7 @@ mod tests {
         const BLOCKS: u32 = 1000;
         let (mut nodes, mut plan) = (Nodes::new(BLOCKS), Plan::default());
         for _ in 0..2 {
-            for block in 0..BLOCKS {
+            for block in (0..BLOCKS).map(DieBlock::new) {
                 let read = OpKind::Read { die: 0, block, page: 0, level: 0, bytes: 1, back: 0 };
                 plan.push_flash(read, Cause::Gc, &[]);
                 plan.push_flash(OpKind::Erase { die: 0, block }, Cause::Gc, &[]);
@@ -198,15 +198,15 @@ mod tests {
             let n = nodes.add(id, op, after, |node| (node.work, node.block) = (work, block));
             reads.extend(is_read.then_some(n));
         }
-        let chain = |nodes: &Nodes, block: u32| {
-            let mut d = nodes.blocks[block as usize].draining;
+        let chain = |nodes: &Nodes, block: DieBlock| {
+            let mut d = nodes.blocks[block].draining;
             std::iter::from_fn(|| {
                 let this = d;
                 (this != NIL).then(|| d = nodes.draining[this].older)
             })
             .count()
         };
-        assert!((0..BLOCKS).all(|block| chain(&nodes, block) == 2));
+        assert!((0..BLOCKS).map(DieBlock::new).all(|block| chain(&nodes, block) == 2));
         let mut ready = Vec::new();
         for read in reads {
             let block = nodes.at(read).block;

@@ -4,7 +4,7 @@ mod hazards;
 
 use crate::inherit::HostRead;
 use flashatlas_prefetch as prefetch;
-use flashatlas_types::{Dur, Op, OpId, OpKind, beat};
+use flashatlas_types::{DieBlock, Dur, Op, OpId, OpKind, TiVec, beat, ti_vec};
 use hazards::{Draining, Unfinished};
 
 /// Value for no node, no edge or no link.
@@ -52,7 +52,7 @@ pub(crate) struct Node {
     /// Number of the operation in `then` minus the number of this operation.
     then_after: u8,
     pub die: u32,
-    pub block: u32,
+    pub block: DieBlock,
     pub page: u32,
     /// Time of the timer or of the link. For a read, this is the time of its data on the channel.
     /// For a program, it is the time of its command and data there. The time of the cells is looked
@@ -179,7 +179,7 @@ pub(crate) struct Nodes {
     ring: Vec<u32>,
     oldest: u64,
     newest: u64,
-    blocks: Vec<Unfinished>,
+    blocks: TiVec<DieBlock, Unfinished>,
     /// Erases that wait for reads, in a list for each block. There is one for each collection that
     /// is planned ahead.
     draining: Slab<Draining>,
@@ -194,7 +194,7 @@ impl Nodes {
             ring: vec![NIL; 1024],
             oldest: 1,
             newest: 0,
-            blocks: vec![
+            blocks: ti_vec![
                 Unfinished { writers: NIL, epoch: 0, readers: 0, draining: NIL };
                 blocks as usize
             ],
@@ -275,7 +275,7 @@ impl Nodes {
             OpKind::Program { block, .. } => self.add_writer(n, block),
             OpKind::Erase { block, .. } => {
                 self.drain_readers(n, block);
-                let mut earlier = self.blocks[block as usize].writers;
+                let mut earlier = self.blocks[block].writers;
                 while earlier != NIL {
                     self.wait(n, earlier);
                     earlier = self.at(earlier).previous;
@@ -454,7 +454,7 @@ impl Node {
             then: None,
             then_after: 0,
             die: 0,
-            block: 0,
+            block: DieBlock::new(0),
             page: 0,
             time: Dur::ZERO,
             value: 0,

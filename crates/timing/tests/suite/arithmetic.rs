@@ -6,7 +6,7 @@
 
 use crate::common::{Player, board, program, read, times};
 use flashatlas_timing::{MemoryTimes, Times};
-use flashatlas_types::{Class, Dur, MemoryKind, OpId, OpKind, Ps};
+use flashatlas_types::{Class, DieBlock, Dur, MemoryKind, OpId, OpKind, Ps};
 
 const US: u64 = 1_000_000;
 const PAGE: u32 = 16_384;
@@ -77,7 +77,7 @@ fn a_block_is_filled_and_erased_in_the_sum_of_its_times() {
     let mut player = player(1, 1, Times { command: Dur::from_us(1), ..drive() });
     let pages: Vec<OpId> =
         (0..16).map(|page| player.op(program(0, 0, page, PAGE), Class::Gc, &[])).collect();
-    let erase = player.op(OpKind::Erase { die: 0, block: 0 }, Class::Gc, &[]);
+    let erase = player.op(OpKind::Erase { die: 0, block: DieBlock::new(0) }, Class::Gc, &[]);
     player.issue(0);
     player.finish();
     // the programs take 16 × (1 + 16 + 600), and the erase then takes 1 + 3000

@@ -285,7 +285,7 @@ impl Midas {
             // blocks above a quota go to the last group, without a copy
             for group in 0..chosen.sizes.len() - 1 {
                 let has = lane.iter().filter(|b| b.group == group).count();
-                let above = has.saturating_sub(chosen.sizes[group] as usize);
+                let above = has.saturating_sub(chosen.quota(group));
                 let oldest = lane.iter_mut().filter(|b| b.group == group).take(above);
                 for block in oldest {
                     block.group = chosen.sizes.len() - 1;
@@ -412,7 +412,7 @@ impl Classifier for Midas {
         if let Some(config) = &self.config {
             for group in 0..self.border {
                 // one block of each is open, and two of the first group
-                let quota = config.sizes[group] as usize;
+                let quota = config.quota(group);
                 let quota = quota.saturating_sub(if group == 1 { 2 } else { 1 }).max(1);
                 let of_group = || closed.iter().filter(|b| b.group == group);
                 if of_group().count() > quota

@@ -122,6 +122,13 @@ pub struct Configuration {
     pub waf: f64,
 }
 
+impl Configuration {
+    /// Returns the number of blocks that a group may have on each lane.
+    pub fn quota(&self, group: usize) -> usize {
+        self.sizes[group] as usize
+    }
+}
+
 impl Situation<'_> {
     fn last_least(&self) -> u32 {
         LAST_LEAST.min(self.segments / 4).max(2)

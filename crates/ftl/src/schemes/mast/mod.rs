@@ -327,7 +327,7 @@ impl LogScheme for Mast {
         self.cold.area.take_over(io, &mut found)?;
         // the spare areas of migrated blocks still name the locality area
         let mut entered = FoundLog::take(&mut found, ROLE_RANDOM);
-        while entered.len() > self.locality.budget as usize
+        while entered.len() as u32 > self.locality.budget
             && self.cold.area.len() < self.cold.area.budget
         {
             let oldest = entered.remove(0);

@@ -20,7 +20,7 @@ pub(super) struct Division {
     /// The base-2 logarithm of the number of entries in a window of the table.
     window_bits: u32,
     /// The number of windows that a thread fills.
-    share: u32,
+    share: usize,
     /// The number of slots whose entries are dealt to windows at a time.
     batch: u32,
 }
@@ -35,15 +35,15 @@ impl Division {
         let one = Division { window_bits: 17, share: 1, batch: 1 << 25 };
         let windows = one.windows(pages);
         let share = share(windows, WORTH_A_THREAD).max(windows.div_ceil(MOST_THREADS));
-        Division { share: share as u32, ..one }
+        Division { share, ..one }
     }
 
-    fn window(&self) -> u32 {
+    fn window(&self) -> usize {
         1 << self.window_bits
     }
 
     fn windows(&self, pages: u32) -> usize {
-        pages.div_ceil(self.window()) as usize
+        (pages as usize).div_ceil(self.window())
     }
 }
 
@@ -60,7 +60,7 @@ pub(super) fn fill(
     blocks.iter().for_each(|&block| versions.read(block));
     let (pages, windows) = (table.len(), division.windows(table.len()));
     let mut shares: Vec<Share<'_>> = table
-        .shares(division.window().saturating_mul(division.share))
+        .shares(u32::try_from(division.window() * division.share).unwrap_or(u32::MAX))
         .map(|entries| Share { entries, superseded: Vec::new(), taken: 0 })
         .collect();
     if let ([all], 1) = (&mut shares[..], windows) {
@@ -79,9 +79,9 @@ pub(super) fn fill(
         let mut parts = blocks.chunks(blocks.len().div_ceil(shares.len()));
         let parts = dealt.iter_mut().map(|dealt| (dealt, parts.next().unwrap_or_default()));
         at_once(parts, |(dealt, blocks)| dealt.deal(medium, blocks, pages, division));
-        let firsts = (0..).step_by(division.share as usize);
+        let firsts = (0..).step_by(division.share);
         at_once(firsts.zip(&mut shares), |(first, share)| {
-            share.fill(&versions, &dealt, first, division.window() as usize);
+            share.fill(&versions, &dealt, first, division.window());
         });
         at_once(&mut dealt, |dealt| dealt.invalidate(&shares));
     }
@@ -245,8 +245,8 @@ mod tests {
             }
         }
         let entries: Vec<Ppn> = newest.range(0..PAGES).collect();
-        let mapped = entries.iter().flat_map(|ppn| ppn.mapped()).count();
-        assert!((20..PAGES as usize).contains(&mapped), "{mapped}: old versions and no entries");
+        let mapped = entries.iter().flat_map(|ppn| ppn.mapped()).count() as u64;
+        assert!((20..PAGES.into()).contains(&mapped), "{mapped}: old versions and no entries");
         let mut blocks: Vec<BlockId> = (0..6).map(BlockId::new).collect();
         for order in 0..2 {
             for (window_bits, share, batch) in
@@ -256,7 +256,7 @@ mod tests {
                 let mut table = PpnTable::new(PAGES);
                 let mut valid = Blocks::new(layout, &medium);
                 let taken = fill(&medium, &blocks, &mut table, &mut valid, division);
-                assert!(taken >= mapped as u64);
+                assert!(taken >= mapped);
                 assert!(
                     table.range(0..PAGES).eq(entries.iter().copied()),
                     "{order}, {window_bits}, {share}"
@@ -264,9 +264,9 @@ mod tests {
                 for slot in (0..layout.slots()).map(Ppn) {
                     assert_eq!(valid.is_valid(slot), entries.contains(&slot), "{slot}");
                 }
-                assert_eq!(valid.total(), mapped as u64);
+                assert_eq!(valid.total(), mapped);
                 let of_blocks = blocks.iter().map(|&block| u64::from(valid.valid(block)));
-                assert_eq!(of_blocks.sum::<u64>(), mapped as u64);
+                assert_eq!(of_blocks.sum::<u64>(), mapped);
             }
             blocks.reverse();
         }

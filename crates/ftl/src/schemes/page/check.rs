@@ -71,7 +71,7 @@ impl PageMapped {
         for (lane, l) in self.lanes.iter_enumerated() {
             for (f, frontier) in l.frontiers.iter_enumerated() {
                 Violation::unless(
-                    frontier.buffer.len() < self.layout.slots_per_frame as usize,
+                    frontier.buffer.len() < self.layout.frame_len(),
                     "a full buffer has been programmed",
                     || format!("lane {lane}, frontier {f}"),
                 )?;
@@ -90,7 +90,7 @@ impl PageMapped {
                 let found =
                     l.frontiers.iter().flat_map(|f| &f.buffer).filter(|p| from(p.from)).count();
                 Violation::unless(
-                    found == leaving.buffered as usize,
+                    found as u32 == leaving.buffered,
                     "a leaving block counts its buffered copies",
                     || {
                         format!(

@@ -156,8 +156,8 @@ impl PageMapped {
     /// Programs copies that wait for the rest of their frame, and pads the frames. Copies that wait
     /// keep their old blocks from being erased, and the lane has run out of blocks.
     fn pad_copies(&mut self, cx: &mut FtlContext<'_>, lane: LaneId) -> Result<(), FtlError> {
-        let of_host = self.settings.first_of_collection();
-        for f in self.lanes[lane].frontiers.keys().filter(|&f| f >= of_host) {
+        let first = self.settings.first_of_collection();
+        for f in self.lanes[lane].frontiers.keys().filter(|&f| f >= first) {
             let frontier = &self.lanes[lane].frontiers[f];
             if !frontier.buffer.is_empty() && (frontier.block.is_some() || self.pool.free(lane) > 0)
             {

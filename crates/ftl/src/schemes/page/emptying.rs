@@ -47,7 +47,7 @@ impl PageMapped {
         cause: Cause,
     ) -> Result<(), FtlError> {
         beat(BLOCK_STEPS);
-        let local = self.layout.local(victim);
+        let (_, local) = self.layout.in_lane(victim);
         self.lanes[lane].policy.removed(local);
         self.classifier.removed(lane, local);
         self.pool.blocks.set_role(victim, Role::Leaving);

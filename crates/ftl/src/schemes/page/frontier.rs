@@ -58,7 +58,7 @@ impl PageMapped {
     ) -> Result<(), FtlError> {
         let buffer = &mut self.lanes[lane].frontiers[f].buffer;
         buffer.push(pending);
-        if buffer.len() == self.layout.slots_per_frame as usize {
+        if buffer.len() == self.layout.frame_len() {
             self.program(cx, lane, f, false)
         } else {
             Ok(())

@@ -140,7 +140,7 @@ impl PageMapped {
     /// Makes a block a candidate for collection.
     fn close(&mut self, block: BlockId) {
         self.pool.blocks.set_role(block, Role::Closed);
-        let (lane, local) = (self.layout.lane_of(block), self.layout.local(block));
+        let (lane, local) = self.layout.in_lane(block);
         self.lanes[lane].policy.closed(local, self.pool.blocks.valid(block), self.at);
         let stream = self.history.as_ref().and_then(|history| history.stream(block));
         self.classifier.closed(&Filled { id: block, lane, block: local, stream });
@@ -156,16 +156,16 @@ impl PageMapped {
         index: u32,
         wanted: impl Fn(Ppn) -> bool,
     ) {
-        const TOGETHER: u32 = 32;
-        if index % TOGETHER > 0 {
+        const TOGETHER: usize = 32;
+        if index % TOGETHER as u32 > 0 {
             return;
         }
-        let end = (index + TOGETHER).min(medium.write_pointer(block));
+        let end = (index + TOGETHER as u32).min(medium.write_pointer(block));
         let first = self.layout.first_slot(self.layout.frame_in(block, index)).0;
         let slots = first..first + (end - index) * self.layout.slots_per_frame;
         let wanted = slots.map(Ppn).filter(|&slot| wanted(slot));
         let mut lpns = wanted.flat_map(|slot| medium.lpn(slot));
-        let mut near = [Lpn::NONE; TOGETHER as usize];
+        let mut near = [Lpn::NONE; TOGETHER];
         loop {
             let count = near.iter_mut().zip(&mut lpns).map(|(place, lpn)| *place = lpn).count();
             if count == 0 {
@@ -180,7 +180,7 @@ impl PageMapped {
     fn invalidate(&mut self, ppn: Ppn) -> BlockId {
         let (block, valid) = self.pool.blocks.invalidate(ppn);
         if self.pool.blocks.role(block) == Role::Closed {
-            let (lane, local) = (self.layout.lane_of(block), self.layout.local(block));
+            let (lane, local) = self.layout.in_lane(block);
             self.lanes[lane].policy.invalidated(local, valid, self.at);
         }
         block
@@ -240,8 +240,7 @@ impl PageMapped {
         let is_stale = |p: &Pending| !p.is_host() && !self.pool.blocks.is_valid(p.from);
         if buffer.iter().any(is_stale) {
             self.drop_stale_copies(lane, &mut buffer);
-            if buffer.is_empty() || (buffer.len() < self.layout.slots_per_frame as usize && !padded)
-            {
+            if buffer.is_empty() || (buffer.len() < self.layout.frame_len() && !padded) {
                 self.lanes[lane].frontiers[f].buffer = buffer;
                 return self.erase_left(cx, lane);
             }
@@ -261,7 +260,7 @@ impl PageMapped {
             cause = if host_units == 0 { p.cause } else { cause };
             host_units += 1;
         }
-        let copies = buffer.len() - host_units as usize;
+        let copies = buffer.len() as u32 - host_units;
         // at the paces `even` and `paced`, a frame of the host waits for the share of collection
         // that followed the last frame but one
         let mut after: SmallVec<[OpId; 8]> = SmallVec::new();
@@ -395,7 +394,7 @@ impl Ftl for PageMapped {
         let ready = cx.flash.plan.join(cause.class(false), after);
         let mut rest = run;
         while let Some(unit) = rest.first() {
-            let frame = self.layout.slots_per_frame as usize;
+            let frame = self.layout.frame_len();
             if frame > 1
                 && rest.len() >= frame
                 && self.settings.streams.host == 1

@@ -357,8 +357,8 @@ impl PageSettings {
         FrontierId::new(stream.number())
     }
 
-    /// Returns the frontier that takes a stream of collection: one of its own in dual mode, else the
-    /// host's.
+    /// Returns the frontier that takes a stream of collection: one of its own in dual mode, else
+    /// the host's.
     #[inline]
     pub fn frontier_of_copies(&self, stream: StreamId) -> FrontierId {
         match self.mode {

@@ -116,7 +116,7 @@ pub(super) fn make(
     let bytes =
         cx.flash.medium.rules().keep_bytes.then(|| vec![0; layout.unit_bytes as usize].into());
     let mut writer = Writer { units: Vec::new(), stamp, bytes };
-    let slots = layout.slots_per_block as usize;
+    let slots = layout.block_len();
     let (mut placed, mut stopped) = (0, false);
     // the contents of the next blocks are drawn while the ones before are programmed
     let chunks = order.chunks((DRAWN_TOGETHER / slots).max(1));
@@ -203,7 +203,7 @@ struct Writer<'a> {
 impl Writer<'_> {
     /// Fills a block with the pages drawn for its slots.
     fn block(&mut self, cx: &mut FtlContext<'_>, block: BlockId, drawn: &[Drawn]) {
-        let slots = cx.flash.medium.layout().slots_per_frame as usize;
+        let slots = cx.flash.medium.layout().frame_len();
         for (index, drawn) in (0..).zip(drawn.chunks(slots)) {
             self.units.clear();
             for &(lpn, is_valid) in drawn {
@@ -259,7 +259,7 @@ fn shuffle<T: Copy>(items: &mut [T], rng: &mut Rng) {
         let mut drawn = [0; 32];
         let count = drawn.len().min(end - 1);
         for (place, i) in drawn.iter_mut().zip((end - count..end).rev()) {
-            *place = rng.below(i as u64 + 1) as usize;
+            *place = rng.place(i + 1);
             prefetch::item(&items[*place]);
         }
         for (&place, i) in drawn.iter().zip((end - count..end).rev()) {

@@ -22,8 +22,8 @@
 
 use flashatlas_timing::{Engine, Finished, Statistics, Times};
 use flashatlas_types::{
-    AllocationOrder, Cell, Class, Dur, Geometry, Layout, MemoryKind, OpId, OpKind, Plan, Ps, Span,
-    Tag,
+    AllocationOrder, Cell, Class, DieBlock, Dur, Geometry, Layout, MemoryKind, OpId, OpKind, Plan,
+    Ps, Span, Tag,
 };
 use std::collections::BTreeMap;
 
@@ -71,9 +71,9 @@ pub fn times_with(change: impl FnOnce(&mut Times)) -> Times {
     t
 }
 
-/// Returns the number of block `block` of a die.
-pub fn block(die: u32, block: u32) -> u32 {
-    die * BLOCKS + block
+/// Returns block `block` of a die.
+pub fn block(die: u32, block: u32) -> DieBlock {
+    DieBlock::new(die * BLOCKS + block)
 }
 
 /// Returns a read of the lower page 0 of a die's block.
@@ -207,10 +207,8 @@ pub fn expect_small(times: Times, script: &str, expected: &[(&str, u64)]) -> Pla
 }
 
 fn operation(words: &[&str]) -> (OpKind, Class) {
-    let place = |i: usize| {
-        let at: Vec<u32> = words[1].split('.').map(|n| n.parse().unwrap()).collect();
-        if i == 1 { block(at[0], at[1]) } else { at[i] }
-    };
+    let place = |i: usize| words[1].split('.').nth(i).and_then(|n| n.parse::<u32>().ok()).unwrap();
+    let on = || block(place(0), place(1));
     let level =
         ["lower", "middle", "upper"].iter().position(|l| words.contains(l)).unwrap_or(0) as u8;
     let bytes = words.iter().find_map(|w| w.strip_prefix('x')).map_or(0, |n| n.parse().unwrap());
@@ -223,14 +221,14 @@ fn operation(words: &[&str]) -> (OpKind, Class) {
     };
     let (kind, usual) = match words[0] {
         "read" => (
-            OpKind::Read { die: place(0), block: place(1), page: place(2), level, bytes, back },
+            OpKind::Read { die: place(0), block: on(), page: place(2), level, bytes, back },
             Class::HostRead,
         ),
         "program" => (
-            OpKind::Program { die: place(0), block: place(1), page: place(2), level, bytes },
+            OpKind::Program { die: place(0), block: on(), page: place(2), level, bytes },
             Class::HostWrite,
         ),
-        "erase" => (OpKind::Erase { die: place(0), block: place(1) }, Class::Gc),
+        "erase" => (OpKind::Erase { die: place(0), block: on() }, Class::Gc),
         "sram" => memory(MemoryKind::Sram),
         "dram" => memory(MemoryKind::Dram),
         "nvm" => memory(MemoryKind::Nvm),

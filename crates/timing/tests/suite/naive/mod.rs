@@ -46,7 +46,7 @@ mod dies;
 mod inherit;
 
 use flashatlas_timing::Times;
-use flashatlas_types::{Class, OpKind};
+use flashatlas_types::{Class, DieBlock, OpKind};
 
 /// One operation: the time of its issue, its kind and class, and the list indices of the operations
 /// for which it waits.
@@ -159,7 +159,7 @@ enum Where {
 }
 
 /// Returns the die, block and page of an operation on flash. An erase has no page.
-fn place(kind: OpKind) -> Option<(u32, u32, Option<u32>)> {
+fn place(kind: OpKind) -> Option<(u32, DieBlock, Option<u32>)> {
     match kind {
         OpKind::Read { die, block, page, .. } | OpKind::Program { die, block, page, .. } => {
             Some((die, block, Some(page)))

@@ -19,10 +19,10 @@ impl Order {
     pub fn of(&self, ppn: Ppn) -> u32 {
         let l = &self.layout;
         let block = l.block_of(ppn);
-        let lane = l.lane_of(block);
+        let (lane, local) = l.in_lane(block);
         let in_block = ppn.0 - l.block_slot(block).0;
         let (frame, slot) = (in_block / l.slots_per_frame, in_block % l.slots_per_frame);
-        let row = l.local(block).number() * l.frames_per_block + frame;
+        let row = local.number() * l.frames_per_block + frame;
         (row * l.lanes + lane.number()) * l.slots_per_frame + slot
     }
 

@@ -202,7 +202,7 @@ pub fn check(trial: &mut Trial<'_>, part: Part) {
 fn keys(trial: &Trial<'_>, def: &HashDef) -> Tried {
     let rerun = format!("flashatlas lookup --set lookup.hash={}", def.name);
     let wrong = |found: String| Err((found, rerun.clone()));
-    let hashes = trial.parts.drives.ftl.hashes;
+    let hashes = trial.parts.drives.hashes();
     let params = match flashatlas_lookup::study::settings(hashes, &[]) {
         Ok(params) => params,
         Err(error) => return wrong(error.to_string()),

@@ -5,8 +5,7 @@ use crate::classifiers::{CLASSIFIERS, ClassifierDef};
 use crate::maps::{MAPS, MapStoreDef};
 use crate::schemes::{SCHEMES, SchemeDef};
 use crate::victims::{VICTIMS, VictimDef};
-use flashatlas_lookup::hashes::{self, HashDef};
-use flashatlas_types::{ConfigError, Entries, Entry, ParamDef};
+use flashatlas_types::{ConfigError, Entries, Entry, Kinds, ParamDef};
 
 /// Schemes, map stores, victim policies, classifiers, and the parts that stores choose from, each
 /// by its name.
@@ -22,8 +21,8 @@ pub struct Registry {
     pub classifiers: Entries<ClassifierDef>,
     /// Cache policies of the map store `demand`.
     pub caching: Entries<CachePolicyDef>,
-    /// Hash functions of the store `lpmt`.
-    pub hashes: Entries<HashDef>,
+    /// Further kinds of parts that stores choose from.
+    pub kinds: Kinds,
 }
 
 impl Registry {
@@ -34,7 +33,7 @@ impl Registry {
         victims: Entries::of(VICTIMS),
         classifiers: Entries::of(CLASSIFIERS),
         caching: Entries::of(CACHE_POLICIES),
-        hashes: hashes::STANDARD,
+        kinds: Kinds::of(&[&flashatlas_lookup::hashes::STANDARD]),
     };
 
     /// Returns the scheme called `name`.
@@ -69,8 +68,9 @@ impl Registry {
         self.classifiers.named(name)
     }
 
-    /// Returns the parameters of a map store, and the parameters of the parts (hash function, cache
-    /// policy) that they choose. `text` returns the value that is set for a key.
+    /// Returns the parameters of a map store, and the parameters of the parts that they choose: of
+    /// the chosen cache policy, and of every part of the chosen further kinds. `text` returns the
+    /// value that is set for a key.
     ///
     /// # Errors
     /// Returns an error that names the unknown part and lists those that exist.
@@ -84,23 +84,13 @@ impl Registry {
             text(param.key).or(param.default.map(str::to_owned)).unwrap_or_default()
         };
         for param in store.params {
-            match param.key {
-                HashDef::KEY => {
-                    self.hash(&chosen(param))?;
-                    all.extend(hashes::params(self.hashes));
-                }
-                CachePolicyDef::KEY => all.extend(self.caching.named(&chosen(param))?.params),
-                _ => {}
+            if param.key == CachePolicyDef::KEY {
+                all.extend(self.caching.named(&chosen(param))?.params);
+            } else if let Some(kind) = self.kinds.chosen_by(param.key) {
+                kind.check(&chosen(param))?;
+                all.extend(kind.params());
             }
         }
         Ok(all)
-    }
-
-    /// Returns the hash function called `name`.
-    ///
-    /// # Errors
-    /// Returns an error that names the unknown hash function and lists those that exist.
-    pub fn hash(&self, name: &str) -> Result<&'static HashDef, ConfigError> {
-        self.hashes.named(name)
     }
 }

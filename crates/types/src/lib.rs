@@ -60,7 +60,7 @@ pub use params::{ParamDef, ParamKind, Params, RawConfig, Value};
 pub use permutation::Permutation;
 pub use plan::{Cause, Class, DramAccess, MemoryKind, Op, OpKind, Plan};
 pub use ppn_table::{PpnShare, PpnTable};
-pub use registry::{Entries, Entry, by_name};
+pub use registry::{Entries, Entry, Kind, Kinds, by_name};
 pub use request::{HostOp, Request, SECTOR_BYTES};
 pub use rng::{Rng, Seed, drawn_streams};
 pub use seeded_bug::SeededBug;

@@ -43,7 +43,7 @@ fn none_is_left_out() {
     assert_eq!(of("victim policy"), parts.drives.ftl.victims.names().len());
     assert_eq!(of("classifier"), parts.drives.ftl.classifiers.names().len());
     assert_eq!(of("map cache policy"), parts.drives.ftl.caching.names().len());
-    assert_eq!(of("hash function"), parts.drives.ftl.hashes.names().len());
+    assert_eq!(of("hash function"), parts.drives.hashes().names().len());
     assert_eq!(of("layer"), parts.drives.layers.names().len());
     assert_eq!(of("trace format"), parts.workloads.formats.names().len());
     assert_eq!(of("generator"), parts.workloads.generators.names().len());

@@ -13,7 +13,7 @@ use crate::pool::{MapQuota, Pool};
 use crate::{FtlContext, MapCounters, MemoryUse, MountReport, refuse_entry_bytes};
 use flashatlas_dram as dram;
 use flashatlas_lookup::Extents;
-use flashatlas_lookup::hashes::{HASH, Hash};
+use flashatlas_lookup::hashes::{HASH, Hash, HashDef};
 use flashatlas_lookup::probe::{self, Scheduler};
 use flashatlas_lookup::tables::{self, Pn, TableShape, Tables};
 use flashatlas_nand::Medium;
@@ -91,7 +91,7 @@ fn parts(params: &Params, layout: &Layout) -> Result<(TableShape, Scheduler), Co
 
 /// Returns the chosen hash function for these tables.
 fn hash(config: &StoreConfig<'_>, shape: &TableShape) -> Result<Box<dyn Hash>, ConfigError> {
-    let def = config.hashes.named(config.params.get(HASH))?;
+    let def = config.kinds.get::<HashDef>().named(config.params.get(HASH))?;
     (def.build)(config.params, shape.la_bits, shape.set_bits)
 }
 

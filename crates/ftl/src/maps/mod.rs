@@ -18,10 +18,9 @@ use crate::caching::CachePolicyDef;
 use crate::pool::{MapQuota, Pool};
 use crate::report::PageCounters;
 use crate::{FtlContext, Idle, MapCounters, MemoryUse, MountReport};
-use flashatlas_lookup::hashes::HashDef;
 use flashatlas_nand::Medium;
 use flashatlas_types::{
-    BlockId, ConfigError, Entries, Entry, FtlError, Layout, Lpn, Mechanism, Note, OpId, Param,
+    BlockId, ConfigError, Entries, Entry, FtlError, Kinds, Layout, Lpn, Mechanism, Note, OpId, Param,
     ParamDef, Params, Ppn, PpnTable, Text, Violation,
 };
 
@@ -318,8 +317,8 @@ pub struct StoreConfig<'a> {
     pub params: &'a Params,
     /// Policies of the map's cache.
     pub caching: Entries<CachePolicyDef>,
-    /// Hash functions of the lookup engine.
-    pub hashes: Entries<HashDef>,
+    /// Further kinds of parts that stores choose from.
+    pub kinds: Kinds,
 }
 
 /// A function that checks that a layout suits a store, and returns the blocks that are kept for map

@@ -31,8 +31,8 @@ pub struct SchemeConfig<'a> {
 impl SchemeConfig<'_> {
     /// Returns the configuration that a map store is built from.
     pub fn store(&self) -> StoreConfig<'_> {
-        let Registry { caching, hashes, .. } = *self.parts;
-        StoreConfig { params: self.params, caching, hashes }
+        let Registry { caching, kinds, .. } = *self.parts;
+        StoreConfig { params: self.params, caching, kinds }
     }
 }
 

@@ -141,8 +141,8 @@ pub fn planned(spec: &LookupSpec, env: &Environment<'_>) -> Result<Value, RunErr
 
 /// Returns the settings and the engine of a study; checks that they fit together.
 fn prepared(spec: &LookupSpec, env: &Environment<'_>) -> Result<(Params, Study), RunError> {
-    let params = settings(env.registry.ftl.hashes, &spec.set)?;
-    let study = Study::new(env.registry.ftl.hashes, &params)?;
+    let params = settings(env.registry.hashes(), &spec.set)?;
+    let study = Study::new(env.registry.hashes(), &params)?;
     if matches!((&spec.source, params.get(TABLE)), (Source::Sets { .. }, "flat")) {
         return Err(RunError::Unusable(
             "sets are scanned in the LPMT: a flat array (lookup.table = flat) has none".into(),

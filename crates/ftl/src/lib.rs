@@ -88,11 +88,7 @@ pub const ENTRY_BYTES: Param<u32> = Param::int(
 ///
 /// # Errors
 /// Returns an error if the value is not the default. `instead` names the setting to change.
-pub(crate) fn refuse_entry_bytes(
-    params: &Params,
-    with: &str,
-    instead: &str,
-) -> Result<(), ConfigError> {
+pub fn refuse_entry_bytes(params: &Params, with: &str, instead: &str) -> Result<(), ConfigError> {
     let default = ENTRY_BYTES.def.default.map(|text| ENTRY_BYTES.def.parse(text)).transpose()?;
     if params.value(ENTRY_BYTES.key()) == default.as_ref() {
         return Ok(());

@@ -33,7 +33,7 @@ impl Registry {
         victims: Entries::of(VICTIMS),
         classifiers: Entries::of(CLASSIFIERS),
         caching: Entries::of(CACHE_POLICIES),
-        kinds: Kinds::of(&[&flashatlas_lookup::hashes::STANDARD]),
+        kinds: Kinds::of(&[]),
     };
 
     /// Returns the scheme called `name`.

@@ -127,6 +127,7 @@ pub fn notes() -> Value {
     [
         flashatlas_sim::NOTES,
         flashatlas_ftl::NOTES,
+        flashatlas_lpmt::NOTES,
         flashatlas_host::NOTES,
         flashatlas_serve::NOTES,
         flashatlas_serve::PLUGIN_NOTES,

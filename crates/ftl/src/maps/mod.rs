@@ -8,7 +8,6 @@ mod dftl;
 mod dram;
 mod leaftl;
 mod learnedftl;
-mod lpmt;
 mod nvm_hybrid;
 mod pages;
 mod sftl;
@@ -20,8 +19,8 @@ use crate::report::PageCounters;
 use crate::{FtlContext, Idle, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
-    BlockId, ConfigError, Entries, Entry, FtlError, Kinds, Layout, Lpn, Mechanism, Note, OpId, Param,
-    ParamDef, Params, Ppn, PpnTable, Text, Violation,
+    BlockId, ConfigError, Entries, Entry, FtlError, Kinds, Layout, Lpn, Mechanism, Note, OpId,
+    Param, ParamDef, Params, Ppn, PpnTable, Text, Violation,
 };
 
 /// All map stores.
@@ -35,7 +34,6 @@ pub const MAPS: &[MapStoreDef] = &[
     tpftl::DEF,
     leaftl::DEF,
     learnedftl::DEF,
-    lpmt::DEF,
 ];
 
 /// The parameter `map.store`.

@@ -15,7 +15,7 @@ const SMALL: &[&str] = &[
     "cache.mode=write-through",
 ];
 
-/// Drives with static wear levelling for the model of an array (`model.rs`).
+/// Drives with static wear levelling for the model of an array (`model/mod.rs`).
 pub const LEVELLED: &[&[&str]] = &[
     &[
         "ftl.wear_static=true",

@@ -6,23 +6,43 @@
 //! Two things go beyond the paper: extents that end where a window of `lookup.extent_pages` ends,
 //! and a bit map of their beginnings, for reads that begin in the middle
 //! ([`flashatlas_lookup::extents`]). The next page of a request is one step on in its block table.
+//!
+//! ```
+//! use flashatlas_device::Registry;
+//! use flashatlas_ftl::Registry as Parts;
+//!
+//! let ftl = Parts { kinds: flashatlas_lpmt::KINDS, ..Registry::DRIVES.ftl };
+//! let registry = Registry { ftl, ..Registry::DRIVES }.with(&flashatlas_lpmt::DEF)?;
+//! let settings = ["map.store=lpmt".to_owned(), "lookup.hash=radix".to_owned()];
+//! registry.load("tiny", None, &settings)?;
+//! # Ok::<(), flashatlas_types::ConfigError>(())
+//! ```
 
-use crate::maps::{MapContext, MapStore, MapStoreDef, Replay, StoreConfig, Update};
-use crate::notes::{BANKS_BY_SUBMISSION, DRAM_FOR_MAP_ALONE, NO_MAP_ON_FLASH};
-use crate::pool::{MapQuota, Pool};
-use crate::{FtlContext, MapCounters, MemoryUse, MountReport, refuse_entry_bytes};
+mod notes;
+
+use crate::notes::{BANKS_BY_SUBMISSION, DRAM_FOR_MAP_ALONE};
 use flashatlas_dram as dram;
+use flashatlas_ftl::maps::{MapContext, MapStore, MapStoreDef, Replay, StoreConfig, Update};
+use flashatlas_ftl::notes::NO_MAP_ON_FLASH;
+use flashatlas_ftl::pool::{MapQuota, Pool};
+use flashatlas_ftl::{FtlContext, MapCounters, MemoryUse, MountReport, refuse_entry_bytes};
 use flashatlas_lookup::Extents;
-use flashatlas_lookup::hashes::{HASH, Hash, HashDef};
+use flashatlas_lookup::hashes::{self, HASH, Hash, HashDef};
 use flashatlas_lookup::probe::{self, Scheduler};
 use flashatlas_lookup::tables::{self, Pn, TableShape, Tables};
 use flashatlas_nand::Medium;
 use flashatlas_types::params::concat;
 use flashatlas_types::{
-    BlockId, Class, ConfigError, FtlError, Layout, Lpn, Mechanism, MemoryKind, Note, OpId, Param,
-    Params, Ppn, Violation,
+    BlockId, Class, ConfigError, FtlError, Kinds, Layout, Lpn, Mechanism, MemoryKind, Note, OpId,
+    Param, Params, Ppn, Violation,
 };
 
+pub use notes::NOTES;
+
+/// Kinds of parts that the store chooses from: the hash functions of the lookup engine.
+pub const KINDS: Kinds = Kinds::of(&[&hashes::STANDARD]);
+
+/// Entry of the store in a registry that has [`KINDS`].
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "lpmt",
     summary: "a hash table of extents in multi-bank DRAM, every access timed command by command; \

@@ -54,6 +54,7 @@ pub use flashatlas_conformance::conformance;
 pub use flashatlas_crash as crash;
 pub use flashatlas_device as device;
 pub use flashatlas_dram as dram;
+pub use flashatlas_fio as fio;
 pub use flashatlas_ftl as ftl;
 pub use flashatlas_host as host;
 pub use flashatlas_lookup as lookup;

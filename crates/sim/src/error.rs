@@ -1,8 +1,8 @@
 //! Reasons why a run ended early.
 
+use flashatlas_fio::JobError;
 use flashatlas_types::spelling::{spell, spell_name};
 use flashatlas_types::{ConfigError, FtlError, PartFault, Violation};
-use flashatlas_workload::fio::JobError;
 use flashatlas_workload::{OpenError, TraceError};
 use std::borrow::Cow;
 use std::fmt;

@@ -37,7 +37,6 @@ mod described;
 mod devices;
 pub mod error;
 pub mod ext4;
-pub mod fio;
 pub mod format;
 pub mod formats;
 mod gate;

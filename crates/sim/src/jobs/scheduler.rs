@@ -14,8 +14,8 @@ use super::thread::{Thread, ThreadState};
 use crate::player::Player;
 use crate::stream::PROGRESS_EVERY;
 use crate::{Progress, RunError};
+use flashatlas_fio::{Direction, JobRequest, JobStep, NextIssue};
 use flashatlas_types::{Dur, HostOp, Lba, Ps, Request, SECTOR_BYTES, Seed};
-use flashatlas_workload::fio::{Direction, JobRequest, JobStep, NextIssue};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Maximum number of requests of all jobs that are in flight or wait at the host.

@@ -5,8 +5,8 @@ use super::flow::Share;
 use super::pacer::Pacer;
 use super::request::RequestKind;
 use super::stats::{Completed, Stats};
+use flashatlas_fio::{Direction, Job, JobStep, JobStream};
 use flashatlas_types::{Dur, Ps, Rng, Seed};
-use flashatlas_workload::fio::{Direction, Job, JobStep, JobStream};
 use std::collections::BTreeSet;
 
 /// State of a running job: mostly, what it waits for.

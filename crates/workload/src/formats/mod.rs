@@ -16,7 +16,7 @@ mod disksim;
 mod events;
 mod fiu;
 mod ftrace;
-pub(crate) mod iolog;
+pub mod iolog;
 pub(crate) mod jsonl;
 mod mqsim;
 mod msr;

@@ -8,7 +8,7 @@ mod common;
 mod desktop;
 mod ext4_sync;
 mod hotcold;
-pub(crate) mod math;
+pub mod math;
 mod mixed;
 mod sequential;
 mod uniform;

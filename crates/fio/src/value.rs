@@ -1,7 +1,7 @@
 //! Values of options: numbers with fio's suffixes, percentages, times, ranges and lists by
 //! direction.
 //!
-//! A spelling has the value that fio 3.33 gives it (`tests/suite/fio_values.rs` asks the program).
+//! A spelling has the value that fio 3.33 gives it (`tests/suite/values.rs` asks the program).
 //! `k`, `kb` and `ki` are `kb_base` bytes. Only `kib` has the other base: 1000 with `kb_base=1024`,
 //! the default. The program reads the suffixes in this way, although its manual (`fio(1)`,
 //! "PARAMETER TYPES") gives `ki` the value of `kib`.

@@ -7,8 +7,8 @@ use super::replay::ReplayOptions;
 use super::settling::Settling;
 use super::value::{Amount, ByDir};
 use super::zoning::Zoning;
-use crate::generators::math::ln;
 use flashatlas_types::{Dur, Rng};
+use flashatlas_workload::generators::math::ln;
 use std::collections::BTreeMap;
 
 /// Kinds and order of the requests of a job.

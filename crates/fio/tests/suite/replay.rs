@@ -1,9 +1,9 @@
 //! Logs that a job replays (`read_iolog`), compared with the real fio. Its `--debug=io` shows the
 //! requests that it queues.
 
-use crate::fio_reference::fio;
+use crate::reference::fio;
+use flashatlas_fio::{Direction, JobStep, JobStream, NextIssue, parse};
 use flashatlas_types::Seed;
-use flashatlas_workload::fio::{Direction, JobStep, JobStream, NextIssue, parse};
 use std::path::PathBuf;
 use std::process::Command;
 

@@ -1,8 +1,8 @@
 //! Zones of random jobs, random times, and reads of what was written, beside the real fio.
 
-use crate::fio_reference::{assert_alike, fio, job, ours, theirs};
+use crate::reference::{assert_alike, fio, job, ours, theirs};
+use flashatlas_fio::{Direction, JobStep, JobStream, parse};
 use flashatlas_types::{HostOp, Rng, Seed};
-use flashatlas_workload::fio::{Direction, JobStep, JobStream, parse};
 use flashatlas_workload::{ReadOptions, open};
 use std::collections::BTreeSet;
 use std::process::Command;

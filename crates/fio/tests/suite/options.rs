@@ -1,6 +1,6 @@
 //! The class of every option of fio, and its message.
 
-use flashatlas_workload::fio::{OptionClass, known_options, options_table, parse};
+use flashatlas_fio::{OptionClass, known_options, options_table, parse};
 use std::collections::HashSet;
 use std::process::Command;
 

@@ -1,7 +1,7 @@
 //! Spellings of sizes, counts and times beside the real fio, whose `--debug=parse` shows its
 //! reading of each. Without an installed `fio` the tests are skipped, and say so.
 
-use flashatlas_workload::fio::{Amount, JobFile, Options, parse};
+use flashatlas_fio::{Amount, JobFile, Options, parse};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,6 +1,6 @@
 //! Errors of job files, word for word, and the content of good ones.
 
-use flashatlas_workload::fio::{Amount, Distribution, Engine, JobFile, Layout, Zone, parse};
+use flashatlas_fio::{Amount, Distribution, Engine, JobFile, Layout, Zone, parse};
 use std::io;
 
 /// Bytes of a drive: 1 MiB.

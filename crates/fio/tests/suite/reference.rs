@@ -5,8 +5,8 @@
 //! distribution; each tolerance stands where it is used, in standard deviations of the number
 //! drawn. Without an installed `fio` the tests are skipped, and say so.
 
+use flashatlas_fio::{Direction, JobStep, JobStream, parse};
 use flashatlas_types::{HostOp, Seed};
-use flashatlas_workload::fio::{Direction, JobStep, JobStream, parse};
 use flashatlas_workload::{ReadOptions, open};
 use std::collections::HashMap;
 use std::path::PathBuf;

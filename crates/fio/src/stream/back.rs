@@ -1,7 +1,7 @@
 //! Requests that do not come from the pattern: lines of a log, and reads of what was written.
 
 use super::{Direction, JobRequest, JobStep, JobStream};
-use crate::fio::replay::ReplayStep;
+use crate::replay::ReplayStep;
 
 impl JobStream {
     /// Returns the next step of a replay: a read of `verify_backlog` that is due, or the next line

@@ -8,10 +8,10 @@
 
 use super::error::{JobError, Position};
 use super::stream::Direction;
-use crate::formats::iolog::{Action, Entry, HEADER, Version, entry, version};
-use crate::raw::Fault;
-use crate::text::Field;
 use flashatlas_types::{Dur, HostOp};
+use flashatlas_workload::formats::iolog::{
+    Action, Entry, Fault, Field, HEADER, Version, entry, excerpt, version,
+};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -168,7 +168,7 @@ impl Replay {
             let read = entry(version, line.as_bytes());
             read.and_then(|entry| reader.line(version, &entry)).map_err(|fault| {
                 let (from, to) = (fault.span.0, fault.span.1.min(line.len()));
-                let excerpt = crate::error::excerpt(&line.as_bytes()[from.min(to)..to]);
+                let excerpt = excerpt(&line.as_bytes()[from.min(to)..to]);
                 let why = format!("{} `{excerpt}`; expected {}", fault.why, fault.expected);
                 JobError::new(&place(number, from), why)
             })?;

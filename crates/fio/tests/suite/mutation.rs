@@ -1,8 +1,8 @@
 //! Damaged job files: each is refused with a place, or its jobs stay inside of their files.
 
+use flashatlas_fio::{JobStep, JobStream, parse};
 use flashatlas_testing::damage::{corpus, damage};
 use flashatlas_types::{Rng, Seed};
-use flashatlas_workload::fio::{JobStep, JobStream, parse};
 
 /// Number of damaged copies of each file of the corpus.
 const COPIES: u32 = 4000;

@@ -10,8 +10,8 @@
 //! the number of blocks. If that number is not a power of two, ranks may share a block, as in fio.
 
 use super::distribution::Distribution;
-use crate::generators::math::{exp, ln};
 use flashatlas_types::Rng;
+use flashatlas_workload::generators::math::{exp, ln};
 
 /// Maximum number of terms of the harmonic sum; fio's own limit.
 const MAX_TERMS: u64 = 10_000_000;

@@ -1,6 +1,7 @@
 //! Reasons why a run ended early.
 
 use flashatlas_fio::JobError;
+use flashatlas_lookup::study::StudyError;
 use flashatlas_types::spelling::{spell, spell_name};
 use flashatlas_types::{ConfigError, FtlError, PartFault, Violation};
 use flashatlas_workload::{OpenError, TraceError};
@@ -159,6 +160,16 @@ impl From<ConfigError> for RunError {
 impl From<JobError> for RunError {
     fn from(error: JobError) -> RunError {
         RunError::Job(Box::new(error))
+    }
+}
+
+impl From<StudyError> for RunError {
+    fn from(error: StudyError) -> RunError {
+        match error {
+            StudyError::Interrupted => RunError::Interrupted,
+            StudyError::Broken(violation) => RunError::Broken(violation),
+            error => RunError::Unusable(error.to_string()),
+        }
     }
 }
 

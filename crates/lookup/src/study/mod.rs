@@ -5,10 +5,19 @@
 //! changes count towards the lookup that follows. With `lookup.look_ahead = n` a lookup is known
 //! only once the lookup `n` before it has issued its last read.
 
+mod addresses;
 mod commands;
+mod drawn;
+mod error;
+mod gathered;
 mod measure;
 mod queued;
+mod whole;
 
+pub use addresses::{Address, Addressing};
+pub use drawn::{DrawnFiles, DrawnSets};
+pub use error::StudyError;
+pub use gathered::Gathered;
 pub use measure::{PERCENTILES, Summary, Tenth};
 
 use crate::LookupError;
@@ -122,6 +131,17 @@ pub fn settings(hashes: Entries<HashDef>, given: &[String]) -> Result<Params, Co
         raw.set(key.trim(), text.trim(), "set");
     }
     raw.resolve(&params(hashes), |_| None)
+}
+
+/// Checks that a number of a study is `least` or more.
+///
+/// # Errors
+/// Returns an error that names `key` if it is not.
+pub fn at_least(key: &'static str, value: u64, least: u64) -> Result<(), StudyError> {
+    if value < least {
+        return Err(StudyError::Small { key, value, least });
+    }
+    Ok(())
 }
 
 /// Number of requests that are searched for together.

@@ -347,8 +347,8 @@ pub fn over_tiny(config: &DriveConfig) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::workloads::WORKLOADS;
+    use flashatlas_fixtures::proofs::one_in;
     use flashatlas_host::STANDARD;
-    use flashatlas_testing::proofs::one_in;
 
     #[test]
     fn every_scheme_and_store_fits_every_geometry() {

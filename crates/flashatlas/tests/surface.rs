@@ -26,7 +26,7 @@ const CRATES: [&str; 14] = [
     "workload",
     "sim",
     "crash",
-    "testing",
+    "fixtures",
     "conformance",
     "flashatlas",
 ];

@@ -105,7 +105,7 @@ impl Flash<'_> {
 mod tests {
     use super::*;
     use crate::{Change, Rules, Unit};
-    use flashatlas_testing::layouts::lanes;
+    use flashatlas_fixtures::layouts::lanes;
     use flashatlas_types::{Lpn, OpKind, Plan, Ppn, Seed, Stamp};
 
     fn medium(spare_blocks: u32) -> Medium {

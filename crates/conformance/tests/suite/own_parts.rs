@@ -2,7 +2,7 @@
 
 use crate::standard;
 use flashatlas_conformance::{Effort, Outcome, all, check};
-use flashatlas_testing::proofs::one_in;
+use flashatlas_fixtures::proofs::one_in;
 
 /// `make test` tries one part in six. `make crash` also tries the power failures of parts.
 #[test]

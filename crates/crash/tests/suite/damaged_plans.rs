@@ -1,9 +1,9 @@
 //! Damaged plans and identities: each is refused in one line, or carried out.
 
 use flashatlas_crash::{CrashSpec, Id, rerun, run};
+use flashatlas_fixtures::damage::{copies, corpus};
+use flashatlas_fixtures::proofs;
 use flashatlas_host::STANDARD;
-use flashatlas_testing::damage::{copies, corpus};
-use flashatlas_testing::proofs;
 use flashatlas_types::{Rng, Seed};
 
 const COPIES: usize = 4_000;

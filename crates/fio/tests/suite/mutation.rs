@@ -1,7 +1,7 @@
 //! Damaged job files: each is refused with a place, or its jobs stay inside of their files.
 
 use flashatlas_fio::{JobStep, JobStream, parse};
-use flashatlas_testing::damage::{corpus, damage};
+use flashatlas_fixtures::damage::{corpus, damage};
 use flashatlas_types::{Rng, Seed};
 
 /// Number of damaged copies of each file of the corpus.

@@ -1,11 +1,11 @@
 //! Every file of a registry's folder is one of its entries.
 
+use flashatlas_fixtures::registries::assert_registered;
 use flashatlas_ftl::caching::CACHE_POLICIES;
 use flashatlas_ftl::classifiers::CLASSIFIERS;
 use flashatlas_ftl::maps::MAPS;
 use flashatlas_ftl::schemes::SCHEMES;
 use flashatlas_ftl::victims::VICTIMS;
-use flashatlas_testing::registries::assert_registered;
 use std::path::Path;
 
 #[test]

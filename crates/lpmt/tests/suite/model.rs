@@ -6,8 +6,8 @@ mod array;
 
 use array::{Model, step};
 use flashatlas_device::Registry;
+use flashatlas_fixtures::proofs;
 use flashatlas_lpmt::{DEF, KINDS};
-use flashatlas_testing::proofs;
 use proptest::prelude::*;
 
 /// Drives that differ in the shape of the tables and in the ways to search them.

@@ -58,6 +58,7 @@ pub use flashatlas_fio as fio;
 pub use flashatlas_ftl as ftl;
 pub use flashatlas_host as host;
 pub use flashatlas_lookup as lookup;
+pub use flashatlas_lpmt as lpmt;
 pub use flashatlas_nand as nand;
 #[cfg(feature = "python")]
 pub use flashatlas_python as python;

@@ -14,16 +14,18 @@ use std::path::{Path, PathBuf};
 use syn::{Attribute, Fields, ImplItem, Item, TraitItem, Type, UseTree, Visibility};
 
 /// Crates that a facade reaches, and the facade.
-const CRATES: [&str; 14] = [
+const CRATES: [&str; 16] = [
     "types",
     "nand",
     "lookup",
     "dram",
     "timing",
     "ftl",
+    "lpmt",
     "device",
     "host",
     "workload",
+    "fio",
     "sim",
     "crash",
     "fixtures",

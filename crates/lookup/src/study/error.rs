@@ -43,7 +43,7 @@ pub enum StudyError {
     },
     /// Too few sets for lookups that prefer some of them.
     FewSets(u32),
-    /// There are no such number of distinct addresses.
+    /// There are fewer distinct addresses than files.
     Files {
         /// Number of files.
         files: u64,
@@ -54,7 +54,7 @@ pub enum StudyError {
         /// Bits of an address.
         bits: u32,
     },
-    /// An address is wider than those of the tables.
+    /// An address is wider than the addresses of the tables.
     Wide {
         /// The address, in units.
         address: u64,

@@ -11,7 +11,7 @@ use crate::cut::{Cut, CutKind};
 use crate::enumerate::{Depth, Enumerator, Tally};
 use crate::failing_part::{FAILING_PARTS, FailingPart};
 use crate::model::Model;
-use crate::recording::{Recording, SEED};
+use crate::recording::{FAILING, Recording, SEED};
 use crate::sample::Sample;
 use crate::verify::{Lost, Remains, Verifier};
 use flashatlas_device::params::BLOCKS;
@@ -23,9 +23,6 @@ use std::collections::BTreeSet;
 
 /// Maximum number of failures of one kind that are tried in one workload.
 pub const TRIES: u32 = 4;
-
-/// Index of the drive whose parts fail, if a layer is over several drives.
-pub(crate) const FAILING: usize = 0;
 
 /// Number of operations, from the failed one on, at which the power fails.
 const WINDOW: u32 = 12;

@@ -1,0 +1,87 @@
+//! What the definitions of all kinds of parts share: texts, callbacks, errors.
+
+use flashatlas_types::{Dur, ParamDef, PartFault, Ps};
+use std::collections::BTreeSet;
+use std::ffi::{CStr, c_char};
+use std::fmt;
+use std::sync::Mutex;
+
+/// Reason why a library cannot be used.
+#[derive(Debug)]
+pub struct PluginError(String);
+
+impl PluginError {
+    pub(crate) fn new(why: impl Into<String>) -> PluginError {
+        PluginError(why.into())
+    }
+}
+
+impl fmt::Display for PluginError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for PluginError {}
+
+/// Fields that all parts have.
+pub(crate) struct Common {
+    /// `plug-in NAME: part`, in messages.
+    pub who: &'static str,
+    pub name: &'static str,
+    pub summary: &'static str,
+    pub paper: &'static str,
+    pub params: &'static [ParamDef],
+}
+
+/// Returns a text of a plug-in; the text lives as long as the process.
+///
+/// # Safety
+/// `at` is null or points to bytes that end with a zero.
+pub(crate) unsafe fn text(
+    who: &str,
+    what: &str,
+    at: *const c_char,
+) -> Result<&'static str, PluginError> {
+    if at.is_null() {
+        return Err(PluginError::new(format!("{who}: the {what} is null, expected a text")));
+    }
+    // SAFETY: as the caller says
+    let text = unsafe { CStr::from_ptr(at) };
+    let text = text.to_str().map_err(|_| {
+        PluginError::new(format!("{who}: the {what} is not UTF-8: {}", text.to_string_lossy()))
+    })?;
+    Ok(for_ever(text))
+}
+
+/// Returns a text that lives as long as the process; equal texts are kept once.
+fn for_ever(text: &str) -> &'static str {
+    static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut texts = TEXTS.lock().expect("nobody panics with it");
+    match texts.get(text) {
+        Some(text) => text,
+        None => {
+            let text: &'static str = text.to_owned().leak();
+            texts.insert(text);
+            text
+        }
+    }
+}
+
+/// Ends the run: a callback answered `FA_FAULT`, and `why` is the reason.
+pub(crate) fn fault(who: &'static str, callback: &str, now: Ps, why: Option<*const c_char>) -> ! {
+    let at = if now == Ps::ZERO { String::new() } else { format!(" at {}", Dur(now.0)) };
+    // SAFETY: as the header says, a text or null
+    let why = why.and_then(|why| unsafe { text(who, "fault", why) }.ok());
+    PartFault::raise(who, format!("`{callback}`{at}: {}", why.unwrap_or("it says no more")))
+}
+
+/// Returns an error if one of these callbacks is null.
+pub(crate) fn required(who: &str, callbacks: &[(&str, bool)]) -> Result<(), PluginError> {
+    match callbacks.iter().find(|(_, there)| !there) {
+        None => Ok(()),
+        Some((name, _)) => {
+            Err(PluginError::new(format!("{who}: callback `{name}` is null, expected a function")))
+        }
+    }
+}

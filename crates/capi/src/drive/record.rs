@@ -1,7 +1,6 @@
 //! Record of a drive's counts, as JSON.
 
-use crate::drive::Drive;
-use crate::power::Power;
+use super::{Drive, Power};
 use flashatlas_device::Stack;
 use flashatlas_nand::{Counters, Medium};
 use flashatlas_types::{BlockId, Cause, Dur, HostOp};

@@ -1,8 +1,8 @@
 //! State of a drive without power, and its mount.
 
+use super::Drive;
 use crate::abi::FaCode;
 use crate::command::{Refusal, refuse};
-use crate::drive::Drive;
 use flashatlas_device::{Contents, Stack};
 use flashatlas_nand::Medium;
 use flashatlas_types::{Dur, Ps};

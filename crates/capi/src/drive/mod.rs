@@ -4,10 +4,14 @@
 //! happens. A command that completes meanwhile waits until the host fetches it, and is in flight
 //! until then.
 
+mod power;
+mod record;
+
+pub use power::Power;
+pub use record::Tally;
+
 use crate::abi::{FA_LATEST, FA_NEVER, FaCode, FaCommand, FaDone, FaGeometry, FaReply};
 use crate::command::{Refusal, checked, has_room, op_of, put, refuse};
-use crate::power::Power;
-use crate::record::Tally;
 use flashatlas_device::params::QUEUE_DEPTH;
 use flashatlas_device::{DeviceShape, Done, DriveConfig, Reply, Stack, SubmitError};
 use flashatlas_nand::params::DATA;
@@ -326,7 +330,7 @@ impl Drive {
     /// Returns the record: `fa_record_json`.
     pub fn record(&mut self) -> Result<serde_json::Value, Refusal> {
         powered(&mut self.power)?;
-        Ok(crate::record::record(self))
+        Ok(record::record(self))
     }
 
     /// Switches the power on: `fa_power_on`.

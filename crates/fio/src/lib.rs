@@ -21,6 +21,7 @@ mod map;
 mod options;
 mod refused;
 mod replay;
+mod request;
 mod sampler;
 mod settling;
 mod stream;
@@ -38,7 +39,8 @@ pub use options::{
     Batching, Engine, ExitWhat, FileService, FlowOptions, Generator, Options, Pattern, Sequencer,
 };
 pub use replay::ReplayOptions;
+pub use request::{Direction, JobRequest};
 pub use settling::{Criterion, Measured, Settling};
-pub use stream::{Direction, JobRequest, JobStep, JobStream, NextIssue};
+pub use stream::{JobStep, JobStream, NextIssue};
 pub use value::Amount;
 pub use zoning::Zoning;

@@ -7,7 +7,7 @@
 //! `read_iolog_get`).
 
 use super::error::{JobError, Position};
-use super::stream::Direction;
+use super::request::Direction;
 use flashatlas_types::{Dur, HostOp};
 use flashatlas_workload::formats::iolog::{
     Action, Entry, Fault, Field, HEADER, Version, entry, excerpt, version,

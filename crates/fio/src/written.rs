@@ -1,6 +1,6 @@
 //! The writes of a pass, in the order in which `verify` reads them back.
 
-use super::stream::{Direction, JobRequest};
+use super::request::{Direction, JobRequest};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// Writes of one pass.

@@ -34,7 +34,6 @@ mod logblock;
 pub mod maps;
 pub mod notes;
 pub mod pool;
-mod registry;
 pub mod report;
 pub mod schemes;
 mod sealed;
@@ -46,12 +45,11 @@ pub mod victims;
 pub use blocks::Role;
 pub use copies::Copies;
 pub use notes::{FREE_CHANGES, NOTES};
-pub use registry::Registry;
 pub use report::{
     AreaUse, FtlReport, MapCounters, MemoryUse, MergeClass, MergeCounters, MountLimit, MountReport,
     PageCounters, Reason,
 };
-pub use schemes::{SchemeConfig, SchemeDef};
+pub use schemes::{Registry, SchemeConfig, SchemeDef};
 pub use superseded::Superseded;
 
 use flashatlas_nand::{Flash, Medium, Unit};

@@ -13,9 +13,9 @@
 //! leaves the failed block as it is. The next program of the block fails, and the replacement
 //! begins anew. The table, like the firmware, is not simulated and takes no time.
 
-use crate::journal::Change;
+use crate::Change;
 use crate::medium::Block;
-use crate::power::Draw;
+use crate::medium::power::Draw;
 use crate::{Flash, FrameState, Medium, ReadPart};
 use flashatlas_types::{BlockId, Cause, FrameId, LaneId, MediumError, OpId, SeededBug};
 

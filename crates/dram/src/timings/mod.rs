@@ -1,6 +1,10 @@
 //! The timings of a DRAM device, in clocks, and their declarations.
 
-use crate::{PRESETS, Rules};
+mod presets;
+
+pub use presets::PRESETS;
+
+use crate::Rules;
 use flashatlas_types::params::concat;
 use flashatlas_types::{ConfigError, Param, ParamDef, Params, Text};
 

@@ -1,6 +1,6 @@
 //! Devices, each with the source of its numbers.
 
-use super::timings::{Device, Timings};
+use super::{Device, Timings};
 
 /// One device.
 pub struct Preset {

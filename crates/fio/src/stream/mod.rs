@@ -11,29 +11,9 @@ use super::cursor::{Cursor, Draw};
 use super::layout::Job;
 use super::options::FileService;
 use super::replay::Turn;
+use super::request::{Direction, JobRequest};
 use super::written::Written;
 use flashatlas_types::{Dur, Rng, Seed};
-
-/// Direction of a request.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Direction {
-    /// Read.
-    Read,
-    /// Write.
-    Write,
-    /// Trim.
-    Trim,
-}
-
-impl Direction {
-    /// All directions, in the order of their indices.
-    pub const ALL: [Direction; 3] = [Direction::Read, Direction::Write, Direction::Trim];
-
-    /// Returns `read`, `write` or `trim`.
-    pub const fn name(self) -> &'static str {
-        ["read", "write", "trim"][self as usize]
-    }
-}
 
 /// Next step of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,19 +35,6 @@ pub enum JobStep {
     /// The end of a pass. All requests so far must be complete before the next pass begins, or
     /// before what was written is read back.
     PassEnd,
-}
-
-/// A read, write or trim.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct JobRequest {
-    /// Direction of the request.
-    pub direction: Direction,
-    /// Number of the file among the files of the job.
-    pub file: u32,
-    /// First byte in the file.
-    pub offset: u64,
-    /// Number of bytes.
-    pub bytes: u64,
 }
 
 /// Kind of the next step, before a rate limit is applied.

@@ -7,13 +7,14 @@ mod faster;
 mod last;
 mod mast;
 mod page;
+mod registry;
 mod sast;
 mod superblock;
 
-pub(crate) use page::GC_PACE;
+pub use registry::Registry;
 
 use crate::maps::StoreConfig;
-use crate::{Ftl, FtlContext, MountLimit, Registry};
+use crate::{Ftl, FtlContext, MountLimit};
 use flashatlas_types::{
     BlockId, ConfigError, FtlError, Layout, Lpn, Mechanism, ParamDef, Params, Seed, SeededBug,
     Stamp,

@@ -1,9 +1,9 @@
 //! The parts that an FTL may be built of.
 
+use super::{SCHEMES, SchemeDef};
 use crate::caching::{CACHE_POLICIES, CachePolicyDef};
 use crate::classifiers::{CLASSIFIERS, ClassifierDef};
 use crate::maps::{MAPS, MapStoreDef};
-use crate::schemes::{SCHEMES, SchemeDef};
 use crate::victims::{VICTIMS, VictimDef};
 use flashatlas_types::{ConfigError, Entries, Entry, Kinds, ParamDef};
 

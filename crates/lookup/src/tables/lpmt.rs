@@ -2,20 +2,11 @@
 //! them.
 
 use super::pack::{Reader, Writer};
-use super::{BlockTables, Memory, Pn, TableShape};
+use super::{BlockTables, Location, Memory, Pn, TableShape};
 use crate::LookupError;
 
 /// Number that stands for no set.
 pub(super) const NONE: u32 = u32::MAX;
-
-/// Place of an entry.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Location {
-    /// Number of the set: primary ones from 0 on, secondary ones after them.
-    pub set: u32,
-    /// Way.
-    pub way: u32,
-}
 
 /// Result of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

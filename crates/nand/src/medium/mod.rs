@@ -3,14 +3,21 @@
 //! A breach of a rule is a bug of the caller and panics, in release builds too. A failure that real
 //! flash reports (a failed erase, an unreadable page) is a [`MediumError`].
 
-use crate::journal::Change;
-use crate::power::{Cut, Draw, Power};
-use crate::{Contents, Counters, Nvm, Oob, OobRole, ProgramOrder, Rules};
+mod contents;
+mod journal;
+pub(crate) mod power;
+
+pub use contents::Contents;
+pub use journal::Change;
+pub use power::Cut;
+
+use crate::{Counters, Nvm, Oob, OobRole, ProgramOrder, Rules};
 use flashatlas_prefetch as prefetch;
 use flashatlas_types::{
     BlockId, ConfigError, FrameId, Layout, Lpn, MediumError, Ppn, Rng, Seed, SeededBug, Stamp,
     Violation,
 };
+use power::{Draw, Power};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 

@@ -4,9 +4,14 @@
 //! and of `--set`. [`RawConfig::resolve`] turns these values into typed [`Params`]. Unknown keys
 //! are errors.
 
-pub use crate::raw_config::RawConfig;
+mod param;
+mod raw_config;
+
+pub use param::{Param, ParamType, Text};
+pub use raw_config::RawConfig;
+
 use crate::{
-    ConfigError, Dur, Param, ParamType,
+    ConfigError, Dur,
     quantity::{count, quantity, rate, ratio},
 };
 use rustc_hash::FxHashMap;

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 Module = tuple[str, ...]
@@ -22,7 +21,7 @@ NOT_CODE = re.compile(
 """Comments, strings and characters."""
 TEST = re.compile(r"#\[cfg\((?:all\()?test\b[^\n]*\]\s*(?:#\[[^\n]*\]\s*)*(?:pub )?mod \w+ ")
 PATH = re.compile(r"\b(?:crate|super|self)(?:\s*::\s*\w+)*(?:\s*::\s*(?=[{*]))?")
-USE = re.compile(r"^\s*(?:pub(?:\([^)]*\))? )?use ([^;]+);", re.MULTILINE)
+USE = re.compile(r"(?:^|(?<=[;{}\]]))\s*(?:pub(?:\([^)]*\))? )?use ([^;]+);", re.MULTILINE)
 DEFINED = r"\b(?:fn|struct|enum|union|trait|const|static|type|macro_rules!)\s+{}\b"
 
 
@@ -144,13 +143,26 @@ class Crate:
         return levels
 
     def circles(self) -> list[str]:
-        """Return one circle of each level that has one, in words."""
+        """Return the siblings that depend on each other in circles: `crate::jobs: flow, thread`."""
         found = []
         for level, graph in sorted(self.dependencies().items()):
-            try:
-                TopologicalSorter(graph).prepare()
-            except CycleError as error:
-                # the sorter lists each module before the one that depends on it
-                within = "::".join(("crate", *level))
-                found.append(f"{within}: {' -> '.join(reversed(error.args[1]))}")
+            reach = {name: reached_from(name, graph) for name in graph}
+            groups = {
+                tuple(sorted(other for other in to if name in reach.get(other, ())))
+                for name, to in reach.items()
+                if name in to
+            }
+            within = "::".join(("crate", *level))
+            found += [f"{within}: {', '.join(group)}" for group in sorted(groups)]
         return found
+
+
+def reached_from(name: str, graph: dict[str, set[str]]) -> set[str]:
+    """Return everything that a name depends on, in any number of steps."""
+    reached: set[str] = set()
+    left = [name]
+    while left:
+        new = graph.get(left.pop(), set()) - reached
+        reached |= new
+        left += new
+    return reached

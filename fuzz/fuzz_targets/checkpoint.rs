@@ -3,7 +3,7 @@
 #![no_main]
 
 use flashatlas_host::STANDARD;
-use flashatlas_sim::{Environment, Opener, RunSpec, input::Stream, run};
+use flashatlas_sim::{Environment, Opener, RunSpec, Stream, run};
 use std::io::Cursor;
 
 struct File(Vec<u8>);

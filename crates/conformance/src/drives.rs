@@ -5,7 +5,7 @@ use flashatlas_crash::CrashSpec;
 use flashatlas_crash::subject::GEOMETRIES;
 use flashatlas_device::Part;
 use flashatlas_lookup::hashes::HashDef;
-use flashatlas_sim::input::Stream;
+use flashatlas_sim::Stream;
 use flashatlas_sim::{Build, Environment, Parts, RunError, RunSpec, run};
 use flashatlas_types::{Rng, Seed};
 use serde_json::{Value, json};

@@ -10,12 +10,12 @@ use crate::oracle::Oracle;
 use crate::precondition::failed;
 use crate::settling::Passes;
 use crate::steadiness::Count;
-use crate::worn_out::WornOut;
 use crate::{Progress, RunError};
 use flashatlas_device::{Cmd, Done, Reply, Ssd, Stack};
 use flashatlas_types::{
     Dur, Entries, HostOp, Lpn, Note, Ps, Request, SECTOR_BYTES, Stamp, Tag, Violation, beat,
 };
+use serde::Serialize;
 use serde_json::Value;
 
 /// Maximum number of mapping units that are swept one by one after the run.
@@ -40,6 +40,15 @@ struct Flight {
     submitted: Ps,
     measured: bool,
     complete: bool,
+}
+
+/// The end of a run in which the drive wore out.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct WornOut {
+    /// The request that found no room, counted from 1.
+    pub request: u64,
+    /// Blocks that had gone bad by then.
+    pub retired_blocks: u64,
 }
 
 /// Player of requests on a drive.

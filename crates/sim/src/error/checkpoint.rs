@@ -1,8 +1,10 @@
 //! The reasons why a file is no checkpoint for a drive.
 
-use super::VERSION;
 use std::fmt;
 use std::io;
+
+/// The layout of checkpoints that this program reads.
+pub(crate) const VERSION: u32 = 4;
 
 /// Reason why a file is no checkpoint for this drive.
 #[derive(Debug)]

@@ -1,5 +1,10 @@
 //! Reasons why a run ended early.
 
+mod checkpoint;
+
+pub use checkpoint::CheckpointError;
+pub(crate) use checkpoint::VERSION;
+
 use flashatlas_fio::JobError;
 use flashatlas_lookup::study::StudyError;
 use flashatlas_types::spelling::{spell, spell_name};
@@ -40,7 +45,7 @@ pub enum RunError {
         /// The file.
         path: String,
         /// The reason.
-        error: Box<crate::checkpoint::CheckpointError>,
+        error: Box<CheckpointError>,
     },
     /// A job file cannot be used.
     Job(Box<JobError>),

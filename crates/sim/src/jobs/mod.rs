@@ -19,8 +19,8 @@ mod thread;
 mod together;
 
 use self::filesystem::FileSystem;
+use crate::Opener;
 use crate::config_hash::hex;
-use crate::input::Opener;
 use crate::notes::JOB_OPTION;
 use crate::player::Player;
 use crate::{Fit, Mode, Progress, RunError, RunSpec, Until};

@@ -4,8 +4,8 @@ mod commands;
 mod record;
 mod workload;
 
+use crate::Progress;
 use crate::notes::{LOOKUP_ALL_KNOWN, LOOKUP_CHANGES_FREE, LOOKUP_DRAM_ALONE};
-use crate::run::Progress;
 use crate::{Environment, Reading, RunError, Table};
 use flashatlas_dram as dram;
 use flashatlas_lookup::study::{

@@ -1,8 +1,8 @@
 //! The requests of a study, from a trace, a generator, or at random.
 
 use super::{LookupSpec, Source};
+use crate::Progress;
 use crate::notes::{LOOKUP_ADDRESSES_DRAWN, LOOKUP_ALIASES, LOOKUP_FILES, LOOKUP_SETS_DRAWN};
-use crate::run::Progress;
 use crate::{Inputs, Opener, RunError};
 use flashatlas_lookup::study::{
     Address, Addressing, DrawnFiles, DrawnSets, Gathered, LookupRequest, at_least,

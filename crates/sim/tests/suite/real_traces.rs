@@ -3,7 +3,7 @@
 
 use crate::environment;
 use flashatlas_fixtures::traces;
-use flashatlas_sim::{RunSpec, input::Stream, run};
+use flashatlas_sim::{RunSpec, Stream, run};
 use serde_json::{Value, json};
 
 fn open(name: &str) -> std::io::Result<Stream> {

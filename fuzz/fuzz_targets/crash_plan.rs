@@ -10,7 +10,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     if let Ok(id) = text.parse::<Id>() {
         assert_eq!(id.to_string().parse::<Id>().as_ref(), Ok(&id), "{text}");
         if id.steps <= 40 && id.cuts.len() <= 2 {
-            drop(flashatlas_crash::rerun(&STANDARD, text));
+            drop(flashatlas_crash::rerun(&STANDARD, text, &[]));
         }
     }
     if let Ok(plan) = serde_json::from_str::<CrashSpec>(text) {

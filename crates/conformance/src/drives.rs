@@ -1,8 +1,8 @@
 //! Parts of a drive: schemes, map stores, victim policies, classifiers and layers.
 
 use crate::{Trial, Tried};
-use flashatlas_crash::CrashSpec;
 use flashatlas_crash::subject::GEOMETRIES;
+use flashatlas_crash::{CrashError, CrashSpec};
 use flashatlas_device::Part;
 use flashatlas_lookup::hashes::HashDef;
 use flashatlas_sim::Stream;
@@ -304,11 +304,11 @@ fn cuts(trial: &Trial<'_>, part: Part, way: &Settings, depth: u32) -> Tried {
         let report = match flashatlas_crash::run(&trial.parts.drives, &plan, &mut |_, _| true) {
             Ok(report) => report,
             // a part may refuse some shapes
-            Err(why) if why.starts_with("no drive like") => {
-                unfit.push(why);
+            Err(why @ CrashError::NoDrive { .. }) => {
+                unfit.push(why.to_string());
                 continue;
             }
-            Err(why) => return Err((why, rerun)),
+            Err(why) => return Err((why.to_string(), rerun)),
         };
         if let Some(found) = report.found.first() {
             let set: String = plan.set.iter().map(|s| format!(" --set {s}")).collect();

@@ -77,8 +77,8 @@ struct Long {
 
 /// Keeps a request if it is the longest of its burst.
 ///
-/// A burst is the requests that are in the drive at the same time. `longest` has one request of each
-/// burst, the longest first, and at most [`BURSTS`]. `steps` makes the path of a kept request.
+/// A burst is the requests that are in the drive at the same time. `longest` has one request of
+/// each burst, the longest first, and at most [`BURSTS`]. `steps` makes the path of a kept request.
 fn keep(
     longest: &mut Vec<Long>,
     op: HostOp,

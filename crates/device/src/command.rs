@@ -270,4 +270,12 @@ impl std::fmt::Display for SubmitError {
     }
 }
 
-impl std::error::Error for SubmitError {}
+impl std::error::Error for SubmitError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            SubmitError::Ftl(error) => Some(error),
+            SubmitError::Layer(error) => Some(error),
+            SubmitError::OutOfRange { .. } | SubmitError::NoMap { .. } => None,
+        }
+    }
+}

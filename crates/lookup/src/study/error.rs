@@ -139,6 +139,7 @@ impl std::error::Error for StudyError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             StudyError::Tables(error) => Some(error),
+            StudyError::Broken(violation) => Some(violation),
             _ => None,
         }
     }

@@ -216,4 +216,44 @@ impl fmt::Display for RunError {
     }
 }
 
-impl std::error::Error for RunError {}
+impl std::error::Error for RunError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            RunError::Config(error) => Some(&**error),
+            RunError::Io { error, .. } => Some(error),
+            RunError::Open { error, .. } => Some(&**error),
+            RunError::Trace { error, .. } => Some(&**error),
+            RunError::Checkpoint { error, .. } => Some(&**error),
+            RunError::Job(error) => Some(&**error),
+            RunError::Drive { error, .. } | RunError::WornOut { error, .. } => Some(error),
+            RunError::Broken(violation) => Some(violation),
+            RunError::Part(fault) => Some(fault),
+            RunError::Option { .. }
+            | RunError::Fit(_)
+            | RunError::Unusable(_)
+            | RunError::Refused { .. }
+            | RunError::Stalled { .. }
+            | RunError::Interrupted => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashatlas_types::{FrameId, MediumError};
+    use std::error::Error;
+
+    #[test]
+    fn the_first_reason_is_found_behind_the_others() {
+        let error = FtlError::Medium(MediumError::Unreadable(FrameId(7)));
+        let error = RunError::Drive { request: 3, error };
+        let (mut reasons, mut next) = (Vec::new(), error.source());
+        while let Some(reason) = next {
+            reasons.push(reason.to_string());
+            next = reason.source();
+        }
+        assert_eq!(reasons, ["frame 7 cannot be read (erased or torn)"; 2]);
+        assert!(RunError::Interrupted.source().is_none());
+    }
+}

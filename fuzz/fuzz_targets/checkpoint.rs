@@ -3,7 +3,9 @@
 #![no_main]
 
 use flashatlas_host::STANDARD;
-use flashatlas_sim::{Environment, Opener, RunSpec, Stream, run};
+use flashatlas_sim::metrics::METRICS;
+use flashatlas_sim::{Build, Environment, Opener, RunSpec, Stream, run};
+use flashatlas_types::Entries;
 use std::io::Cursor;
 
 struct File(Vec<u8>);
@@ -21,7 +23,14 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     }))
     .expect("a valid specification");
     let file = File(data.to_vec());
-    let env = Environment { registry: &STANDARD, opener: &file, version: "fuzz" };
+    let env = Environment {
+        registry: &STANDARD,
+        workloads: flashatlas_workload::Registry::STANDARD,
+        metrics: Entries::of(METRICS),
+        opener: &file,
+        build: Build { version: "fuzz", sources: "", commit: None },
+        added: &[],
+    };
     match run(&spec, &env, &mut |_| true) {
         Ok(outcome) => assert_eq!(outcome.record["oracle"]["violations"], 0),
         Err(error) => assert!(error.to_string().starts_with("fuzz: "), "{error}"),

@@ -1,4 +1,4 @@
-//! What the definitions of all kinds of parts share: texts, callbacks, errors.
+//! Texts, callbacks and errors, which the definitions of all kinds of parts share.
 
 use flashatlas_types::{Dur, ParamDef, PartFault, Ps};
 use std::collections::BTreeSet;

@@ -233,7 +233,7 @@ test-wheel: $(VENV)/.tools # the packages, installed where there is neither Rust
 test-wheel-root: # the wheel in a new Debian root (as root, with mmdebstrap)
 	packaging/clean_root.sh
 
-header: tools ## the C headers anew, from src/abi.rs of the crates plugin and capi
+header: tools ## the C headers anew, from the C ABIs of the crates plugin and capi
 	cargo run --release --quiet --manifest-path headers/Cargo.toml
 
 # libflashatlas for programs in C; another profile (dist) takes longer and makes it faster

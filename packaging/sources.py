@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 INTO = ROOT / "python/flashatlas/sources"
-LEFT_OUT = {"module", "testing", "capi", "serve", "nbdkit"}
+LEFT_OUT = {"module", "fixtures", "capi", "serve", "nbdkit"}
 """Crates that no part needs."""
 
 
@@ -37,7 +37,7 @@ def main() -> None:
     workspace = workspace.replace('members = ["crates/*", "benches"]', 'members = ["crates/*"]')
     workspace = re.sub(r"^exclude = \[.*\]\n", "", workspace, flags=re.MULTILINE)
     workspace = re.sub(
-        r"^flashatlas-(testing|module|capi|serve) = .*\n", "", workspace, flags=re.MULTILINE
+        r"^flashatlas-(fixtures|module|capi|serve) = .*\n", "", workspace, flags=re.MULTILINE
     )
     (INTO / "Cargo.toml").write_text(workspace, encoding="utf-8")
     shutil.copy(ROOT / "Cargo.lock", INTO / "Cargo.lock")

@@ -117,3 +117,16 @@ def test_a_dict_with_optional_keys_knows_them_in_python_3_10():
     for path in files:
         typing = re.findall(r"^from typing import (.*)$", path.read_text(), re.MULTILINE)
         assert "TypedDict" not in " ".join(typing).split(", "), path
+
+
+def test_an_error_that_wraps_another_one_names_it_as_its_source():
+    wrapped = re.compile(r"\b(?:\w+Error|io::Error|Violation|PartFault)\b")
+    silent = []
+    for path in files(".rs"):
+        text = path.read_text(encoding="utf-8")
+        for name in re.findall(r"^impl (?:std::error::)?Error for (\w+) \{\}", text, re.M):
+            definition = rf"^pub (?:enum|struct) {name}\b([^;{{]*;|.*?^\}})"
+            (fields,) = re.findall(definition, text, re.M | re.S)
+            if wrapped.search(re.sub(r"//[^\n]*|\bmore: Vec<\w+>", "", fields)):
+                silent.append(f"{path.relative_to(ROOT)}: {name}")
+    assert silent == []

@@ -3,7 +3,7 @@
 
 use crate::environment;
 use crate::now;
-use flashatlas_sim::{Opener, RunSpec, input::Stream, run, save_checkpoint};
+use flashatlas_sim::{Opener, RunSpec, Stream, run, save_checkpoint};
 use serde_json::{Value, json};
 use std::io::Cursor;
 use std::sync::Arc;

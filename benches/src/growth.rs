@@ -8,7 +8,7 @@ use flashatlas_crash::CrashSpec;
 use flashatlas_device::Inspect;
 use flashatlas_host::STANDARD;
 use flashatlas_sim::RunSpec;
-use flashatlas_sim::input::Stream;
+use flashatlas_sim::Stream;
 use flashatlas_types::{Lpn, Rng, Seed};
 use serde_json::json;
 

@@ -322,7 +322,7 @@ fn main() {
 mod traces {
     //! Reading and decoding of a trace, beside its replay.
 
-    use flashatlas_sim::{Inputs, RunSpec, input::Stream};
+    use flashatlas_sim::{Inputs, RunSpec, Stream};
     use flashatlas_workload::ReadOptions;
 
     fn open(path: &str) -> std::io::Result<Stream> {

@@ -10,7 +10,7 @@
 //! Costs that must not grow are counted, too: each structure of `benches/src/growth.rs` at each of
 //! its sizes. `make test` takes the first structure, `make test-full` all.
 
-use flashatlas_testing::proofs::one_in;
+use flashatlas_fixtures::proofs::one_in;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

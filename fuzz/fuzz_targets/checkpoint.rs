@@ -3,7 +3,8 @@
 #![no_main]
 
 use flashatlas_host::STANDARD;
-use flashatlas_sim::{Build, Environment, Opener, RunSpec, input::Stream, metrics::METRICS, run};
+use flashatlas_sim::metrics::METRICS;
+use flashatlas_sim::{Build, Environment, Opener, RunSpec, Stream, run};
 use flashatlas_types::Entries;
 use std::io::Cursor;
 

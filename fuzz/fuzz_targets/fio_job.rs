@@ -2,8 +2,8 @@
 //! 4096; the length chooses the drive.
 #![no_main]
 
+use flashatlas_fio::{JobStep, JobStream, parse};
 use flashatlas_types::Seed;
-use flashatlas_workload::fio::{JobStep, JobStream, parse};
 
 /// Maximum number of steps of each job that are looked at.
 const STEPS: u32 = 300;

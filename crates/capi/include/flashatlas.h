@@ -7,11 +7,12 @@
  *     fa_advance(drive, at, done, 16, &count);           what is complete, and when
  *
  * Times are picoseconds of simulated time, and the host keeps the clock. Functions that return an
- * int return a fa_code; fa_drive_error has the sentence to it. There are no globals: drives have
- * nothing in common, and each is to be used by one thread at a time. The same calls give the same
- * answers. C++ has flashatlas.hpp over this. docs/howto/embed-a-drive.md explains it.
+ * int return a fa_code; fa_drive_error returns the sentence to the code. Drives share no state, and
+ * one thread at a time may use a drive. The same calls give the same answers. For C++ there is
+ * flashatlas.hpp. docs/howto/embed-a-drive.md explains the interface.
  *
- * Made of crates/capi/src/abi.rs by `make header`. SPDX-License-Identifier: MIT OR Apache-2.0
+ * Made of abi.rs and calls.rs in crates/capi/src by `make header`.
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  */
 
 #ifndef FLASHATLAS_H
@@ -23,7 +24,7 @@
 // The version of this interface; `fa_drive_abi` returns the library's own.
 #define FA_DRIVE_ABI 1
 
-// No time: nothing is going to happen.
+// A time that never comes: the time of the next event of a drive that has none.
 #define FA_NEVER 18446744073709551615ull
 
 // Bytes of a sector.
@@ -49,7 +50,7 @@ enum fa_code
   FA_ERR_RANGE = 2,
   // This drive, or this version of the library, cannot carry out the call.
   FA_ERR_UNSUPPORTED = 3,
-  // The drive takes no more commands: as many as it takes are in flight.
+  // The queue is full: `queue_depth` commands are in flight.
   FA_ERR_QUEUE_FULL = 4,
   // The time lies before a time that the drive has reached, or after `FA_LATEST`.
   FA_ERR_TIME = 5,
@@ -67,7 +68,7 @@ enum fa_code
   FA_ERR_BUSY = 10,
   // A rule of the drive does not hold: this is a defect of the simulator.
   FA_ERR_CHECK = 11,
-  // The simulator failed: the drive takes no call any more but `fa_drive_free`.
+  // The simulator failed. Every later call on the drive gets this code: free the drive.
   FA_ERR_PANIC = 12,
 };
 #ifndef __cplusplus
@@ -118,8 +119,8 @@ typedef struct fa_geometry {
   uint32_t reserved;
 } fa_geometry;
 
-// A command. Set all of it to zero first: a field that is not supported yet must be 0, and is an
-// error otherwise.
+// A command. Set all of it to zero first: in a field that is not supported yet, every value but 0
+// is an error.
 typedef struct fa_command {
   // A `fa_op`.
   uint32_t op;
@@ -181,7 +182,7 @@ typedef struct fa_done {
 extern "C" {
 #endif // __cplusplus
 
-// Returns `FA_DRIVE_ABI` of the library: the version of this interface that it has.
+// Returns the version of this interface that the library has: its `FA_DRIVE_ABI`.
 uint32_t fa_drive_abi(void);
 
 // Returns the version of FlashAtlas.
@@ -190,9 +191,9 @@ const char *fa_version(void);
 // Makes a drive: blank, switched on, at time zero.
 //
 // `preset` names a drive that comes with the project (`tiny`). If `toml` is not null, it is the
-// text of a drive file, which may build on a preset with `base`; messages then call the drive
-// `preset`. `settings` are `count` texts of the form `key=value`. Returns null if the drive cannot
-// be made, and writes the reason to `error`: at most `room` bytes with the zero.
+// text of a drive file, and `preset` is only the name of the drive in messages. The file may build
+// on a preset with `base`. `settings` are `count` texts of the form `key=value`. Returns null if
+// the drive cannot be made, and writes the reason to `error`: at most `room` bytes with the zero.
 struct fa_drive *fa_drive_create(const char *preset,
                                  const char *toml,
                                  const char *const *settings,
@@ -213,9 +214,9 @@ int fa_drive_geometry(struct fa_drive *drive, struct fa_geometry *geometry);
 // Submits a command at `now_ps`.
 //
 // The effect of the command is decided at once; `fa_advance` reports its completion. `tag` names
-// the command until it is fetched there: no other command in flight has the same tag, and its
-// highest bit is 0. `now_ps` is not before the last submission, and not before a time that
-// `fa_advance` has handled.
+// the command until `fa_advance` fetches it: no other command in flight may have the same tag, and
+// the highest bit of a tag is 0. `now_ps` is at or after the last submission, and at or after the
+// times that `fa_advance` has handled.
 int fa_submit(struct fa_drive *drive,
               uint64_t now_ps,
               uint64_t tag,
@@ -228,10 +229,10 @@ int fa_next_event(struct fa_drive *drive, uint64_t *at_ps);
 // Lets everything happen up to and including `until_ps`, and fetches the commands that are
 // complete by then.
 //
-// At most `room` commands are fetched, in the order of time, and `count` is their number in
-// `done`; the others come first in the next call. With `FA_NEVER` the drive runs until every
-// command is complete, and no further, for a host that waits; the drive's own work goes on after
-// that. `FA_ERR_POWER_LOST` can come of a layer that writes meanwhile: the commands in `done` are
+// The call writes at most `room` commands to `done`, in the order of time, and their number to
+// `count`. The next call begins with the other ones. `FA_NEVER` is for a host that waits: the
+// drive runs until every command is complete, and no further. Its own work goes on in later calls.
+// The result can be `FA_ERR_POWER_LOST` if a layer writes meanwhile: the commands in `done` are
 // complete all the same.
 int fa_advance(struct fa_drive *drive,
                uint64_t until_ps,
@@ -241,7 +242,7 @@ int fa_advance(struct fa_drive *drive,
 
 // Passes idle time: the host asks for nothing from `now_ps` until `until_ps`.
 //
-// Collection in idle time may use it. Nothing happens while commands are in flight.
+// Collection in idle time may use this time. The call does nothing while commands are in flight.
 int fa_idle(struct fa_drive *drive, uint64_t now_ps, uint64_t until_ps);
 
 // Writes every mapping unit once, in ascending order, in no simulated time, and makes it durable.
@@ -252,19 +253,19 @@ int fa_fill(struct fa_drive *drive);
 // Cuts the power at `now_ps`.
 //
 // Commands that are complete by then can still be fetched. The others never complete, and
-// everything in the memory of the drive and its layers is lost. Real media may have all, some or
-// nothing of the writes in flight: this one has what the drive had sent to flash.
+// everything in the memory of the drive and its layers is lost. Of the writes in flight, real
+// media may hold all, some or none. This medium holds those that the drive had sent to flash.
 int fa_power_cut(struct fa_drive *drive, uint64_t now_ps);
 
-// Cuts the power after `operations` more programs, erases and stores to NVM, in the next one.
+// Cuts the power in the operation that follows `operations` more programs, erases and NVM stores.
 //
-// A program then leaves a torn page; an erase has not begun. The call that needs the operation
-// gets `FA_ERR_POWER_LOST`.
+// If that operation is a program, it leaves a torn page; an erase has not begun. The call that
+// needs the operation gets `FA_ERR_POWER_LOST`.
 int fa_power_cut_after(struct fa_drive *drive, uint64_t operations);
 
 // Switches the power on at `now_ps`: the drive mounts what is on the medium.
 //
-// The drive takes commands from `ready_ps` on, which is an estimate. `ready_ps` may be null.
+// The drive takes commands from `ready_ps` on. This time is an estimate. `ready_ps` may be null.
 int fa_power_on(struct fa_drive *drive, uint64_t now_ps, uint64_t *ready_ps);
 
 // Returns 1 if the power is on, else 0; also 0 for null.
@@ -286,27 +287,27 @@ int fa_record_json(struct fa_drive *drive, char **json);
 // Writes the content of the drive to the file `path`.
 //
 // `fa_checkpoint_load`, here or in another process, and `flashatlas run --precondition
-// checkpoint:FILE` read it. No command may be in flight. The drive is switched off, with
-// everything made durable, and on again, in no simulated time: from here on it does what a drive
-// does that loads the file. Counters begin anew, and a cut that was asked for
-// (`fa_power_cut_after`) is forgotten. The file is written as `path`.new and replaces an older one
-// once it is whole. The result is `FA_ERR_UNSUPPORTED` for drives with layers or with bytes
-// (`nand.data=ram`).
+// checkpoint:FILE` read it. No command may be in flight. The call makes everything durable and
+// switches the drive off and on, in no simulated time. From then on the drive does the same as a
+// drive that loaded the file. Counters start at zero, and a cut that `fa_power_cut_after` asked
+// for is cancelled. The call writes `path`.new, and renames it to `path` once the file is whole.
+// The result is `FA_ERR_UNSUPPORTED` for drives with layers or with bytes (`nand.data=ram`).
 int fa_checkpoint_save(struct fa_drive *drive, const char *path);
 
-// Replaces the content of the drive by a checkpoint's; its clock and its settings stay.
+// Loads the content of a checkpoint into the drive; clock and settings stay.
 //
-// No command may be in flight. A file of a drive whose settings place pages on flash otherwise is
-// refused with the setting, and a damaged file with the byte; the drive is then unchanged.
+// No command may be in flight. If the settings of the saved drive place pages on flash
+// differently, the call refuses the file and names the setting. If the file is damaged, the call
+// refuses it and names the byte. The drive is then unchanged.
 int fa_checkpoint_load(struct fa_drive *drive, const char *path);
 
 // Adds the parts of a shared library that was made with `flashatlas_plugin.h`.
 //
-// Every drive that is made in this process afterwards knows their names. The reason for a failure
-// goes to `error`, as for `fa_drive_create`. A callback that has not returned for 30 s ends the
-// process. From the first call on the library handles SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT,
-// to name the callback that they came in; a host that needs its own handlers must not use
-// plug-ins.
+// Every drive that is made in this process afterwards can use them by name. The reason for a
+// failure goes to `error`, as for `fa_drive_create`. A callback that has not returned for 30 s
+// ends the process. From the first call on, the library handles SIGSEGV, SIGBUS, SIGFPE, SIGILL
+// and SIGABRT, to name the callback that raised the signal. A host that needs its own handlers
+// must not use plug-ins.
 int fa_plugin_load(const char *path, char *error, size_t room);
 
 // Frees a string of this library; does nothing for null.
@@ -318,4 +319,4 @@ void fa_string_free(char *string);
 
 #endif  /* FLASHATLAS_H */
 
-/* Digest of abi.rs, cbindgen.toml and the lines above: 9d0c57311f9e38a2765453ebc8ad3907dfcfa5d591ddebb6187aed9f995a1893 */
+/* Digest of abi.rs, calls.rs, cbindgen.toml and the lines above: 69bbc7b04af214edb27cc0cabbcaf7ead0c9eb8719e41c6107ba92a317af4262 */

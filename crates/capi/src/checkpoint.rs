@@ -2,10 +2,8 @@
 
 use crate::abi::FaCode;
 use crate::command::{Refusal, refuse};
-use crate::drive::{Drive, make_durable};
+use crate::drive::{Drive, Power, Tally, make_durable};
 use crate::parts;
-use crate::power::Power;
-use crate::record::Tally;
 use flashatlas_nand::Image;
 use flashatlas_sim::checkpoint;
 use flashatlas_types::{Lpn, Stamp};

@@ -1,19 +1,10 @@
 //! Checks at the interface. Pointers and strings are checked, errors become codes and texts, and
 //! panics are caught.
 
-use crate::abi::{FaCode, FaDrive};
+use crate::abi::FaCode;
 use crate::command::{Refusal, refuse};
-use crate::drive::Drive;
 use std::any::Any;
-use std::ffi::{CStr, CString, c_char, c_int};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
-impl FaDrive {
-    fn say(&mut self, refusal: Refusal) -> c_int {
-        self.error = text(refusal.text);
-        refusal.code as c_int
-    }
-}
+use std::ffi::{CStr, CString, c_char};
 
 /// Returns a text for C. Zeros are removed, because they would end the text early.
 pub fn text(mut text: String) -> CString {
@@ -22,7 +13,7 @@ pub fn text(mut text: String) -> CString {
 }
 
 /// Describes a panic by its message.
-fn said(panic: &(dyn Any + Send)) -> String {
+pub fn said(panic: &(dyn Any + Send)) -> String {
     let what = (panic.downcast_ref::<String>().map(String::as_str))
         .or_else(|| panic.downcast_ref::<&str>().copied())
         .map(str::to_owned)
@@ -33,31 +24,6 @@ fn said(panic: &(dyn Any + Send)) -> String {
 /// Returns the result of a call that belongs to no drive. A panic becomes a refusal.
 pub fn unpanicked<T>(done: std::thread::Result<Result<T, Refusal>>) -> Result<T, Refusal> {
     done.unwrap_or_else(|panic| Err(Refusal { code: FaCode::FA_ERR_PANIC, text: said(&*panic) }))
-}
-
-/// Carries out a call on a drive. Every error and every panic in the call is returned as a code.
-///
-/// # Safety
-/// `drive` is null, or it was made by `fa_drive_create`, was not freed, and is used by this thread
-/// alone.
-pub unsafe fn on(
-    drive: *mut FaDrive,
-    work: impl FnOnce(&mut Drive) -> Result<(), Refusal>,
-) -> c_int {
-    // SAFETY: as the caller promises
-    let Some(of) = (unsafe { drive.as_mut() }) else { return FaCode::FA_ERR_ARGUMENT as c_int };
-    if of.poisoned {
-        return FaCode::FA_ERR_PANIC as c_int;
-    }
-    // no call uses the drive after a panic, so its state after the panic is never used
-    match catch_unwind(AssertUnwindSafe(|| work(&mut of.drive))) {
-        Ok(Ok(())) => FaCode::FA_SUCCESS as c_int,
-        Ok(Err(refusal)) => of.say(refusal),
-        Err(panic) => {
-            of.poisoned = true;
-            of.say(Refusal { code: FaCode::FA_ERR_PANIC, text: said(&*panic) })
-        }
-    }
 }
 
 /// Returns the value in `place`, or an error if the pointer `name` was null.
@@ -103,25 +69,6 @@ pub unsafe fn put_error(refusal: &Refusal, error: *mut c_char, room: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::abi::{fa_check, fa_drive_error, fa_drive_free, fa_is_on};
-
-    /// No call of a host is known to panic, so the test itself panics inside a call.
-    #[test]
-    fn a_panic_is_a_code_and_the_drive_takes_no_more_calls() {
-        let made = Drive::new("tiny", None, &[], 1).unwrap_or_else(|e| panic!("{}", e.text));
-        let of = FaDrive { drive: made, error: CString::default(), poisoned: false };
-        let drive = Box::into_raw(Box::new(of));
-        // SAFETY: the drive is used here alone, and freed at the end
-        unsafe {
-            let code = on(drive, |_| std::panic::resume_unwind(Box::new("broken".to_owned())));
-            assert_eq!(code, FaCode::FA_ERR_PANIC as c_int);
-            let text = CStr::from_ptr(fa_drive_error(drive)).to_str().unwrap();
-            assert_eq!(text, "the simulator failed: broken");
-            assert_eq!(fa_check(drive), FaCode::FA_ERR_PANIC as c_int);
-            assert_eq!(fa_is_on(drive), 0);
-            fa_drive_free(drive);
-        }
-    }
 
     #[test]
     fn an_error_that_has_no_room_ends_between_letters() {

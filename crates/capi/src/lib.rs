@@ -10,10 +10,10 @@
 
 #[allow(non_camel_case_types, reason = "constants are named as C names them")]
 pub mod abi;
+#[allow(non_camel_case_types, reason = "constants are named as C names them")]
+pub mod calls;
 mod checkpoint;
 mod command;
 mod drive;
 mod guard;
 mod parts;
-mod power;
-mod record;

@@ -1,11 +1,11 @@
 //! Parts of a drive: schemes, map stores, victim policies, classifiers and layers.
 
 use crate::{Trial, Tried};
-use flashatlas_crash::CrashSpec;
 use flashatlas_crash::subject::GEOMETRIES;
+use flashatlas_crash::{CrashError, CrashSpec};
 use flashatlas_device::Part;
 use flashatlas_lookup::hashes::HashDef;
-use flashatlas_sim::input::Stream;
+use flashatlas_sim::Stream;
 use flashatlas_sim::{Build, Environment, Parts, RunError, RunSpec, run};
 use flashatlas_types::{Rng, Seed};
 use serde_json::{Value, json};
@@ -202,7 +202,7 @@ pub fn check(trial: &mut Trial<'_>, part: Part) {
 fn keys(trial: &Trial<'_>, def: &HashDef) -> Tried {
     let rerun = format!("flashatlas lookup --set lookup.hash={}", def.name);
     let wrong = |found: String| Err((found, rerun.clone()));
-    let hashes = trial.parts.drives.ftl.hashes;
+    let hashes = trial.parts.drives.hashes();
     let params = match flashatlas_lookup::study::settings(hashes, &[]) {
         Ok(params) => params,
         Err(error) => return wrong(error.to_string()),
@@ -304,11 +304,11 @@ fn cuts(trial: &Trial<'_>, part: Part, way: &Settings, depth: u32) -> Tried {
         let report = match flashatlas_crash::run(&trial.parts.drives, &plan, &mut |_, _| true) {
             Ok(report) => report,
             // a part may refuse some shapes
-            Err(why) if why.starts_with("no drive like") => {
-                unfit.push(why);
+            Err(why @ CrashError::NoDrive { .. }) => {
+                unfit.push(why.to_string());
                 continue;
             }
-            Err(why) => return Err((why, rerun)),
+            Err(why) => return Err((why.to_string(), rerun)),
         };
         if let Some(found) = report.found.first() {
             let set: String = plan.set.iter().map(|s| format!(" --set {s}")).collect();

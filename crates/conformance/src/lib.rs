@@ -166,7 +166,7 @@ pub fn all(parts: &Parts) -> Vec<AnyPart> {
         .chain(ftl.victims.iter().map(AnyPart::from))
         .chain(ftl.classifiers.iter().map(AnyPart::from))
         .chain(ftl.caching.iter().map(AnyPart::from))
-        .chain(ftl.hashes.iter().map(AnyPart::from))
+        .chain(parts.drives.hashes().iter().map(AnyPart::from))
         .chain(parts.drives.layers.iter().map(AnyPart::from))
         .chain(parts.drives.presets.iter().map(AnyPart::from))
         .chain(parts.workloads.formats.iter().map(AnyPart::Format))

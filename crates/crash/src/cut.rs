@@ -3,6 +3,7 @@
 //!
 //! `layers/` is left out without layers, and `*steps` if the workload has [`STEPS`] steps.
 
+use crate::error::CrashError;
 use crate::failing_part::FailingPart;
 use flashatlas_nand::Torn;
 use std::fmt;
@@ -83,15 +84,10 @@ impl fmt::Display for Cut {
 }
 
 impl FromStr for Cut {
-    type Err = String;
+    type Err = CrashError;
 
-    fn from_str(text: &str) -> Result<Cut, String> {
-        let wrong = || {
-            format!(
-                "`{text}` is no cut: a number of operations and what happened then, such as 12, \
-                 12g or 12l3"
-            )
-        };
+    fn from_str(text: &str) -> Result<Cut, CrashError> {
+        let wrong = || CrashError::Cut(text.to_owned());
         let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
         let after = text[..digits].parse().map_err(|_| wrong())?;
         let (letter, rest) =
@@ -134,16 +130,10 @@ impl fmt::Display for Id {
 }
 
 impl FromStr for Id {
-    type Err = String;
+    type Err = CrashError;
 
-    fn from_str(text: &str) -> Result<Id, String> {
-        let wrong = || {
-            format!(
-                "`{text}` is no identity of a failure: expected \
-                 [layers/]scheme:store:workload[*steps]@geometry:seed:[cut[.cut]…], such as \
-                 page:dram:random@mini:1:57g"
-            )
-        };
+    fn from_str(text: &str) -> Result<Id, CrashError> {
+        let wrong = || CrashError::Id(text.to_owned());
         let fields: Vec<&str> = text.split(':').collect();
         let [scheme, store, place, seed, cuts] = fields[..] else { return Err(wrong()) };
         let (workload, geometry) = place.split_once('@').ok_or_else(wrong)?;
@@ -199,7 +189,8 @@ mod tests {
             "a:b:c@d:1:9é",
         ] {
             assert!(
-                wrong.parse::<Id>().unwrap_err().contains("expected") || wrong.contains("c@d"),
+                wrong.parse::<Id>().unwrap_err().to_string().contains("expected")
+                    || wrong.contains("c@d"),
                 "{wrong}"
             );
             assert!(wrong.parse::<Id>().is_err(), "{wrong}");

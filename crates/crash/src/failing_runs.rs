@@ -6,14 +6,14 @@
 //! program or erase, the power fails at each of the next operations. The places are spread over the
 //! workload, at most [`TRIES`] for each kind of failure.
 
-use crate::Failure;
 use crate::cut::{Cut, CutKind};
 use crate::enumerate::{Depth, Enumerator, Tally};
 use crate::failing_part::{FAILING_PARTS, FailingPart};
 use crate::model::Model;
-use crate::recording::{Recording, SEED};
+use crate::recording::{FAILING, Recording, SEED};
 use crate::sample::Sample;
 use crate::verify::{Lost, Remains, Verifier};
+use crate::{CrashError, Failure};
 use flashatlas_device::params::BLOCKS;
 use flashatlas_device::{DriveConfig, Ssd};
 use flashatlas_ftl::Place;
@@ -24,23 +24,20 @@ use std::collections::BTreeSet;
 /// Maximum number of failures of one kind that are tried in one workload.
 pub const TRIES: u32 = 4;
 
-/// Index of the drive whose parts fail, if a layer is over several drives.
-pub(crate) const FAILING: usize = 0;
-
 /// Number of operations, from the failed one on, at which the power fails.
 const WINDOW: u32 = 12;
 
 /// Returns the drive on which a failure is tried.
 ///
 /// If the failure needs them, the drive has a spare block or more blocks.
-fn drive_for(part: FailingPart, config: &DriveConfig) -> Result<DriveConfig, String> {
+fn drive_for(part: FailingPart, config: &DriveConfig) -> Result<DriveConfig, CrashError> {
     let blocks =
         |more: u64| format!("drive.blocks={}", u64::from(config.params.get(BLOCKS)) + more);
-    match part {
+    let drive = match part {
         FailingPart::Program | FailingPart::Erase => config.with(&["nand.spare_blocks=1".into()]),
         FailingPart::EraseWithoutSpare => config.with(&[blocks(1)]),
         FailingPart::FactoryBlocks => {
-            let whole = config.layout().map_err(|e| e.to_string())?;
+            let whole = config.layout()?;
             let rates =
                 |rates: [u32; 4]| (2..9).flat_map(move |more| rates.map(|rate| (more, rate)));
             // several large drives need lower rates
@@ -48,7 +45,7 @@ fn drive_for(part: FailingPart, config: &DriveConfig) -> Result<DriveConfig, Str
                 .chain(rates([5_000, 10_000, 20_000, 30_000]));
             for (more, rate) in tries {
                 let settings = [blocks(more), format!("nand.factory_bad={rate}")];
-                let config = config.with(&settings).map_err(|e| e.to_string())?;
+                let config = config.with(&settings)?;
                 let drives = (0..config.drives()).map(|drive| config.build(SEED.of_drive(drive)));
                 let Ok(drives) = drives.collect::<Result<Vec<_>, _>>() else { continue };
                 let enough = |drive: &Ssd| {
@@ -63,13 +60,13 @@ fn drive_for(part: FailingPart, config: &DriveConfig) -> Result<DriveConfig, Str
                     return Ok(config);
                 }
             }
-            return Err("no share of factory-bad blocks leaves enough good ones".into());
+            return Err(CrashError::FactoryBlocks);
         }
         FailingPart::ProgramWithoutSpare | FailingPart::Page | FailingPart::PageBeforeMount => {
             return Ok(config.clone());
         }
-    }
-    .map_err(|e| e.to_string())
+    };
+    Ok(drive?)
 }
 
 /// Returns at most `most` numbers below `of`, spread evenly.
@@ -185,7 +182,8 @@ impl Workload<'_> {
         only: Option<&[Cut]>,
         on_failure: &mut dyn FnMut(&[Cut], Failure),
     ) -> Result<Tally, Failure> {
-        let config = drive_for(part, self.config).map_err(|e| Failure::new("R5", e))?;
+        let config =
+            drive_for(part, self.config).map_err(|error| Failure::new("R5", error.to_string()))?;
         let recording =
             Recording::make(&config, &self.clean.steps, self.filled, Some((part, cut.after)))?;
         let failed = |c: &Change| matches!(c, Change::ProgramFailed(_) | Change::EraseFailed(_));

@@ -1,5 +1,6 @@
 //! The switches of the faults that are injected. [`flashatlas_nand::faults`] describes each fault.
 
+use crate::CrashError;
 use flashatlas_nand::{Change, Torn};
 use flashatlas_types::Layout;
 use std::fmt;
@@ -129,7 +130,7 @@ impl Faults {
     ///
     /// # Errors
     /// Returns an error for an unknown name; the error lists the names that exist.
-    pub fn parse(text: &str) -> Result<Faults, String> {
+    pub fn parse(text: &str) -> Result<Faults, CrashError> {
         let mut faults = Faults::NONE;
         for name in text.split(',').map(str::trim).filter(|n| !n.is_empty()) {
             faults = match (name, Fault::all().find(|f| f.name() == name)) {
@@ -137,13 +138,8 @@ impl Faults {
                 ("all", _) => Faults::ALL,
                 ("none", _) => faults,
                 _ => {
-                    let names: Vec<&str> = Fault::all().map(Fault::name).collect();
-                    let near = flashatlas_types::nearest(name, &names);
-                    let near = near.map_or(String::new(), |n| format!("; did you mean `{n}`?"));
-                    return Err(format!(
-                        "no fault is called `{name}`{near} (there are: {}, all, none)",
-                        names.join(", ")
-                    ));
+                    let names = Fault::all().map(Fault::name).chain(["all", "none"]);
+                    return Err(CrashError::unknown("fault", name, names));
                 }
             };
         }
@@ -197,7 +193,7 @@ mod tests {
         );
         assert_eq!(Faults::parse("all").unwrap(), Faults::ALL);
         assert_eq!(Faults::parse("none").unwrap(), Faults::NONE);
-        let error = Faults::parse("torn-ersae").unwrap_err();
+        let error = Faults::parse("torn-ersae").unwrap_err().to_string();
         assert!(
             error.contains("did you mean `torn-erase`?") && error.contains("torn-garbage"),
             "{error}"

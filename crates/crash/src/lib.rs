@@ -21,6 +21,7 @@
 
 pub mod cut;
 pub mod enumerate;
+mod error;
 pub mod failing_part;
 pub mod failing_runs;
 mod failure;
@@ -40,6 +41,7 @@ pub mod workloads;
 
 pub use cut::{Cut, CutKind, Id};
 pub use enumerate::{Depth, Enumerator, Tally};
+pub use error::CrashError;
 pub use failure::Failure;
 pub(crate) use failure::guarded;
 pub use faults::{Fault, Faults};

@@ -2,13 +2,15 @@
 //! number of changes when each command was acknowledged.
 
 use crate::failing_part::FailingPart;
-use crate::failing_runs::FAILING;
 use crate::media::{DriveChange, Media, take_journals, take_journals_in_turn};
 use crate::model::{Model, Step};
 use crate::{Failure, guarded};
 use flashatlas_device::{Contents, DriveConfig, Reply, Stack, SubmitError};
 use flashatlas_nand::Change;
 use flashatlas_types::{Dur, FtlError, Lpn, MediumError, Ps, Seed, Stamp, Tag};
+
+/// Index of the drive whose parts fail, if a layer is over several drives.
+pub(crate) const FAILING: usize = 0;
 
 /// Seed of every drive: the random choices in a drive are the same in each run.
 pub const SEED: Seed = Seed(1);

@@ -1,6 +1,5 @@
 //! Rerun of one failure, which its identity names.
 
-use crate::Failure;
 use crate::cut::{Cut, CutKind, Id};
 use crate::enumerate::{Depth, Enumerator};
 use crate::faults::Faults;
@@ -10,24 +9,28 @@ use crate::run::{ALL_SEQUENCES, Drives, Finding, Job, bounded, chosen, minimal_l
 use crate::sample::Sample;
 use crate::subject::{GEOMETRIES, Subject, candidates};
 use crate::workloads::{SEQUENCES, WORKLOADS};
+use crate::{CrashError, Failure};
 use flashatlas_device::Registry;
 
 /// Runs one failure again, and returns its finding, or `Ok(None)` if nothing fails any more.
 ///
 /// # Errors
 /// Returns an error if the identity names something that does not exist.
-pub fn rerun(registry: &Registry, text: &str, set: &[String]) -> Result<Option<Finding>, String> {
+pub fn rerun(
+    registry: &Registry,
+    text: &str,
+    set: &[String],
+) -> Result<Option<Finding>, CrashError> {
     let id: Id = text.parse()?;
     bounded(id.steps)?;
     let named = |s: &Subject| {
         s.layers_name() == id.layers && s.scheme_name() == id.scheme && s.store_name() == id.store
     };
     let stack = candidates(registry).into_iter().find(named).filter(Subject::fits);
-    let mut stack = stack.ok_or_else(|| match id.layers.as_str() {
-        "-" => format!("there is no scheme {} with store {}", id.scheme, id.store),
-        layers => {
-            format!("there is no scheme {} with store {} under {layers}", id.scheme, id.store)
-        }
+    let mut stack = stack.ok_or_else(|| CrashError::NotThere {
+        scheme: id.scheme.clone(),
+        store: id.store.clone(),
+        layers: id.layers.clone(),
     })?;
     stack.more = set.to_vec();
     chosen(std::slice::from_ref(&id.geometry), "geometry", GEOMETRIES.iter().map(|g| g.name))?;
@@ -39,10 +42,7 @@ pub fn rerun(registry: &Registry, text: &str, set: &[String]) -> Result<Option<F
     let geometry = GEOMETRIES.iter().find(|g| g.name == id.geometry).expect("chosen");
     let workload = WORKLOADS.iter().find(|w| w.name == id.workload);
     if workload.is_none() && id.seed >= SEQUENCES {
-        return Err(format!(
-            "there are {SEQUENCES} sequences, counted from 0; {} is none of them",
-            id.seed
-        ));
+        return Err(CrashError::Sequence { number: id.seed, all: SEQUENCES });
     }
     let job = Job { stack, geometry, workload, seeds: 0..0, drives: Drives::default() };
     let config = job.drive()?;
@@ -76,7 +76,7 @@ pub fn rerun(registry: &Registry, text: &str, set: &[String]) -> Result<Option<F
         },
     };
     if first.is_none() && missing {
-        return Err(format!("{text}: the workload has no such failure, or no such cut"));
+        return Err(CrashError::NoFailure(text.to_owned()));
     }
     Ok(first.map(|failure| Finding {
         id: text.to_owned(),

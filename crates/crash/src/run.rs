@@ -1,7 +1,6 @@
 //! A whole run: every stack of the registries on every geometry under every workload, on all cores,
 //! with a table at the end.
 
-use crate::Failure;
 use crate::cut::{Cut, CutKind, Id, STEPS, STEPS_MAX};
 use crate::enumerate::{Depth, Enumerator, Tally};
 use crate::failing_runs;
@@ -14,6 +13,7 @@ use crate::sample::Sample;
 use crate::subject::{GEOMETRIES, Geometry, Subject, candidates, drive, over_tiny};
 use crate::threads;
 use crate::workloads::{SEQUENCES, WORKLOADS, Workload, WorkloadShape, exhaustive};
+use crate::{CrashError, Failure};
 use flashatlas_device::{DriveConfig, Registry};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -123,7 +123,7 @@ pub struct Report {
 
 /// The two drives of a stack on a geometry: for workloads that are not tight, and for tight ones.
 /// The first job that needs a drive looks for it.
-pub(crate) type Drives = Arc<[OnceLock<Result<DriveConfig, String>>; 2]>;
+pub(crate) type Drives = Arc<[OnceLock<Result<DriveConfig, CrashError>>; 2]>;
 
 /// A workload to record and to cut, once for each seed.
 pub(crate) struct Job {
@@ -140,7 +140,7 @@ impl Job {
     ///
     /// # Errors
     /// Returns the errors of [`drive`].
-    pub fn drive(&self) -> Result<DriveConfig, String> {
+    pub fn drive(&self) -> Result<DriveConfig, CrashError> {
         let tight = self.workload.is_some_and(|w| w.tight);
         self.drives[usize::from(tight)]
             .get_or_init(|| drive(&self.stack, self.geometry, self.workload))
@@ -198,7 +198,7 @@ impl Job {
         plan: &CrashSpec,
         faults: Faults,
         stop: &AtomicBool,
-    ) -> Result<(Tally, u64, Vec<Finding>), String> {
+    ) -> Result<(Tally, u64, Vec<Finding>), CrashError> {
         let config = self.drive()?;
         let (mut tally, mut workloads, mut found) = (Tally::default(), 0, Vec::new());
         let drawn = self.id(0, plan.steps, &[]).to_string();
@@ -281,26 +281,16 @@ pub(crate) fn minimal_lines(
 
 pub(crate) fn chosen<'a>(
     given: &[String],
-    what: &str,
+    what: &'static str,
     names: impl Iterator<Item = &'a str>,
-) -> Result<(), String> {
+) -> Result<(), CrashError> {
     let names: Vec<&str> = names.collect();
     for name in given {
         if !names.contains(&name.as_str()) {
-            let near = flashatlas_types::nearest(name, &names)
-                .map_or(String::new(), |n| format!("; did you mean `{n}`?"));
-            return Err(format!(
-                "no {what} is called `{name}`{near} (there are: {})",
-                names.join(", ")
-            ));
+            return Err(CrashError::unknown(what, name, names));
         }
     }
     Ok(())
-}
-
-/// Returns the names as they were given, or a text for any name.
-fn named(given: &[String]) -> String {
-    if given.is_empty() { "(any)".to_owned() } else { given.join(" or ") }
 }
 
 /// Returns names without the numbers of their variants.
@@ -309,11 +299,11 @@ fn plain(given: &[String]) -> Vec<String> {
 }
 
 /// Returns an error unless a workload's length is within bounds.
-pub(crate) fn bounded(steps: u32) -> Result<(), String> {
+pub(crate) fn bounded(steps: u32) -> Result<(), CrashError> {
     if (1..=STEPS_MAX).contains(&steps) {
         Ok(())
     } else {
-        Err(format!("{steps} steps: expected 1 to {STEPS_MAX}"))
+        Err(CrashError::Steps { steps, most: STEPS_MAX })
     }
 }
 
@@ -328,10 +318,10 @@ fn wanted(given: &[String], name: &str, with_variant: &str) -> bool {
     given.is_empty() || given.iter().any(is)
 }
 
-fn jobs(registry: &Registry, plan: &CrashSpec) -> Result<Vec<Job>, String> {
+fn jobs(registry: &Registry, plan: &CrashSpec) -> Result<Vec<Job>, CrashError> {
     let all = candidates(registry);
     bounded(plan.steps)?;
-    let seeds = plan.seed..plan.seed.checked_add(plan.seeds).ok_or("the last seed is too large")?;
+    let seeds = plan.seed..plan.seed.checked_add(plan.seeds).ok_or(CrashError::Seeds)?;
     chosen(&plain(&plan.schemes), "scheme", registry.ftl.schemes.iter().map(|s| s.name))?;
     chosen(
         &plain(&plan.stores),
@@ -381,13 +371,11 @@ fn jobs(registry: &Registry, plan: &CrashSpec) -> Result<Vec<Job>, String> {
         }
     }
     if jobs.is_empty() {
-        return Err(format!(
-            "no stack has scheme {}, store {} and layers {} together: stores are of page mapping \
-             alone, and the number behind a dot must be the number of a variant",
-            named(&plan.schemes),
-            named(&plan.stores),
-            named(&plan.layers)
-        ));
+        return Err(CrashError::NoStack {
+            schemes: plan.schemes.clone(),
+            stores: plan.stores.clone(),
+            layers: plan.layers.clone(),
+        });
     }
     let (shard, of) = plan.shard.as_deref().map_or(Ok((1, 1)), parse_shard)?;
     // jobs of one stack are neighbours: dealing them out in turn gives each share some of them
@@ -395,11 +383,11 @@ fn jobs(registry: &Registry, plan: &CrashSpec) -> Result<Vec<Job>, String> {
 }
 
 /// Parses a share: `2/4` is the second of four.
-fn parse_shard(text: &str) -> Result<(usize, usize), String> {
+fn parse_shard(text: &str) -> Result<(usize, usize), CrashError> {
     let parts = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
     match parts {
         Some((i, n)) if 1 <= i && i <= n => Ok((i, n)),
-        _ => Err(format!("shard `{text}`: expected i/n with i from 1 to n, such as 2/4")),
+        _ => Err(CrashError::Shard(text.to_owned())),
     }
 }
 
@@ -414,13 +402,13 @@ pub fn run(
     registry: &Registry,
     plan: &CrashSpec,
     progress: &mut dyn FnMut(usize, usize) -> bool,
-) -> Result<Report, String> {
+) -> Result<Report, CrashError> {
     let faults = Faults::parse(&plan.faults)?;
     if plan.one_in == 0 {
-        return Err("one in 0: expected a positive number".into());
+        return Err(CrashError::OneIn);
     }
     if !(1..=4).contains(&plan.depth) {
-        return Err(format!("a depth of {}: expected 1 to 4", plan.depth));
+        return Err(CrashError::Depth(plan.depth));
     }
     let jobs = jobs(registry, plan)?;
     let work = |at: usize, stop: &AtomicBool| jobs[at].run(plan, faults, stop);

@@ -3,10 +3,11 @@
 //! ([`flashatlas_ftl::SchemeDef::small`]). A scheme or store that is new in the registry becomes a
 //! subject by itself.
 
+use crate::CrashError;
 use crate::workloads::Workload;
 use flashatlas_device::{Build, DriveConfig, LayerDef, Registry};
 use flashatlas_ftl::SchemeDef;
-use flashatlas_types::{Entries, Value};
+use flashatlas_types::{ConfigError, Entries, Value};
 
 /// A shape of drive.
 pub struct Geometry {
@@ -231,14 +232,14 @@ pub(crate) fn candidates(registry: &Registry) -> Vec<Subject> {
 /// (7 without layers).
 ///
 /// # Errors
-/// Returns an error in words if no drive of this shape fits the stack.
+/// Returns an error if no drive of this shape fits the stack.
 pub fn drive(
     stack: &Subject,
     geometry: &Geometry,
     workload: Option<&Workload>,
-) -> Result<DriveConfig, String> {
+) -> Result<DriveConfig, CrashError> {
     let tight = workload.is_some_and(|w| w.tight);
-    let mut last = String::new();
+    let mut last = None;
     for unit in geometry.units {
         let more = if stack.layers.is_empty() { 24 } else { 48 };
         let most_blocks = if tight && geometry.grows { 160 } else { geometry.blocks + more };
@@ -250,7 +251,7 @@ pub fn drive(
             let slots = match load_slots(stack, geometry, unit, blocks) {
                 Ok(slots) => slots,
                 Err(why) => {
-                    last = why;
+                    last = Some(Box::new(why));
                     continue;
                 }
             };
@@ -261,9 +262,8 @@ pub fn drive(
             } else {
                 let fits = (1..=slots / UNDER_LAYERS_UNITS).map(|n| n * UNDER_LAYERS_UNITS);
                 let Some(least) = fits.into_iter().find(|&pages| load(pages).is_ok()) else {
-                    last = load(slots / UNDER_LAYERS_UNITS * UNDER_LAYERS_UNITS)
-                        .err()
-                        .unwrap_or_default();
+                    let pages = slots / UNDER_LAYERS_UNITS * UNDER_LAYERS_UNITS;
+                    last = load(pages).err().map(Box::new);
                     continue;
                 };
                 least
@@ -271,7 +271,7 @@ pub fn drive(
             match load(least) {
                 Ok(_) => {}
                 Err(why) => {
-                    last = why;
+                    last = Some(Box::new(why));
                     continue;
                 }
             }
@@ -284,14 +284,11 @@ pub fn drive(
         }
         if let Some((blocks, pages, least)) = best {
             let pages = if tight { pages } else { (pages * 2 / 3).max(least) };
-            return config(stack, geometry, unit, blocks, pages);
+            return Ok(config(stack, geometry, unit, blocks, pages)?);
         }
     }
     let (layers, scheme, store) = (stack.layers_name(), stack.scheme_name(), stack.store_name());
-    Err(format!(
-        "no drive like `{}` fits {layers} over {scheme} with {store}: {last}",
-        geometry.name
-    ))
+    Err(CrashError::NoDrive { geometry: geometry.name, layers, scheme, store, last })
 }
 
 /// Returns the number of slots of the whole drive.
@@ -300,9 +297,9 @@ fn load_slots(
     geometry: &Geometry,
     unit: &str,
     blocks: u32,
-) -> Result<u32, String> {
+) -> Result<u32, ConfigError> {
     let bare = Subject { layers: Vec::new(), ..stack.clone() };
-    let layout = config(&bare, geometry, unit, blocks, 7)?.layout().map_err(|e| e.to_string())?;
+    let layout = config(&bare, geometry, unit, blocks, 7)?.layout()?;
     Ok(layout.slots())
 }
 
@@ -324,7 +321,7 @@ fn config(
     unit: &str,
     blocks: u32,
     pages: u32,
-) -> Result<DriveConfig, String> {
+) -> Result<DriveConfig, ConfigError> {
     let mut settings: Vec<String> = geometry.settings.iter().map(|&s| s.to_owned()).collect();
     settings.push(format!("drive.blocks={blocks}"));
     let whole = if stack.layers.is_empty() { 1 } else { UNDER_LAYERS_UNITS };
@@ -332,7 +329,7 @@ fn config(
     settings.push(format!("map.unit={unit}"));
     settings.push("host.idle_after=1us".into());
     settings.extend(stack.settings());
-    stack.registry.load("tiny", None, &settings).map_err(|e| e.to_string())
+    stack.registry.load("tiny", None, &settings)
 }
 
 /// Returns the settings in which a drive differs from the preset `tiny`.
@@ -347,8 +344,8 @@ pub fn over_tiny(config: &DriveConfig) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::workloads::WORKLOADS;
+    use flashatlas_fixtures::proofs::one_in;
     use flashatlas_host::STANDARD;
-    use flashatlas_testing::proofs::one_in;
 
     #[test]
     fn every_scheme_and_store_fits_every_geometry() {

@@ -1,7 +1,6 @@
 //! Commands of a host, their replies, and the reasons for which a command is refused.
 
 use crate::hpb::Notice;
-use crate::layer::LayerError;
 use flashatlas_types::{FtlError, Lba, Ps, Stamp, Tag};
 
 /// Command of a host to a device.
@@ -181,6 +180,66 @@ pub enum SubmitError {
     },
 }
 
+/// Reason why a layer cannot go on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum LayerError {
+    /// The lower device holds data that this layer did not write. Nothing was changed.
+    Foreign {
+        /// Name of the layer.
+        layer: &'static str,
+        /// Data that was found, and its place.
+        what: String,
+    },
+    /// The layer's own records are of another configuration. Nothing was changed.
+    Mismatch {
+        /// Name of the layer.
+        layer: &'static str,
+        /// The parameter.
+        key: &'static str,
+        /// Value in the records.
+        found: u64,
+        /// Value in the configuration.
+        expected: u64,
+    },
+    /// The layer cannot work over this device. Nothing was changed.
+    Unfit {
+        /// Name of the layer.
+        layer: &'static str,
+        /// Reason, in words.
+        what: String,
+    },
+    /// Data that the layer wrote cannot be read any more.
+    Damaged {
+        /// Name of the layer.
+        layer: &'static str,
+        /// Data that cannot be read, and its place.
+        what: String,
+    },
+}
+
+impl std::fmt::Display for LayerError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            LayerError::Foreign { layer, what } => {
+                write!(
+                    f,
+                    "{layer}: the lower device was not written by this layer: {what}; nothing \
+                     was overwritten"
+                )
+            }
+            LayerError::Mismatch { layer, key, found, expected } => write!(
+                f,
+                "{layer}: the lower device was written with {key} = {found}, here it is \
+                 {expected}; nothing was overwritten"
+            ),
+            LayerError::Unfit { layer, what } => write!(f, "{layer}: {what}"),
+            LayerError::Damaged { layer, what } => write!(f, "{layer}: damage: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for LayerError {}
+
 impl From<LayerError> for SubmitError {
     fn from(error: LayerError) -> SubmitError {
         SubmitError::Layer(error)
@@ -211,4 +270,12 @@ impl std::fmt::Display for SubmitError {
     }
 }
 
-impl std::error::Error for SubmitError {}
+impl std::error::Error for SubmitError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            SubmitError::Ftl(error) => Some(error),
+            SubmitError::Layer(error) => Some(error),
+            SubmitError::OutOfRange { .. } | SubmitError::NoMap { .. } => None,
+        }
+    }
+}

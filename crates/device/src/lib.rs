@@ -40,12 +40,12 @@ mod shape;
 mod ssd;
 mod stack;
 
-pub use command::{Cmd, Done, Reply, SubmitError};
+pub use command::{Cmd, Done, LayerError, Reply, SubmitError};
 pub use config::DriveConfig;
 pub use contents::{Contents, Pages, UnitContent};
 pub use hpb::HpbCounters;
 pub use interface::{Device, Inspect, Layer, PowerCycle, Storage, Submission};
-pub use layer::{Build, LayerDef, LayerError, LayerLimit, LayerReport, LayersBelow};
+pub use layer::{Build, LayerDef, LayerLimit, LayerReport, LayersBelow};
 pub use params::PARAMS;
 pub use presets::{PRESETS, Preset};
 pub use registry::{Part, Registry};

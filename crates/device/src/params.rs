@@ -1,7 +1,9 @@
 //! Parameters of a drive: its own, and the parameters of the parts that its configuration names.
 
 use crate::Registry;
-use flashatlas_types::{ConfigError, Dur, Param, ParamDef, Params, RawConfig, Text};
+use flashatlas_ftl::maps::MapStoreDef;
+use flashatlas_lookup::hashes::HashDef;
+use flashatlas_types::{ConfigError, Dur, Entry, Param, ParamDef, Params, RawConfig, Text};
 
 /// The parameter `drive.summary`.
 pub const SUMMARY: Param<Text> = Param::text("drive.summary", "description of the drive").or("");
@@ -247,9 +249,11 @@ fn owner(registry: &Registry, key: &str, scheme: &str) -> Option<String> {
     if let Some(c) = registry.ftl.caching.iter().find(|c| has(c.params)) {
         return Some(format!("belongs to map.policy = {}, which is not in use", c.name));
     }
-    if let Some(h) = registry.ftl.hashes.iter().find(|h| has(h.params)) {
+    if let Some(h) = registry.hashes().iter().find(|h| has(h.params)) {
+        let chooses = |m: &&MapStoreDef| m.params.iter().any(|p| p.key == HashDef::KEY);
+        let store = registry.ftl.stores.iter().find(chooses).map_or("(none)", |m| m.name);
         return Some(format!(
-            "belongs to lookup.hash = {}, which map.store = lpmt may use; it is not in use",
+            "belongs to lookup.hash = {}, which map.store = {store} may use; it is not in use",
             h.name
         ));
     }

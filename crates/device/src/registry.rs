@@ -38,7 +38,7 @@ pub enum Part {
     Classifier(&'static ClassifierDef),
     /// A policy of the map's cache.
     Caching(&'static CachePolicyDef),
-    /// A hash function of the store `lpmt`.
+    /// A hash function of the lookup engine.
     Hash(&'static HashDef),
     /// A layer.
     Layer(&'static LayerDef),
@@ -72,7 +72,7 @@ impl Registry {
             Part::Victim(def) => self.ftl.victims = self.ftl.victims.with(def)?,
             Part::Classifier(def) => self.ftl.classifiers = self.ftl.classifiers.with(def)?,
             Part::Caching(def) => self.ftl.caching = self.ftl.caching.with(def)?,
-            Part::Hash(def) => self.ftl.hashes = self.ftl.hashes.with(def)?,
+            Part::Hash(def) => self.ftl.kinds = self.ftl.kinds.with(def)?,
             Part::Layer(def) => self.layers = self.layers.with(def)?,
             Part::Preset(def) => self.presets = self.presets.with(def)?,
         }
@@ -99,7 +99,7 @@ impl Registry {
             .chain(ftl.classifiers.iter().map(Part::Classifier))
             .chain(ftl.stores.iter().map(Part::Store))
             .chain(ftl.schemes.iter().map(Part::Scheme))
-            .chain(ftl.hashes.iter().map(Part::Hash))
+            .chain(self.hashes().iter().map(Part::Hash))
             .chain(ftl.caching.iter().map(Part::Caching))
             .chain(self.layers.iter().map(Part::Layer));
         let kind = std::mem::discriminant(&own);
@@ -144,6 +144,11 @@ impl Registry {
         self.presets.named(name)
     }
 
+    /// Returns the hash functions, of which a map store in hardware tables chooses.
+    pub fn hashes(&self) -> Entries<HashDef> {
+        self.ftl.kinds.get()
+    }
+
     /// Returns the allowed values of a parameter in words, or the names of parts if it takes one.
     pub fn range(&self, def: &ParamDef) -> String {
         let names = match def.key {
@@ -152,7 +157,7 @@ impl Registry {
             VictimDef::KEY => self.ftl.victims.names(),
             ClassifierDef::KEY => self.ftl.classifiers.names(),
             CachePolicyDef::KEY => self.ftl.caching.names(),
-            HashDef::KEY => self.ftl.hashes.names(),
+            HashDef::KEY => self.hashes().names(),
             _ => return def.range(),
         };
         names.join(", ")
@@ -168,7 +173,7 @@ impl Registry {
             (ftl.victims.iter().any(|v| v.name == name), ("victim policy", "ftl.victim")),
             (ftl.classifiers.iter().any(|c| c.name == name), ("classifier", "ftl.classifier")),
             (ftl.caching.iter().any(|c| c.name == name), ("map cache policy", "map.policy")),
-            (ftl.hashes.iter().any(|h| h.name == name), ("hash function", "lookup.hash")),
+            (self.hashes().iter().any(|h| h.name == name), ("hash function", "lookup.hash")),
             (self.layers.iter().any(|l| l.name == name), ("layer", "layers")),
         ]
         .into_iter()

@@ -21,15 +21,13 @@
 
 pub mod engine;
 pub mod paper_table;
-mod presets;
 pub mod queue;
 mod rules;
 pub mod timings;
 mod transitions;
 
 pub use engine::{Command, CommandKind, Dram, Served};
-pub use presets::PRESETS;
 pub use queue::Queue;
 pub use rules::Rules;
-pub use timings::{Device, PARAMS, Timings};
+pub use timings::{Device, PARAMS, PRESETS, Timings};
 pub use transitions::Transitions;

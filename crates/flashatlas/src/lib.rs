@@ -54,9 +54,11 @@ pub use flashatlas_conformance::conformance;
 pub use flashatlas_crash as crash;
 pub use flashatlas_device as device;
 pub use flashatlas_dram as dram;
+pub use flashatlas_fio as fio;
 pub use flashatlas_ftl as ftl;
 pub use flashatlas_host as host;
 pub use flashatlas_lookup as lookup;
+pub use flashatlas_lpmt as lpmt;
 pub use flashatlas_nand as nand;
 #[cfg(feature = "python")]
 pub use flashatlas_python as python;

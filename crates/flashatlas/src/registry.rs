@@ -13,7 +13,7 @@ use std::path::Path;
 struct Files;
 
 impl Opener for Files {
-    fn open(&self, path: &str) -> io::Result<flashatlas_sim::input::Stream> {
+    fn open(&self, path: &str) -> io::Result<flashatlas_sim::Stream> {
         let file = File::open(path)?;
         let length = file.metadata()?.len();
         Ok((Box::new(file), Some(length)))

@@ -19,19 +19,21 @@ use syn::{
 };
 
 /// Crates that a facade reaches, and the facade.
-const CRATES: [&str; 14] = [
+const CRATES: [&str; 16] = [
     "types",
     "nand",
     "lookup",
     "dram",
     "timing",
     "ftl",
+    "lpmt",
     "device",
     "host",
     "workload",
+    "fio",
     "sim",
     "crash",
-    "testing",
+    "fixtures",
     "conformance",
     "flashatlas",
 ];

@@ -35,7 +35,6 @@ mod logblock;
 pub mod maps;
 pub mod notes;
 pub mod pool;
-mod registry;
 pub mod report;
 pub mod schemes;
 mod sealed;
@@ -47,12 +46,11 @@ pub mod victims;
 pub use blocks::Role;
 pub use copies::Copies;
 pub use notes::{FREE_CHANGES, NOTES};
-pub use registry::Registry;
 pub use report::{
     AreaUse, FtlReport, MapCounters, MemoryUse, MergeClass, MergeCounters, MountLimit, MountReport,
     PageCounters, Reason,
 };
-pub use schemes::{SchemeConfig, SchemeDef};
+pub use schemes::{Registry, SchemeConfig, SchemeDef};
 pub use superseded::Superseded;
 
 use flashatlas_nand::{Flash, Medium, Unit};
@@ -89,11 +87,7 @@ pub const ENTRY_BYTES: Param<u32> = Param::int(
 ///
 /// # Errors
 /// Returns an error if the value is not the default. `instead` names the setting to change.
-pub(crate) fn refuse_entry_bytes(
-    params: &Params,
-    with: &str,
-    instead: &str,
-) -> Result<(), ConfigError> {
+pub fn refuse_entry_bytes(params: &Params, with: &str, instead: &str) -> Result<(), ConfigError> {
     let default = ENTRY_BYTES.def.default.map(|text| ENTRY_BYTES.def.parse(text)).transpose()?;
     if params.value(ENTRY_BYTES.key()) == default.as_ref() {
         return Ok(());

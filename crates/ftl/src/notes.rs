@@ -8,24 +8,12 @@ notes! {
         "changes of the map in memory take no time; lookups for the host are charged",
         "Latencies of writes are lower by the accesses to DRAM that a change of the map takes.";
 
-    /// Stores `dram` and `lpmt`, whose map is in memory alone.
+    /// Stores whose map is in memory alone.
     pub NO_MAP_ON_FLASH = "no-map-on-flash", RANK_MIDDLE,
         "no map is written to flash ({setting}): a mount reads every spare area, and trims come \
          back",
         "Compare mounts and write amplification with a store that writes its map; take another \
          `map.flush` or `map.store` if trimmed pages must stay trimmed.";
-
-    /// The store `lpmt`.
-    pub DRAM_FOR_MAP_ALONE = "dram-for-map-alone", RANK_MIDDLE,
-        "the DRAM serves the map alone: data buffers do not compete for its banks, and comparing \
-         entries takes no time",
-        "Lookups are the fastest that this DRAM allows.";
-
-    /// The store `lpmt`.
-    pub BANKS_BY_SUBMISSION = "banks-by-submission", RANK_MIDDLE,
-        "the order in which a lookup visits banks is chosen at submission; refreshes do not \
-         change it",
-        "See docs/adr/0016-the-recurrence-is-the-lookup-engine.md.";
 
     /// The store `leaftl`.
     pub LEAFTL_PLAIN_ENTRIES = "leaftl-plain-entries", RANK_MIDDLE,

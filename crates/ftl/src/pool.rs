@@ -11,8 +11,20 @@ use crate::blocks::{Blocks, FreeBlocks, Role};
 use crate::in_flight::InFlight;
 use flashatlas_nand::Medium;
 use flashatlas_types::{
-    BlockId, Cause, FtlError, LaneId, Layout, MediumError, OpId, SeededBug, TiVec,
+    BlockId, Cause, FtlError, LaneId, Layout, MediumError, OpId, Param, SeededBug, Text, TiVec,
 };
+
+/// The parameter `ftl.gc_pace`: the time at which collection moves the pages of a victim. Map
+/// stores read it, too.
+pub(crate) const GC_PACE: Param<Text> = Param::choice(
+    "ftl.gc_pace",
+    &["burst", "even", "paced"],
+    "dual mode: `burst`: a lane that is out of blocks collects whole victims before the write that \
+     needs one; `even`: it moves a part of a victim with each frame that the host fills (partial \
+     collection); `paced`: the same, so that the room of the lane stays constant, at most \
+     ftl.gc_step frames at a time, and with moves known to the map before they are written",
+)
+.or("burst");
 
 /// Blocks that are kept for map pages.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,7 +68,7 @@ impl Pool {
         }
     }
 
-    /// Returns the shape of the drive.
+    /// Returns the layout of the drive.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }

@@ -53,7 +53,7 @@ impl Superseded {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashatlas_testing::layouts::lanes;
+    use flashatlas_fixtures::layouts::lanes;
 
     #[test]
     fn an_erase_waits_for_the_programs_of_its_own_pages() {

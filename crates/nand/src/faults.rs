@@ -29,7 +29,7 @@
 //!   Errors that the controller corrects are not modelled, because no layer above could see them.
 //! - *NVM*: stores after the last fence are kept, lost or torn, line by line (see [`crate::nvm`]).
 
-use crate::journal::Change;
+use crate::Change;
 use crate::{FrameState, Medium};
 use flashatlas_types::{BlockId, FrameId};
 

@@ -1,10 +1,10 @@
 //! The interface between a scheme and the medium. Each call takes effect at once and adds an
 //! operation to the plan.
 
-use crate::{Medium, OobRole, Unit};
+use crate::{Change, Medium, Nvm, OobRole, Unit};
 use flashatlas_types::{
-    BlockId, Cause, Class, DieBlock, FrameId, Layout, MediumError, Op, OpId, OpKind, Plan, Ppn,
-    SECTOR_BYTES,
+    BlockId, Cause, Class, DieBlock, FrameId, Layout, MediumError, MemoryKind, Op, OpId, OpKind,
+    Plan, Ppn, SECTOR_BYTES,
 };
 
 /// The part of the slots that a read transfers.
@@ -243,6 +243,53 @@ fn touched(layout: &Layout, die: u32, slots: u64, part: ReadPart) -> (u32, u32) 
         }
     }
     (pages, bytes as u32)
+}
+
+impl Flash<'_> {
+    /// Writes to the drive's NVM. The bytes are durable after the next [`Flash::nvm_fence`].
+    ///
+    /// # Errors
+    /// Returns [`MediumError::PowerLost`] if the power fails.
+    ///
+    /// # Panics
+    /// Panics if the bytes reach beyond the end of the memory.
+    pub fn nvm_store(
+        &mut self,
+        address: u64,
+        bytes: &[u8],
+        after: &[OpId],
+    ) -> Result<OpId, MediumError> {
+        self.medium.nvm_operation(|nvm| nvm.store(address, bytes))?;
+        self.medium.nvm.counters.stored += bytes.len() as u64;
+        self.medium.note(|| Change::Store { address, bytes: bytes.to_vec() });
+        let kind = OpKind::Memory {
+            kind: MemoryKind::Nvm,
+            accesses: 1,
+            bytes: bytes.len() as u32,
+            write: true,
+        };
+        Ok(self.plan.push(kind, Class::Map, after))
+    }
+
+    /// Makes all stored bytes durable. The write-back of the last lines takes the latency of one
+    /// store.
+    ///
+    /// # Errors
+    /// Returns [`MediumError::PowerLost`] if the power fails.
+    pub fn nvm_fence(&mut self, after: &[OpId]) -> Result<OpId, MediumError> {
+        self.medium.nvm_operation(Nvm::fence)?;
+        self.medium.nvm.counters.fences += 1;
+        self.medium.note(|| Change::Fence);
+        let kind = OpKind::Memory { kind: MemoryKind::Nvm, accesses: 1, bytes: 0, write: true };
+        Ok(self.plan.push(kind, Class::Map, after))
+    }
+
+    /// Loads from the drive's NVM. [`Nvm::bytes`] returns the bytes.
+    pub fn nvm_load(&mut self, bytes: u32, after: &[OpId]) -> OpId {
+        self.medium.nvm.counters.loaded += u64::from(bytes);
+        let kind = OpKind::Memory { kind: MemoryKind::Nvm, accesses: 1, bytes, write: false };
+        self.plan.push(kind, Class::Map, after)
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The content of a medium as plain arrays, which a checkpoint stores.
 
+use crate::medium::power::Power;
 use crate::medium::{Block, FrameState};
-use crate::power::Power;
 use crate::{Counters, Medium, Nvm, OobRole, Rules};
 use flashatlas_types::{BlockId, LaneId, Layout, Lpn, Ppn};
 use rustc_hash::{FxHashMap, FxHashSet};

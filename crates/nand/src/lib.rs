@@ -26,30 +26,24 @@
 //! medium.check().unwrap();
 //! ```
 
-pub mod contents;
 pub mod counters;
 pub mod faults;
 pub mod flash;
 pub mod image;
 mod in_order;
-pub mod journal;
 pub mod medium;
 pub mod nvm;
 pub mod oob;
 pub mod params;
-mod power;
 pub mod rules;
 pub mod spares;
 
-pub use contents::Contents;
 pub use counters::Counters;
 pub use faults::Torn;
 pub use flash::{Flash, ReadPart};
 pub use image::Image;
-pub use journal::Change;
-pub use medium::{FrameState, Medium, Unit};
+pub use medium::{Change, Contents, Cut, FrameState, Medium, Unit};
 pub use nvm::{Nvm, NvmCounters};
 pub use oob::{Oob, OobError, OobRole};
 pub use params::PARAMS;
-pub use power::Cut;
 pub use rules::{ProgramOrder, Rules};

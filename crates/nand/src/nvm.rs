@@ -9,9 +9,6 @@
 //! number that the caller may pass. So the same cut has the same outcome, and another number gives
 //! another outcome. Words are never torn, because the parts write 8 bytes at once.
 
-use crate::{Change, Flash};
-use flashatlas_types::{Class, MediumError, MemoryKind, OpId, OpKind};
-
 /// Bytes of a line. A line is the unit of write-back, loss and wear.
 pub const LINE_BYTES: u64 = 64;
 
@@ -133,53 +130,6 @@ fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     x = (x ^ (x >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
     x ^ (x >> 33)
-}
-
-impl Flash<'_> {
-    /// Writes to the drive's NVM. The bytes are durable after the next [`Flash::nvm_fence`].
-    ///
-    /// # Errors
-    /// Returns [`MediumError::PowerLost`] if the power fails.
-    ///
-    /// # Panics
-    /// Panics if the range ends beyond the memory.
-    pub fn nvm_store(
-        &mut self,
-        address: u64,
-        bytes: &[u8],
-        after: &[OpId],
-    ) -> Result<OpId, MediumError> {
-        self.medium.nvm_operation(|nvm| nvm.store(address, bytes))?;
-        self.medium.nvm.counters.stored += bytes.len() as u64;
-        self.medium.note(|| Change::Store { address, bytes: bytes.to_vec() });
-        let kind = OpKind::Memory {
-            kind: MemoryKind::Nvm,
-            accesses: 1,
-            bytes: bytes.len() as u32,
-            write: true,
-        };
-        Ok(self.plan.push(kind, Class::Map, after))
-    }
-
-    /// Makes all stored bytes durable. The write-back of the last lines takes the latency of one
-    /// store.
-    ///
-    /// # Errors
-    /// Returns [`MediumError::PowerLost`] if the power fails.
-    pub fn nvm_fence(&mut self, after: &[OpId]) -> Result<OpId, MediumError> {
-        self.medium.nvm_operation(Nvm::fence)?;
-        self.medium.nvm.counters.fences += 1;
-        self.medium.note(|| Change::Fence);
-        let kind = OpKind::Memory { kind: MemoryKind::Nvm, accesses: 1, bytes: 0, write: true };
-        Ok(self.plan.push(kind, Class::Map, after))
-    }
-
-    /// Adds a load from the drive's NVM to the plan. [`Nvm::bytes`] returns the bytes.
-    pub fn nvm_load(&mut self, bytes: u32, after: &[OpId]) -> OpId {
-        self.medium.nvm.counters.loaded += u64::from(bytes);
-        let kind = OpKind::Memory { kind: MemoryKind::Nvm, accesses: 1, bytes, write: false };
-        self.plan.push(kind, Class::Map, after)
-    }
 }
 
 #[cfg(test)]

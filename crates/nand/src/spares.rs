@@ -14,9 +14,9 @@
 //! begins again. Neither the table nor the firmware of this layer is simulated, and they take no
 //! time.
 
-use crate::journal::Change;
+use crate::Change;
 use crate::medium::Block;
-use crate::power::Draw;
+use crate::medium::power::Draw;
 use crate::{Flash, FrameState, Medium, ReadPart};
 use flashatlas_types::{BlockId, Cause, FrameId, LaneId, MediumError, OpId, SeededBug};
 
@@ -107,7 +107,7 @@ impl Flash<'_> {
 mod tests {
     use super::*;
     use crate::{Change, Rules, Unit};
-    use flashatlas_testing::layouts::lanes;
+    use flashatlas_fixtures::layouts::lanes;
     use flashatlas_types::{Lpn, OpKind, Plan, Ppn, Seed, Stamp};
 
     fn medium(spare_blocks: u32) -> Medium {

@@ -1,8 +1,8 @@
 //! Classifiers of plug-ins.
 
 use crate::abi::{FA_FAULT, FA_NO_AGE, FA_NO_STREAM, FaClassifier, FaCollected, FaSorted};
-use crate::library::{Common, PluginError, required};
-use crate::{library, params, watch};
+use crate::common::{Common, PluginError, required};
+use crate::{common, params, watch};
 use flashatlas_ftl::MemoryUse;
 use flashatlas_ftl::classifiers::{Classifier, ClassifierDef, Collected, Page, Stream, Streams};
 use flashatlas_types::{MemoryKind, Params, PartFault, Ps, StreamId};
@@ -90,7 +90,7 @@ impl Sorter {
         if stream == FA_FAULT {
             // SAFETY: as in `written`
             let why = self.ops.fault.map(|fault| unsafe { fault(self.classifier) });
-            library::fault(self.who, callback, Ps::ZERO, why);
+            common::fault(self.who, callback, Ps::ZERO, why);
         }
         let lpn = page.lpn;
         PartFault::raise(

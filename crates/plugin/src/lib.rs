@@ -11,6 +11,7 @@
 #[allow(non_camel_case_types, reason = "constants are named as C names them")]
 pub mod abi;
 mod classifier;
+mod common;
 mod firmware;
 mod library;
 mod notes;
@@ -20,5 +21,6 @@ mod tables;
 mod victim;
 mod watch;
 
-pub use library::{Library, PluginError, load};
+pub use common::PluginError;
+pub use library::{Library, load};
 pub use notes::NOTES;

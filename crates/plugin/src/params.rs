@@ -1,7 +1,7 @@
 //! Parameters that a plug-in declares, and their values.
 
 use crate::abi::{FaParam, FaType, FaValue};
-use crate::library::{PluginError, text};
+use crate::common::{PluginError, text};
 use flashatlas_types::{ParamDef, ParamKind, Params, Value};
 
 /// Largest bound of a whole number. Bounds have the type `double`, which is exact up to this

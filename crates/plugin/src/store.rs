@@ -4,7 +4,7 @@
 //! not on flash, so a mount reads the spare areas of data.
 
 use crate::abi::{FA_NOWHERE, FaMap, FaStore};
-use crate::library::{Common, PluginError, required};
+use crate::common::{Common, PluginError, required};
 use crate::notes::PLUGIN_MAP_IN_MEMORY;
 use crate::{params, tables, watch};
 use flashatlas_ftl::maps::{

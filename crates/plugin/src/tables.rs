@@ -1,7 +1,7 @@
 //! Tables that a part declares.
 
 use crate::abi::{FaMemory, FaTable};
-use crate::library::text;
+use crate::common::text;
 use crate::watch;
 use flashatlas_ftl::MemoryUse;
 use flashatlas_types::{MemoryKind, PartFault};

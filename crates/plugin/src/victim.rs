@@ -1,8 +1,8 @@
 //! Victim policies of plug-ins.
 
 use crate::abi::{FA_FAULT, FA_NO_BLOCK, FaCandidates, FaMoment, FaVictim};
-use crate::library::{Common, PluginError, required};
-use crate::{library, params, watch};
+use crate::common::{Common, PluginError, required};
+use crate::{common, params, watch};
 use flashatlas_ftl::victims::{Candidates, LaneShape, Moment, VictimDef, VictimPolicy};
 use flashatlas_types::{LocalBlock, Params, PartFault, Rng};
 use std::ffi::c_void;
@@ -95,7 +95,7 @@ impl VictimPolicy for Victim {
         if block == FA_FAULT {
             // SAFETY: as in `closed`
             let why = self.ops.fault.map(|fault| unsafe { fault(self.policy) });
-            library::fault(self.who, "pick", lane.at.now, why);
+            common::fault(self.who, "pick", lane.at.now, why);
         }
         (block != FA_NO_BLOCK).then_some(LocalBlock::new(block))
     }

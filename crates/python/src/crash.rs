@@ -28,7 +28,7 @@ pub fn crash(py: Python<'_>, plan: &str, progress: Option<Py<PyAny>>) -> PyResul
             report => Ok(report),
         }
     })?;
-    let report = report.map_err(InputError::new_err)?;
+    let report = report.map_err(|error| InputError::new_err(error.to_string()))?;
     let mut report = serde_json::to_value(report).expect("plain data");
     report["wall_s"] = begin.elapsed().as_secs_f64().into();
     Ok(report.to_string())
@@ -40,7 +40,7 @@ pub fn crash_rerun(py: Python<'_>, id: &str, set: Vec<String>) -> PyResult<Strin
     let found = guarded(py, None, |_| {
         Ok::<_, RunError>(flashatlas_crash::rerun(environment().registry, id, &set))
     })?;
-    let found = found.map_err(InputError::new_err)?;
+    let found = found.map_err(|error| InputError::new_err(error.to_string()))?;
     Ok(serde_json::to_string(&found).expect("plain data"))
 }
 

@@ -127,6 +127,7 @@ pub fn notes() -> Value {
     [
         flashatlas_sim::NOTES,
         flashatlas_ftl::NOTES,
+        flashatlas_lpmt::NOTES,
         flashatlas_host::NOTES,
         flashatlas_serve::NOTES,
         flashatlas_serve::PLUGIN_NOTES,
@@ -140,6 +141,7 @@ pub fn notes() -> Value {
 /// Returns everything that a run can name, with its parameters.
 pub fn all() -> Result<Value, ConfigError> {
     let ftl = environment().registry.ftl;
+    let hashes = environment().registry.hashes();
     let drives: Vec<Value> =
         environment().registry.presets.iter().map(drive).collect::<Result<_, _>>()?;
     let schemes: Result<Vec<Value>, ConfigError> = ftl
@@ -172,11 +174,11 @@ pub fn all() -> Result<Value, ConfigError> {
         }),
         "papers": list(PAPERS, |(name, toml)| json!({ "name": name, "toml": toml })),
         "caching": entries(ftl.caching, |c| part(c.name, c.summary, c.paper, c.params)),
-        "hashes": entries(ftl.hashes, |h| part(h.name, h.summary, h.paper, h.params)),
+        "hashes": entries(hashes, |h| part(h.name, h.summary, h.paper, h.params)),
         "policies": list(POLICIES, |p| part(p.name, p.summary, p.paper, &[])),
         "dram": list(DRAM, |d| named(d.name, d.summary)),
         "paper_table": paper_table(),
-        "lookup_params": params(flashatlas_lookup::study::params(ftl.hashes)),
+        "lookup_params": params(flashatlas_lookup::study::params(hashes)),
         "crash": crate::crash::names(),
         "notes": notes(),
         "metrics": entries(environment().metrics, |m| named(m.name, m.summary)),

@@ -2,7 +2,7 @@
 //!
 //! Python turns tables into delimited text.
 
-use flashatlas_sim::{Opener, input::Stream, trace_files};
+use flashatlas_sim::{Opener, Stream, trace_files};
 use pyo3::prelude::*;
 use std::fs::File;
 use std::io::{self, Read};

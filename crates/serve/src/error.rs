@@ -43,7 +43,14 @@ impl std::fmt::Display for ImageError {
     }
 }
 
-impl std::error::Error for ImageError {}
+impl std::error::Error for ImageError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            ImageError::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
 
 impl From<io::Error> for ImageError {
     fn from(error: io::Error) -> ImageError {

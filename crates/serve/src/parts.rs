@@ -3,7 +3,7 @@
 use crate::ServeSpec;
 use flashatlas_host::STANDARD;
 use flashatlas_plugin::{PluginError, load};
-use flashatlas_sim::input::Stream;
+use flashatlas_sim::Stream;
 use flashatlas_sim::metrics::METRICS;
 use flashatlas_sim::{AnyPart, Build, Environment, Opener, Origin, Parts};
 use flashatlas_types::Entries;

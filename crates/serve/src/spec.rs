@@ -122,7 +122,15 @@ impl std::fmt::Display for ServeError {
     }
 }
 
-impl std::error::Error for ServeError {}
+impl std::error::Error for ServeError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            ServeError::Run(error) => Some(error),
+            ServeError::Image(_, error) => Some(error),
+            ServeError::PowerLost => None,
+        }
+    }
+}
 
 impl From<RunError> for ServeError {
     fn from(error: RunError) -> ServeError {

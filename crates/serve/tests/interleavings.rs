@@ -4,8 +4,8 @@
 //!
 //! `cargo test --release -p flashatlas-serve --features interleavings --test interleavings`
 
+use flashatlas_fixtures::proofs::one_in;
 use flashatlas_serve::{Clock, Disk, Memory, Open, STANDARD_PARTS, ServeSpec, Server, environment};
-use flashatlas_testing::proofs::one_in;
 use flashatlas_types::Ps;
 use serde_json::json;
 use shuttle::scheduler::{PctScheduler, RandomScheduler};

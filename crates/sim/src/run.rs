@@ -12,6 +12,7 @@ use crate::oracle::Oracle;
 use crate::parts;
 use crate::player::{Player, Tally, sweep};
 use crate::precondition::{checkpoint, preconditioned};
+use crate::progress::Progress;
 use crate::room::must_fit;
 use crate::scan::Scan;
 use crate::stream::{self, Pacing};
@@ -24,17 +25,6 @@ use flashatlas_types::{Dur, Layout, Note, NoteValue, PartFault, Ps, Seed, drawn_
 use flashatlas_workload::{Account, BadKind};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-
-/// Progress of a run.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress {
-    /// `precondition`, `scan`, `settle` (passes before the measured one), `run` or `check`.
-    pub phase: &'static str,
-    /// Requests so far.
-    pub requests: u64,
-    /// Share done, 0 to 1, if it is known.
-    pub share: Option<f64>,
-}
 
 /// Results of a run.
 #[derive(Clone, Debug)]

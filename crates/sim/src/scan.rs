@@ -2,7 +2,7 @@
 
 use crate::fit::Extents;
 use crate::input::{Input, Inputs};
-use crate::stream::PROGRESS_EVERY;
+use crate::progress::PROGRESS_EVERY;
 use crate::{Environment, Fit, Progress, RunError};
 
 /// Scan of a workload before a run with `fit=compact`.

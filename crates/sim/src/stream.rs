@@ -4,14 +4,12 @@
 use crate::fit::Mapper;
 use crate::input::Input;
 use crate::player::Player;
+use crate::progress::PROGRESS_EVERY;
 use crate::settling::Passes;
 use crate::steadiness::Verdict;
 use crate::{Mode, Progress, RunError, RunSpec, Until};
 use flashatlas_types::{HostOp, Ps, Request};
 use flashatlas_workload::ext4::FLUSH;
-
-/// Requests between two calls of the progress function.
-pub(crate) const PROGRESS_EVERY: u64 = 8192;
 
 /// Number of requests that are read ahead, so that table entries of their pages are prefetched
 /// together.

@@ -3,20 +3,10 @@
 //! This is a result, not a fault: the measurements until then are the record of the run.
 
 use crate::RunError;
-use crate::player::Player;
+use crate::player::{Player, WornOut};
 use crate::precondition::failed;
 use flashatlas_device::SubmitError;
 use flashatlas_types::{FtlError, Ps, Request, Stamp};
-use serde::Serialize;
-
-/// The end of a run in which the drive wore out.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct WornOut {
-    /// The request that found no room, counted from 1.
-    pub request: u64,
-    /// Blocks that had gone bad by then.
-    pub retired_blocks: u64,
-}
 
 impl Player {
     /// Returns the error that the drive cannot go on at a request: it is worn out, or it failed.

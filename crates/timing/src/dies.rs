@@ -2,7 +2,7 @@
 //! cache operations and suspension.
 
 use crate::engine::Engine;
-use crate::inherit::HostRead;
+use crate::map_waits::HostRead;
 use crate::nodes::{NIL, Node, NodeKind};
 use crate::paths::State;
 use crate::resources::Phase;

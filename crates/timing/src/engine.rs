@@ -17,7 +17,7 @@
 //! subtracts the part that has not passed yet.
 
 use crate::agenda::{Agenda, Event};
-use crate::inherit::{HostRead, MapWaits};
+use crate::map_waits::{HostRead, MapWaits};
 use crate::memory::Memory;
 use crate::nodes::{NIL, Node, NodeKind, Nodes};
 use crate::paths::{Paths, State, Step};

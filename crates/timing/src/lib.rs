@@ -45,6 +45,7 @@ mod buses;
 mod dies;
 pub mod engine;
 mod inherit;
+mod map_waits;
 mod memory;
 mod nodes;
 pub mod nvm;

@@ -1,6 +1,6 @@
 //! Queues by priority, dies and channels.
 
-use crate::inherit::HostRead;
+use crate::map_waits::HostRead;
 use crate::nodes::{NIL, Nodes};
 use flashatlas_types::{Class, Dur, Ps};
 use std::cmp::Reverse;

@@ -234,7 +234,16 @@ impl fmt::Display for FtlError {
     }
 }
 
-impl std::error::Error for FtlError {}
+impl std::error::Error for FtlError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            FtlError::Medium(error) => Some(error),
+            FtlError::NoSpace { .. } | FtlError::WrongPage { .. } | FtlError::NotMapped { .. } => {
+                None
+            }
+        }
+    }
+}
 
 /// An invariant that does not hold, found by a `check()`.
 #[derive(Debug, Clone, PartialEq, Eq)]

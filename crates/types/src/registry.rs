@@ -1,6 +1,7 @@
 //! Registries: explicit lists of named entries. A program may add entries of its own.
 
 use crate::{ConfigError, ParamDef};
+use std::any::Any;
 
 /// A part that a registry holds, with a name and parameters of its own.
 pub trait Entry: 'static {
@@ -65,6 +66,15 @@ impl<T: Entry> Entries<T> {
         Entries { standard, added: &[] }
     }
 
+    /// Returns the same registry with entries of another crate of the project, behind its own.
+    ///
+    /// # Panics
+    /// Panics if entries were added before.
+    pub const fn and(self, more: &'static [&'static T]) -> Entries<T> {
+        assert!(self.added.is_empty(), "the project's own entries come first");
+        Entries { added: more, ..self }
+    }
+
     /// Returns the same registry with one entry more.
     ///
     /// The longer list is never freed, because a program makes its registries once, when it starts.
@@ -100,6 +110,71 @@ impl<T: Entry> Entries<T> {
         self.iter()
             .find(|entry| entry.name() == name)
             .ok_or_else(|| ConfigError::unknown(T::KEY, T::KIND, name, &self.names()))
+    }
+}
+
+/// Registries of further kinds of parts, each found by the type of its definitions.
+///
+/// A map store chooses hash functions, of which the crate of its registry knows nothing: the
+/// registry carries them here.
+#[derive(Clone, Copy)]
+pub struct Kinds(&'static [&'static dyn Kind]);
+
+/// A registry of a kind of part that only those parts know which choose from it.
+pub trait Kind: Any + Send + Sync {
+    /// Returns the key that chooses a part ([`Entry::KEY`]).
+    fn key(&self) -> &'static str;
+
+    /// Returns the parameters that all parts of the kind declare.
+    fn params(&self) -> Vec<&'static ParamDef>;
+
+    /// Checks that there is a part called `name`.
+    ///
+    /// # Errors
+    /// Returns the error of [`Entries::named`].
+    fn check(&self, name: &str) -> Result<(), ConfigError>;
+}
+
+impl<T: Entry + Send + Sync> Kind for Entries<T> {
+    fn key(&self) -> &'static str {
+        T::KEY
+    }
+
+    fn params(&self) -> Vec<&'static ParamDef> {
+        self.iter().flat_map(T::params).collect()
+    }
+
+    fn check(&self, name: &str) -> Result<(), ConfigError> {
+        self.named(name).map(drop)
+    }
+}
+
+impl Kinds {
+    /// Returns a list of registries, each with parts of another type.
+    pub const fn of(kinds: &'static [&'static dyn Kind]) -> Kinds {
+        Kinds(kinds)
+    }
+
+    /// Returns the registry of a kind. It is empty if the kind is not here.
+    pub fn get<T: Entry + Send + Sync>(self) -> Entries<T> {
+        let mut found = self.0.iter().filter_map(|&kind| (kind as &dyn Any).downcast_ref());
+        found.next().copied().unwrap_or(Entries::of(&[]))
+    }
+
+    /// Returns the registry whose parts `key` chooses, if it is here.
+    pub fn chosen_by(self, key: &str) -> Option<&'static dyn Kind> {
+        self.0.iter().copied().find(|kind| kind.key() == key)
+    }
+
+    /// Returns the same registries with one part more.
+    ///
+    /// # Errors
+    /// Returns an error if a part of its kind has this name already.
+    pub fn with<T: Entry + Send + Sync>(self, part: &'static T) -> Result<Kinds, ConfigError> {
+        let more: &'static Entries<T> = Box::leak(Box::new(self.get::<T>().with(part)?));
+        let others = self.0.iter().copied().filter(|kind| kind.key() != T::KEY);
+        let all: Vec<&'static dyn Kind> = others.chain([more as &dyn Kind]).collect();
+        Ok(Kinds(all.leak()))
     }
 }
 
@@ -153,5 +228,20 @@ mod tests {
         );
         let twice = more.with(&Part("three")).err().unwrap().to_string();
         assert_eq!(twice, "part: two of the registry are called `three`: give one another name");
+    }
+
+    #[test]
+    fn a_kind_is_found_by_its_type_and_by_its_key() {
+        const OWN: Entries<Part> = Entries::of(&[Part("one")]);
+        const KINDS: Kinds = Kinds::of(&[&OWN]);
+        let more = KINDS.with(&Part("two")).unwrap();
+        assert_eq!(more.get::<Part>().names(), ["one", "two"]);
+        assert_eq!(KINDS.get::<Part>().names(), ["one"], "a registry is a value");
+        let unknown = more.chosen_by("a.part").unwrap().check("tow").unwrap_err().to_string();
+        assert!(unknown.contains("did you mean `two`?"), "{unknown}");
+        assert!(more.chosen_by("a.party").is_none());
+        assert!(more.with(&Part("one")).is_err());
+        let first = Kinds::of(&[]).with(&Part("one")).unwrap();
+        assert_eq!(first.get::<Part>().names(), ["one"], "of a kind that was not there");
     }
 }

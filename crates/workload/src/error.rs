@@ -70,7 +70,7 @@ impl TraceError {
 
 /// Returns `bytes` as printable text: control and non-ASCII bytes escaped, cut to
 /// [`EXCERPT_CHARS`].
-pub(crate) fn excerpt(bytes: &[u8]) -> String {
+pub fn excerpt(bytes: &[u8]) -> String {
     let mut text = String::new();
     for (i, &byte) in bytes.iter().enumerate() {
         let escaped = std::ascii::escape_default(byte);

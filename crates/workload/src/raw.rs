@@ -142,12 +142,14 @@ impl Extent {
     }
 }
 
-/// A fault in a record: the cause, the content expected, and the bytes of the record (from, to) at
-/// fault.
+/// A fault in a record.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub struct Fault {
+    /// The cause.
     pub why: Cow<'static, str>,
+    /// The content expected.
     pub expected: &'static str,
+    /// The bytes of the record at fault, from and to.
     pub span: (usize, usize),
     /// Kind of the fault, if it can be skipped by name.
     pub kind: Option<BadKind>,
@@ -161,7 +163,7 @@ impl Fault {
 
     /// Returns the error for this fault of a record with the bytes `record`. `place` returns the
     /// place of an offset in these bytes.
-    pub fn at(self, record: &[u8], place: impl Fn(usize) -> Place) -> TraceError {
+    pub(crate) fn at(self, record: &[u8], place: impl Fn(usize) -> Place) -> TraceError {
         let end = self.span.1.min(record.len());
         let start = self.span.0.min(end);
         TraceError {

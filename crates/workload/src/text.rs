@@ -6,8 +6,10 @@ use std::borrow::Cow;
 
 /// A field: its bytes without surrounding blanks, and their start in the line.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Field<'a> {
+pub struct Field<'a> {
+    /// The bytes of the field.
     pub text: &'a [u8],
+    /// The place of its first byte in the line.
     pub start: usize,
 }
 
@@ -44,13 +46,16 @@ impl<'a> Field<'a> {
     }
 
     /// Returns the whole number in the field.
+    ///
+    /// # Errors
+    /// Returns an error that names what was `expected` if the field is no number of 64 bits.
     pub fn number(self, expected: &'static str) -> Result<u64, Fault> {
         digits(self.text).ok_or_else(|| self.bad_number(expected))
     }
 
     /// Returns the whole number in the field. It is hexadecimal if `0x` stands before it, or if
     /// `hex` is set.
-    pub fn number_in(self, hex: bool, expected: &'static str) -> Result<u64, Fault> {
+    pub(crate) fn number_in(self, hex: bool, expected: &'static str) -> Result<u64, Fault> {
         let prefixed = [b"0x", b"0X"].iter().find_map(|prefix| self.text.strip_prefix(*prefix));
         match prefixed.or(hex.then_some(self.text)) {
             Some(digits) => hexadecimal(digits).ok_or_else(|| self.bad_number(expected)),
@@ -59,14 +64,14 @@ impl<'a> Field<'a> {
     }
 
     /// Returns the time of a whole number of units of `unit_ps` picoseconds.
-    pub fn time(self, unit_ps: u64, expected: &'static str) -> Result<Time, Fault> {
+    pub(crate) fn time(self, unit_ps: u64, expected: &'static str) -> Result<Time, Fault> {
         let ps = u128::from(self.number(expected)?) * u128::from(unit_ps);
         Ok(Time { ps, span: self.span() })
     }
 
     /// Returns the time of a decimal number of units of `unit_ps` picoseconds (a power of ten).
     /// Digits below a picosecond are dropped.
-    pub fn decimal_time(self, unit_ps: u64, expected: &'static str) -> Result<Time, Fault> {
+    pub(crate) fn decimal_time(self, unit_ps: u64, expected: &'static str) -> Result<Time, Fault> {
         let (whole, fraction) = match memchr::memchr(b'.', self.text) {
             Some(dot) => (&self.text[..dot], &self.text[dot + 1..]),
             None => (self.text, &[][..]),

@@ -94,7 +94,14 @@ impl fmt::Display for WriteError {
     }
 }
 
-impl std::error::Error for WriteError {}
+impl std::error::Error for WriteError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            WriteError::Io(error) => Some(error),
+            WriteError::Unholdable { .. } => None,
+        }
+    }
+}
 
 impl From<io::Error> for WriteError {
     fn from(error: io::Error) -> WriteError {

@@ -25,7 +25,7 @@
 // No page: the answer to a lookup of a page that was never written, or was trimmed.
 #define FA_NOWHERE 4294967295
 
-// No block: the answer of a victim policy that has none to offer.
+// No block: the answer of a victim policy if no block can be collected.
 #define FA_NO_BLOCK 4294967295
 
 // A fault: a policy or a classifier cannot answer, and its callback `fault` returns the reason.
@@ -97,7 +97,7 @@ enum fa_state
   FA_DATA = 1,
   // The page holds bytes of the plug-in's own.
   FA_OWN = 2,
-  // The page was being programmed when the power failed, or could be read and cannot any more: a
+  // The page cannot be read: the power failed during its program, or it was damaged later. A
   // drive cannot tell the two apart.
   FA_TORN = 3,
 };
@@ -128,7 +128,7 @@ typedef uint32_t fa_memory;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// Result of a call. A plug-in hands every result but `FA_OK` up to FlashAtlas as it is, unless it
+// Result of a call. A plug-in returns every result but `FA_OK` to FlashAtlas unchanged, unless it
 // can handle the result.
 enum fa_status
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -145,12 +145,12 @@ enum fa_status
   FA_PROGRAM_FAILED = 3,
   // The erase failed: the block is bad from now on.
   FA_ERASE_FAILED = 4,
-  // The power is gone: answer with this at once.
+  // The power is gone: the callback must return this result at once.
   FA_POWER_LOST = 5,
   // The call breaks a rule of flash, or of this interface: the run ends with an error that names
   // the rule.
   FA_REFUSED = 6,
-  // The plug-in failed; it has told the reason to `fail` of the host.
+  // The plug-in failed, and has called `fail` of the host with the reason.
   FA_FAILED = 7,
 };
 #ifndef __cplusplus
@@ -189,11 +189,11 @@ typedef struct fa_value {
 typedef struct fa_part {
   // Kind of the part: a `fa_kind`.
   uint32_t kind;
-  // The name by which it is chosen.
+  // The name by which drive files choose the part.
   const char *name;
   // A summary of one line.
   const char *summary;
-  // The paper that describes it, or `none`.
+  // The paper that describes the part, or `none`.
   const char *paper;
   // Parameters of the part.
   const struct fa_param *params;
@@ -225,7 +225,7 @@ typedef struct fa_moment {
   uint64_t now_ps;
 } fa_moment;
 
-// Lane from which a victim policy picks. Its blocks are numbered from 0.
+// Lane from which a victim policy picks. The blocks of a lane are numbered from 0.
 typedef struct fa_candidates {
   // Valid slots by block; they have a meaning for closed blocks only.
   const uint32_t *valid;
@@ -239,11 +239,11 @@ typedef struct fa_candidates {
   struct fa_moment at;
 } fa_candidates;
 
-// A victim policy: it picks the closed block of a lane that is collected next. Each lane has its
-// own.
+// A victim policy: it picks the closed block of a lane that is collected next. Each lane has a
+// policy of its own.
 typedef struct fa_victim {
-  // Makes a policy for a lane of `blocks` blocks of `slots` slots each. `seed` is the policy's
-  // own.
+  // Makes a policy for a lane of `blocks` blocks of `slots` slots each. Each policy gets another
+  // `seed`.
   void *(*create)(const struct fa_value *values, uint32_t blocks, uint32_t slots, uint64_t seed);
   // Frees a policy that is not needed any more.
   void (*destroy)(void *policy);
@@ -269,19 +269,19 @@ typedef struct fa_sorted {
   uint64_t age;
   // The stream of the block that holds this version, or `FA_NO_STREAM`.
   int32_t stream;
-  // True if this is a stream of collection.
+  // True if `stream` is a stream of collection.
   bool collected;
 } fa_sorted;
 
 // A block that was collected.
 typedef struct fa_collected {
-  // The stream that wrote it, or `FA_NO_STREAM`.
+  // The stream that wrote the block, or `FA_NO_STREAM`.
   int32_t stream;
-  // True if this is a stream of collection.
+  // True if `stream` is a stream of collection.
   bool collected;
   // Pages that the host wrote since the block was opened.
   uint64_t age;
-  // Slots that were valid when it was picked.
+  // Slots that were valid when the block was picked.
   uint32_t valid;
   // Slots of a block.
   uint32_t slots;
@@ -293,7 +293,7 @@ typedef struct fa_classifier {
   uint32_t host_streams;
   // Streams of collection.
   uint32_t collection_streams;
-  // True if it needs ages and streams, which takes tables of the drive.
+  // True if the classifier needs ages and streams, for which the drive keeps tables.
   bool history;
   // Makes a classifier for `pages` logical pages and `streams` streams.
   void *(*create)(const struct fa_value *values, uint32_t pages, uint32_t streams);
@@ -305,7 +305,7 @@ typedef struct fa_classifier {
   uint32_t (*moved)(void *classifier, const struct fa_sorted *page);
   // Notes that a block was collected and is erased. May be absent; needs `history`.
   void (*erased)(void *classifier, const struct fa_collected *block);
-  // Returns the bytes of its tables in the drive. May be absent.
+  // Returns the bytes of the classifier's tables in the drive. May be absent.
   uint64_t (*memory)(void *classifier);
   // Returns the reason for the answer `FA_FAULT`. May be absent.
   const char *(*fault)(void *classifier);
@@ -345,33 +345,32 @@ typedef struct fa_table {
   uint64_t bytes;
 } fa_table;
 
-// Functions for an FTL: the same for as long as the drive is on.
+// Functions for an FTL. They do not change while the drive is on.
 //
-// Every call acts at once, and is an operation that takes time in the simulation. An operation
-// waits for the one before it, as in firmware that does one thing after the other, unless `after`
-// was called.
+// Every call acts at once, and adds an operation that takes time in the simulation. An operation
+// waits for the operation before it, as in firmware with a single thread, unless `after` was
+// called.
 typedef struct fa_host {
   // Pointer of FlashAtlas' own.
   void *context;
   // Reads bytes of a page.
   //
   // This is one operation of the flash: it transfers the whole page, even if few bytes are
-  // wanted. The first 32 bytes of a page of data are a token for `program`, and the others are
-  // 0. The result for a page that is erased or torn is `FA_UNREADABLE`; `spare` can tell the two
-  // apart.
+  // wanted. The first 32 bytes of a page of data are a token for `program`, and the other bytes
+  // are 0. The result for an erased or a torn page is `FA_UNREADABLE`; `spare` tells them apart.
   fa_status (*read)(const struct fa_host *host,
                     uint32_t page,
                     uint32_t offset,
                     uint32_t bytes,
                     void *buffer);
-  // Programs a page with a page of bytes, once after each erase and in ascending order in its
-  // block.
+  // Programs a page with a page of bytes.
   //
-  // Pages may be left out. If the bytes begin as `data` of `write`, they stand for this data,
-  // which is then the newest version of its logical page. If they were read from a page of data,
-  // they are a copy of it. All other bytes are the plug-in's own. A block in which a program
-  // failed takes no more programs and no erase; `is_bad` is true for it once an erase has been
-  // refused.
+  // A page is programmed at most once after each erase. The pages of a block are programmed in
+  // ascending order, and pages may be left out. If the bytes begin as `data` of `write`, they
+  // stand for this data, which is then the newest version of its logical page. If they were read
+  // from a page of data, they are a copy of this page. All other bytes are the plug-in's own. A
+  // block in which a program failed takes no more programs and no erase; `is_bad` is true for it
+  // once an erase has been refused.
   fa_status (*program)(const struct fa_host *host, uint32_t page, const void *data);
   // Reads a page and programs its content, of any kind, into another page.
   //
@@ -381,8 +380,8 @@ typedef struct fa_host {
   fa_status (*erase)(const struct fa_host *host, uint32_t block);
   // Reads the spare area of a page.
   //
-  // This takes the time of a read during a mount. Later it is free, since a drive would know the
-  // answer.
+  // During a mount this takes the time of a read. Later it takes no time, since a drive would
+  // have the answer in memory.
   fa_status (*spare)(const struct fa_host *host, uint32_t page, struct fa_spare *spare);
   // Returns true if a block is bad.
   bool (*is_bad)(const struct fa_host *host, uint32_t block);
@@ -396,11 +395,10 @@ typedef struct fa_host {
                  bool write);
   // Returns the number of the last operation.
   uint64_t (*last)(const struct fa_host *host);
-  // Sets the operations that the next operation waits for, instead of the one before it; 0
-  // stands for none.
+  // Sets the operations that the next operation waits for, instead of the operation before it.
   //
-  // Data also waits for its arrival, and an erase for the programs and copies that superseded
-  // pages of its block.
+  // 0 stands for no operation. A program of data also waits until the data has arrived, and an
+  // erase for the programs and copies that superseded pages of its block.
   void (*after)(const struct fa_host *host, const uint64_t *operations, uint32_t count);
   // Returns the simulated time, in picoseconds.
   uint64_t (*now)(const struct fa_host *host);
@@ -408,8 +406,8 @@ typedef struct fa_host {
   void (*fail)(const struct fa_host *host, const char *why);
   // Returns zeroed memory that is accounted for, or null if there is none.
   //
-  // Memory that is not released when `destroy` returns is reported as leaked. It has no other
-  // use: `malloc` does as well.
+  // Memory that is not released when `destroy` returns is reported as leaked. This report is the
+  // only difference from `malloc`, which may be used as well.
   void *(*allocate)(const struct fa_host *host, uint64_t bytes);
   // Releases memory that `allocate` returned.
   void (*release)(const struct fa_host *host, void *memory);
@@ -419,27 +417,28 @@ typedef struct fa_host {
 //
 // Its callbacks get the host of the drive and return a `fa_status`. The host may be used during a
 // call and not between two calls. FlashAtlas keeps a map of its own beside the FTL's. The run ends
-// with an error that names the callback, the page and the block if `locate` returns another place
-// than the newest version's, if an erase loses a newest version, or if a page is programmed twice
-// or out of order.
+// with an error if `locate` does not return the place of the newest version, if an erase
+// loses a newest version, or if a page is programmed twice or out of order. The error names the
+// callback, the page and the block.
 typedef struct fa_ftl {
   // True if trims do not outlive a power failure.
   bool forgets_trims;
   // True if the spare areas of data hold all that a mount needs: a FUA write then needs no
   // `flush`.
   bool recovers_from_spare_areas;
-  // Returns 0 if a drive of this shape can work; otherwise writes the reason to `why`, which has
-  // room for `room` bytes. May be absent.
+  // Returns 0 if the FTL can work on a drive of this shape. May be absent.
+  //
+  // Otherwise it writes the reason to `why`, which has room for `room` bytes.
   int32_t (*fits)(const struct fa_shape *shape,
                   const struct fa_value *values,
                   char *why,
                   uint32_t room);
-  // Switches the drive on: builds the tables from the flash, which may be erased or left by a
-  // power failure.
+  // Switches the drive on: builds the tables from the flash, which may be erased or in the state
+  // that a power failure left.
   //
-  // Returns null if the mount failed: `fail` was told the reason, or the power is lost again.
-  // Afterwards FlashAtlas asks `locate` for every page once, at no cost; a place that cannot be
-  // read counts as lost.
+  // Returns null if the mount failed: `fail` was called with the reason, or the power failed
+  // again. After a mount FlashAtlas calls `locate` once for every page, at no cost; a page whose
+  // place cannot be read counts as lost.
   void *(*mount)(const struct fa_host *host,
                  const struct fa_shape *shape,
                  const struct fa_value *values);
@@ -447,10 +446,9 @@ typedef struct fa_ftl {
   void (*destroy)(void *ftl, const struct fa_host *host);
   // Finds the newest version of a logical page: sets `page` to its place, or to `FA_NOWHERE`.
   uint32_t (*locate)(void *ftl, const struct fa_host *host, uint32_t lpn, uint32_t *page);
-  // Writes a logical page: `data` must be programmed when this returns; the last program of it
-  // counts.
+  // Writes a logical page: `data` must be programmed when this returns; its last program counts.
   //
-  // An error that cannot be handled is handed up as it came, such as `FA_UNREADABLE` of a copy.
+  // An error that the FTL cannot handle is returned unchanged, as `FA_UNREADABLE` of a copy.
   uint32_t (*write)(void *ftl, const struct fa_host *host, uint32_t lpn, const void *data);
   // Trims a logical page.
   uint32_t (*trim)(void *ftl, const struct fa_host *host, uint32_t lpn);
@@ -469,9 +467,9 @@ typedef struct fa_map {
   // Pointer of FlashAtlas' own.
   void *context;
   // Adds `accesses` accesses of `bytes` bytes each to a table in memory (a `fa_memory`), after
-  // the earlier ones.
+  // the earlier accesses.
   //
-  // Accesses are the cost of the call. Accesses of `set` during a mount cost nothing.
+  // The accesses are the only cost of the call. During a mount, accesses of `set` cost nothing.
   void (*access)(const struct fa_map *map,
                  uint32_t memory,
                  uint32_t accesses,
@@ -481,10 +479,10 @@ typedef struct fa_map {
 
 // A map store: the logical-to-physical map of page mapping in memory, and the cost of its lookups.
 //
-// FlashAtlas keeps the true map beside it; an answer that differs ends the run with an error that
-// names the page. Nothing of the map is on flash: a mount finds pages by their spare areas and
-// reports them by `set`, in ascending order. For a map with pages on flash write a whole FTL here,
-// or a store in Rust.
+// FlashAtlas keeps a map of its own beside the store. An answer that differs from this map ends
+// the run with an error that names the page. Nothing of the store is on flash: a mount finds pages
+// by their spare areas, and calls `set` for each in ascending order. For a map with pages on
+// flash, write a whole FTL (`fa_ftl`), or a store in Rust.
 typedef struct fa_store {
   // Makes an empty map for `pages` logical pages, on a drive with `slots` pages of flash.
   void *(*create)(const struct fa_value *values, uint32_t pages, uint32_t slots);
@@ -519,4 +517,4 @@ const fa_plugin *flashatlas_plugin(void);
 }
 #endif
 
-/* Digest of abi.rs, cbindgen.toml and the lines above: 59a4209d91002d59cd3c8f7536af886587e2a95436cf10d0b5924796b52d1746 */
+/* Digest of abi.rs, cbindgen.toml and the lines above: 0ae9c3a6b638f61d232ad6d1d051ee729d26b66830be1df22a11b1eb6743fe44 */

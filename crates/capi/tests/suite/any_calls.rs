@@ -3,6 +3,7 @@
 
 use crate::hosted::{Hosted, SECTOR, command, create, reply, write};
 use flashatlas_capi::abi::*;
+use flashatlas_capi::calls::*;
 use flashatlas_types::{Rng, Seed};
 use std::collections::BTreeMap;
 

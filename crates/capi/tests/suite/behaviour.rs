@@ -3,6 +3,7 @@
 
 use crate::hosted::{Hosted, SECTOR, command, create, create_of, reply, write};
 use flashatlas_capi::abi::*;
+use flashatlas_capi::calls::*;
 use flashatlas_device::{Cmd, Reply};
 use flashatlas_types::{Lba, Ps, Seed, Tag};
 

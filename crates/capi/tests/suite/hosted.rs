@@ -1,6 +1,7 @@
 //! A drive that is used through the C functions, with helpers for the tests.
 
 use flashatlas_capi::abi::*;
+use flashatlas_capi::calls::*;
 use serde_json::Value;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};

@@ -3,6 +3,7 @@
 
 use crate::hosted::{Hosted, SECTOR, command, create, write};
 use flashatlas_capi::abi::*;
+use flashatlas_capi::calls::*;
 
 fn tiny(settings: &[&str]) -> Hosted {
     let settings = [&["nand.data=ram"][..], settings].concat();

@@ -2,6 +2,7 @@
 
 use crate::hosted::{Hosted, SECTOR, command, create, create_of, reply, write};
 use flashatlas_capi::abi::*;
+use flashatlas_capi::calls::*;
 use std::ffi::{CStr, c_char};
 use std::ptr::{null, null_mut};
 

@@ -3,6 +3,7 @@
 use crate::build::succeeds;
 use crate::hosted::{Hosted, command, create, reply};
 use flashatlas_capi::abi::*;
+use flashatlas_capi::calls::*;
 use std::ffi::{CString, c_char, c_int};
 use std::path::Path;
 use std::process::Command;

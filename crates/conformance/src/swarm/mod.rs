@@ -236,7 +236,7 @@ impl Swarm {
     fn value(&self, rng: &mut Rng, def: &ParamDef) -> Option<String> {
         let names = match def.key {
             CachePolicyDef::KEY => self.registry.ftl.caching.names(),
-            HashDef::KEY => self.registry.ftl.hashes.names(),
+            HashDef::KEY => self.registry.hashes().names(),
             _ => return value(rng, def),
         };
         Some((*pick(rng, &names)).to_owned())

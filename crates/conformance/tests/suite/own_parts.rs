@@ -2,7 +2,7 @@
 
 use crate::standard;
 use flashatlas_conformance::{Effort, Outcome, all, check};
-use flashatlas_testing::proofs::one_in;
+use flashatlas_fixtures::proofs::one_in;
 
 /// `make test` tries one part in six. `make crash` also tries the power failures of parts.
 #[test]
@@ -43,7 +43,7 @@ fn none_is_left_out() {
     assert_eq!(of("victim policy"), parts.drives.ftl.victims.names().len());
     assert_eq!(of("classifier"), parts.drives.ftl.classifiers.names().len());
     assert_eq!(of("map cache policy"), parts.drives.ftl.caching.names().len());
-    assert_eq!(of("hash function"), parts.drives.ftl.hashes.names().len());
+    assert_eq!(of("hash function"), parts.drives.hashes().names().len());
     assert_eq!(of("layer"), parts.drives.layers.names().len());
     assert_eq!(of("trace format"), parts.workloads.formats.names().len());
     assert_eq!(of("generator"), parts.workloads.generators.names().len());

@@ -1,8 +1,8 @@
 //! The swarm finds no fault in our own parts.
 
 use flashatlas_conformance::swarm::{Feature, Swarm, run_on};
+use flashatlas_fixtures::proofs::one_in;
 use flashatlas_host::STANDARD;
-use flashatlas_testing::proofs::one_in;
 
 #[test]
 fn cases_keep_their_promises() {

@@ -1,9 +1,9 @@
 //! Damaged plans and identities: each is refused in one line, or carried out.
 
-use flashatlas_crash::{CrashSpec, Id, rerun, run};
+use flashatlas_crash::{CrashError, CrashSpec, Id, rerun, run};
+use flashatlas_fixtures::damage::{copies, corpus};
+use flashatlas_fixtures::proofs;
 use flashatlas_host::STANDARD;
-use flashatlas_testing::damage::{copies, corpus};
-use flashatlas_testing::proofs;
 use flashatlas_types::{Rng, Seed};
 
 const COPIES: usize = 4_000;
@@ -41,8 +41,10 @@ const PIECES: &[&str] = &[
 
 /// Returns `true` if a damaged text was accepted.
 fn survive(text: &str) -> bool {
-    let one_line =
-        |error: String| assert!(!error.is_empty() && !error.contains('\n'), "{text}: {error}");
+    let one_line = |error: CrashError| {
+        let error = error.to_string();
+        assert!(!error.is_empty() && !error.contains('\n'), "{text}: {error}");
+    };
     let mut accepted = false;
     match text.parse::<Id>() {
         Ok(id) => {

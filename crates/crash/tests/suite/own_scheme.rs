@@ -1,6 +1,6 @@
 //! A scheme that does not come with the project is cut like the others.
 
-use flashatlas_crash::{CrashSpec, run};
+use flashatlas_crash::{CrashError, CrashSpec, run};
 use flashatlas_ftl::SchemeDef;
 use flashatlas_host::STANDARD;
 
@@ -26,7 +26,7 @@ fn an_added_scheme_is_cut_at_every_failure() {
         let report = run(registry, &plan, &mut |_, _| true)?;
         assert!(report.found.is_empty(), "{} failures found", report.found.len());
         let rows = || report.rows.iter();
-        Ok::<(u64, u64), String>((
+        Ok::<(u64, u64), CrashError>((
             rows().map(|row| row.workloads).sum(),
             rows().map(|row| row.cuts).sum(),
         ))
@@ -35,5 +35,5 @@ fn an_added_scheme_is_cut_at_every_failure() {
     assert!(cuts > 1000, "{cuts} power failures");
     // which of the failures are tried depends on the name
     assert_eq!(workloads, failures(&STANDARD, "fast").unwrap().0);
-    assert!(failures(&STANDARD, "mine").unwrap_err().contains("`mine`"));
+    assert!(failures(&STANDARD, "mine").unwrap_err().to_string().contains("`mine`"));
 }

@@ -3,8 +3,8 @@
 
 use crate::trim_records::enumerate;
 use flashatlas_crash::{CrashSpec, run};
+use flashatlas_fixtures::proofs;
 use flashatlas_host::STANDARD;
-use flashatlas_testing::proofs;
 use flashatlas_types::SeededBug;
 
 /// A bug, and where it is looked for: schemes (after the layers over them), stores, geometries,

@@ -3,8 +3,8 @@
 
 use flashatlas_device::Registry;
 use flashatlas_device::{Cmd, Device, DriveConfig, Inspect, PowerCycle, Reply, Ssd};
+use flashatlas_fixtures::proofs;
 use flashatlas_nand::Image;
-use flashatlas_testing::proofs;
 use flashatlas_types::{Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
 
 const CASES: usize = 11_000;

@@ -1,12 +1,12 @@
 //! The place of every page: the block map, the log map, and the operations that change them.
 
 use super::budget::LogBudget;
-use super::{Log, LogSettings, ROLE_DATA};
+use super::{Log, LogSettings, ROLE_DATA, kept};
 use crate::blocks::{Blocks, Role, unit_at};
 use crate::free::FreePool;
 use crate::sealed::ROLE_MOUNT;
 use crate::superseded::Superseded;
-use crate::trims::{Trims, blocks_kept};
+use crate::trims::Trims;
 use crate::{FtlContext, MapCounters, MergeCounters, MountReport, Programmed};
 use flashatlas_nand::{FrameState, Medium, OobRole, ProgramOrder, ReadPart, Unit};
 use flashatlas_types::{
@@ -34,16 +34,6 @@ impl HostPage<'_> {
     pub fn lpn(&self) -> Lpn {
         self.unit.lpn
     }
-}
-
-/// The number of erased blocks that must be left when a log block is taken: one for the next merge,
-/// and one for the mount after a power cut in that merge.
-const RESERVE: u32 = 2;
-
-/// Returns the number of blocks that neither data nor the log may have: the reserve and the blocks
-/// of trim records.
-pub(crate) fn kept(layout: &Layout) -> u32 {
-    RESERVE + blocks_kept(layout)
 }
 
 /// The tables that the log-block schemes share, and their common steps.

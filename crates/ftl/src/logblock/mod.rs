@@ -34,13 +34,13 @@ mod sequential;
 mod settings;
 
 pub(crate) use area::Area;
-pub(crate) use core::{Core, HostPage, LogContext, kept};
+pub(crate) use core::{Core, HostPage, LogContext};
 pub(crate) use ftl::{Hybrid, LogScheme};
 pub(crate) use groups::{GROUP_BLOCKS, GROUP_LOG_BLOCKS, Groups, fits_groups};
 pub(crate) use log::Log;
 pub(crate) use mount::FoundLog;
 pub(crate) use sequential::Sequential;
-pub(crate) use settings::{IDLE, LogSettings, PARAMS, fits_budget, fits_parts, share};
+pub(crate) use settings::{IDLE, LogSettings, PARAMS, fits_budget, fits_parts, kept, share};
 
 use crate::MountLimit;
 use flashatlas_nand::OobRole;

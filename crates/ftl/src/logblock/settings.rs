@@ -1,7 +1,7 @@
 //! Parameters that all log-block schemes share, and the check that a layout leaves them room.
 
-use super::kept;
 use crate::blocks::{WEAR_DYNAMIC, fits_whole_frames};
+use crate::trims::blocks_kept;
 use crate::{SCHEME, refuse_entry_bytes};
 use flashatlas_types::{ConfigError, Layout, Param, ParamDef, Params};
 
@@ -27,6 +27,16 @@ pub(crate) const IDLE: Param<u32> = Param::int(
     "log blocks that idle time keeps ready for random writes; 0: no reclamation in idle time",
 )
 .or("0");
+
+/// The number of erased blocks that must be left when a log block is taken: one for the next merge,
+/// and one for the mount after a power cut in that merge.
+const RESERVE: u32 = 2;
+
+/// Returns the number of blocks that neither data nor the log may have: the reserve and the blocks
+/// of trim records.
+pub(crate) fn kept(layout: &Layout) -> u32 {
+    RESERVE + blocks_kept(layout)
+}
 
 /// The shared parameters, resolved.
 pub(crate) struct LogSettings {

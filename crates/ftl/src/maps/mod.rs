@@ -8,7 +8,6 @@ mod dftl;
 mod dram;
 mod leaftl;
 mod learnedftl;
-mod lpmt;
 mod nvm_hybrid;
 mod pages;
 mod sftl;
@@ -20,11 +19,10 @@ use crate::caching::CachePolicyDef;
 use crate::pool::{MapQuota, Pool};
 use crate::report::PageCounters;
 use crate::{FtlContext, Idle, MapCounters, MemoryUse, MountReport};
-use flashatlas_lookup::hashes::HashDef;
 use flashatlas_nand::Medium;
 use flashatlas_types::{
-    BlockId, ConfigError, Entries, Entry, FtlError, Layout, Lpn, Mechanism, Note, OpId, Param,
-    ParamDef, Params, Ppn, PpnTable, StreamId, Text, TiVec, Violation,
+    BlockId, ConfigError, Entries, Entry, FtlError, Kinds, Layout, Lpn, Mechanism, Note, OpId,
+    Param, ParamDef, Params, Ppn, PpnTable, StreamId, Text, TiVec, Violation,
 };
 use pages::ids::filled;
 
@@ -39,7 +37,6 @@ pub const MAPS: &[MapStoreDef] = &[
     tpftl::DEF,
     leaftl::DEF,
     learnedftl::DEF,
-    lpmt::DEF,
 ];
 
 /// The parameter `map.store`.
@@ -322,8 +319,8 @@ pub struct StoreConfig<'a> {
     pub params: &'a Params,
     /// Policies of the map's cache.
     pub caching: Entries<CachePolicyDef>,
-    /// Hash functions of the lookup engine.
-    pub hashes: Entries<HashDef>,
+    /// Further kinds of parts that stores choose from.
+    pub kinds: Kinds,
 }
 
 /// A function that checks that a layout suits a store, and returns the blocks that are kept for map

@@ -7,13 +7,14 @@ mod faster;
 mod last;
 mod mast;
 mod page;
+mod registry;
 mod sast;
 mod superblock;
 
-pub(crate) use page::GC_PACE;
+pub use registry::Registry;
 
 use crate::maps::StoreConfig;
-use crate::{Ftl, FtlContext, MountLimit, Registry};
+use crate::{Ftl, FtlContext, MountLimit};
 use flashatlas_types::{
     ConfigError, FtlError, Layout, Lpn, Mechanism, ParamDef, Params, Seed, SeededBug, Stamp,
 };
@@ -30,8 +31,8 @@ pub struct SchemeConfig<'a> {
 impl SchemeConfig<'_> {
     /// Returns the configuration that a map store is built from.
     pub fn store(&self) -> StoreConfig<'_> {
-        let Registry { caching, hashes, .. } = *self.parts;
-        StoreConfig { params: self.params, caching, hashes }
+        let Registry { caching, kinds, .. } = *self.parts;
+        StoreConfig { params: self.params, caching, kinds }
     }
 }
 

@@ -1,8 +1,8 @@
 //! A blank drive that is filled without its tables, compared with one that is written page by page.
 
 use flashatlas_device::{DriveConfig, Inspect, Registry, Ssd};
+use flashatlas_fixtures::proofs;
 use flashatlas_nand::Image;
-use flashatlas_testing::proofs;
 use flashatlas_types::{Lpn, Rng, Seed, Stamp};
 use std::collections::BTreeMap;
 

@@ -11,8 +11,7 @@ use flashatlas_types::{Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Stores that keep a map over a mount, with parameters with which they take each of their paths;
-/// see `every_store_is_here`. (A store that does not keep its map is in `model.rs`, and among the
-/// stores whose power is cut at every operation.)
+/// see `every_store_is_here`.
 const STORES: &[&[&str]] = &[
     &["map.store=dram", "map.flush=pages", "map.page_bytes=512"],
     &["map.store=dram", "map.flush=segments", "map.segment_bytes=64", "map.entry_bytes=8"],

@@ -1,8 +1,8 @@
 //! Static wear levelling over long runs: the spread of erases, and what it costs.
 
 use flashatlas_device::{Cmd, Device, Inspect, Registry, Reply, Ssd};
+use flashatlas_fixtures::proofs::one_in;
 use flashatlas_ftl::Role;
-use flashatlas_testing::proofs::one_in;
 use flashatlas_types::{BlockId, Cause, Dur, Lba, Ps, Rng, Seed, Tag};
 
 /// A drive of one lane, with 128 blocks of 16 pages, a quarter more than data needs.
@@ -15,7 +15,7 @@ const SMALL: &[&str] = &[
     "cache.mode=write-through",
 ];
 
-/// Drives with static wear levelling for the model of an array (`model.rs`).
+/// Drives with static wear levelling for the model of an array (`model/mod.rs`).
 pub const LEVELLED: &[&[&str]] = &[
     &[
         "ftl.wear_static=true",

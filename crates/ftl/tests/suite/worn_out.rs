@@ -1,6 +1,6 @@
 //! Drives whose blocks wear out.
 
-use crate::model::{Model, SECTORS, Step};
+use crate::model::{Model, SECTORS, Step, model};
 use flashatlas_device::{Cmd, Device, Inspect, Reply};
 use flashatlas_types::{Lba, Lpn, Seed, Stamp, Tag};
 
@@ -24,7 +24,7 @@ fn worn_out_blocks_leave_the_rest() {
         } else {
             settings.extend(tight);
         }
-        let mut model = Model::new(&settings, 1);
+        let mut model = model(&settings, 1);
         let mut rng = flashatlas_types::Rng::stream(Seed(3), "steps");
         let mut end = None;
         for content in 0..400_000 {
@@ -69,7 +69,7 @@ fn a_worn_drive_is_switched_on_again() {
             "drive.logical_pages=240",
             "ftl.log_blocks=16",
         ]);
-        let mut model = Model::new(&settings, 1);
+        let mut model = model(&settings, 1);
         let mut rng = flashatlas_types::Rng::stream(Seed(5), "steps");
         while model.drive.ftl_report().retired_blocks < 3 {
             model.run(Step::Write { lba: rng.below(SECTORS / 4 - 1) * 4, sectors: 4, fua: false });

@@ -3,9 +3,9 @@
 //! with bytes.
 
 use flashatlas_device::{Cmd, Done, DriveConfig, LayerDef, Reply, Stack};
+use flashatlas_fixtures::proofs::one_in;
 use flashatlas_host::{LAYERS, STANDARD};
 use flashatlas_nand::params::DATA;
-use flashatlas_testing::proofs::one_in;
 use flashatlas_types::{Dur, Lba, Lpn, Ps, Rng, SECTOR_BYTES, Seed, Stamp, StampSum, Tag};
 use std::collections::BTreeSet;
 

@@ -6,10 +6,19 @@
 //! `lookup.look_ahead = n`, a lookup arrives when the lookup `n` places before it has issued its
 //! last read.
 
+mod addresses;
 mod commands;
+mod drawn;
+mod error;
+mod gathered;
 mod measure;
 mod queued;
+mod whole;
 
+pub use addresses::{Address, Addressing};
+pub use drawn::{DrawnFiles, DrawnSets};
+pub use error::StudyError;
+pub use gathered::Gathered;
 pub use measure::{PERCENTILES, Summary, Tenth};
 
 use crate::LookupError;
@@ -124,6 +133,17 @@ pub fn settings(hashes: Entries<HashDef>, given: &[String]) -> Result<Params, Co
         raw.set(key.trim(), text.trim(), "set");
     }
     raw.resolve(&params(hashes), |_| None)
+}
+
+/// Checks that a number of a study is `least` or more.
+///
+/// # Errors
+/// Returns an error that names `key` if it is not.
+pub fn at_least(key: &'static str, value: u64, least: u64) -> Result<(), StudyError> {
+    if value < least {
+        return Err(StudyError::Small { key, value, least });
+    }
+    Ok(())
 }
 
 /// Number of requests whose entries are searched for together.

@@ -2,20 +2,11 @@
 //! full.
 
 use super::pack::{Reader, Writer};
-use super::{BlockTables, Memory, Pn, TableShape};
+use super::{BlockTables, Location, Memory, Pn, TableShape};
 use crate::LookupError;
 
 /// Value for no set.
 pub(super) const NONE: u32 = u32::MAX;
-
-/// Place of an entry.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Location {
-    /// Number of the set. Primary sets are numbered from 0, and secondary sets after them.
-    pub set: u32,
-    /// Way.
-    pub way: u32,
-}
 
 /// Result of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -11,7 +11,7 @@ pub mod pack;
 mod shape;
 
 pub use block_tables::BlockTables;
-pub use lpmt::{Location, Lpmt, SearchResult};
+pub use lpmt::{Lpmt, SearchResult};
 pub use shape::{PARAMS, TableShape};
 
 use crate::LookupError;
@@ -62,6 +62,15 @@ pub struct Hit {
     pub pn: Pn,
     /// Bit S, which is set if the file has one page.
     pub single: bool,
+}
+
+/// Place of an entry.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Location {
+    /// Number of the set: primary ones from 0 on, secondary ones after them.
+    pub set: u32,
+    /// Way.
+    pub way: u32,
 }
 
 /// LPMT and block tables together.

@@ -4,4 +4,5 @@ mod check_values;
 mod places;
 mod recency;
 mod registries;
+mod requests;
 mod tables;

@@ -1,7 +1,7 @@
 //! Tests that every file in a registry's folder is registered.
 
+use flashatlas_fixtures::registries::assert_registered;
 use flashatlas_lookup::hashes::HASHES;
-use flashatlas_testing::registries::assert_registered;
 
 #[test]
 fn every_file_is_registered() {

@@ -1,7 +1,6 @@
 //! Sessions. A session is one call of the firmware, with the functions of the drive that it uses
 //! during the call.
 
-use super::functions;
 use super::shadow::Shadow;
 use super::token::{TOKEN_BYTES, Token};
 use crate::abi::{FaHost, FaSpare, FaState, FaStatus};
@@ -102,9 +101,10 @@ pub(super) enum Wrong {
 }
 
 impl HostCell {
-    pub fn new() -> Box<HostCell> {
+    /// Returns a cell whose functions `table` makes for the address of a cell.
+    pub fn new(table: fn(*mut c_void) -> FaHost) -> Box<HostCell> {
         let mut cell = Box::new(HostCell {
-            host: functions::table(ptr::null_mut()),
+            host: table(ptr::null_mut()),
             session: Cell::new(ptr::null_mut()),
             stray: Cell::default(),
             allocations: Cell::default(),

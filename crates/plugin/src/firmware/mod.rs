@@ -12,7 +12,7 @@ mod shadow;
 mod token;
 
 use crate::abi::{FA_NOWHERE, FaFtl, FaHost, FaShape, FaStatus};
-use crate::library::{Common, PluginError, required};
+use crate::common::{Common, PluginError, required};
 use crate::notes::{PLUGIN_FREE_COMPUTATION, PLUGIN_LOOKUPS_AFTER_MOUNT};
 use crate::{params, tables, watch};
 use flashatlas_ftl::{
@@ -150,7 +150,7 @@ impl Firmware {
         let mut mount = MountReport::new(&shadow.layout);
         mount.count_unreadable(medium);
         let before = medium.counters;
-        let cell = HostCell::new();
+        let cell = HostCell::new(functions::table);
         let mut state = State {
             who,
             shadow,

@@ -2,8 +2,8 @@
 //! acknowledged as durable is there when the disk works again.
 
 use crate::{drives, plan, powered_on};
+use flashatlas_fixtures::proofs::one_in;
 use flashatlas_serve::{Disk, Memory, ServeSpec};
-use flashatlas_testing::proofs::one_in;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;

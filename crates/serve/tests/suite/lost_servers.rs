@@ -5,8 +5,8 @@
 
 use crate::sectors::Sectors;
 use crate::{Still, drives, drives_on, plan, powered_on};
+use flashatlas_fixtures::proofs::one_in;
 use flashatlas_serve::{Clock, CutMode, Memory, Refused, ServeError, ServeSpec, Server};
-use flashatlas_testing::proofs::one_in;
 use flashatlas_types::{Ps, Rng, Seed};
 use std::path::Path;
 

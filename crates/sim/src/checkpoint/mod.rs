@@ -6,7 +6,6 @@
 //! with the same parameters for the places of pages on flash. `docs/FORMATS.md` describes the
 //! bytes.
 
-mod error;
 mod sections;
 
 use crate::fit::{LARGEST_EXTENT, LEAST_EXTENT};
@@ -22,10 +21,10 @@ use std::io::{self, Read, Write};
 
 use sections::{Input, Values};
 
-pub use error::CheckpointError;
+pub use crate::error::CheckpointError;
+use crate::error::VERSION;
 
 const MAGIC: [u8; 8] = *b"FACHKPT\n";
-const VERSION: u32 = 4;
 const SCHEMA: &str = "flashatlas.checkpoint/4";
 const END: [u8; 4] = *b"DONE";
 /// Maximum number of bytes of the header.

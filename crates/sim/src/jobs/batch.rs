@@ -6,7 +6,7 @@
 //! `td_io_commit`, `td_io_getevents`).
 
 use super::request::Waiting;
-use flashatlas_workload::fio::Options;
+use flashatlas_fio::Options;
 
 /// Requests that a job has queued and not reaped yet.
 pub(super) struct Batch {

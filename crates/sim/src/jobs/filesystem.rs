@@ -10,10 +10,10 @@ use super::request::RequestKind;
 use crate::RunError;
 use crate::notes::EXT4_ORDERED;
 use fixedbitset::FixedBitSet;
+use flashatlas_fio::Layout;
 use flashatlas_types::{Lba, Note, Param, ParamDef, Ps, Request, SECTOR_BYTES, Text};
 use flashatlas_workload::ext4::BLOCK_SIZE;
 use flashatlas_workload::ext4::{self, Ext4};
-use flashatlas_workload::fio::Layout;
 use flashatlas_workload::settings_of;
 use std::collections::{BTreeMap, VecDeque};
 

@@ -4,7 +4,7 @@
 //! `flow_threshold_exceeded`). As in fio, jobs that have not started count with their weight, and
 //! jobs that are over do not count.
 
-use super::thread::Thread;
+use flashatlas_fio::FlowOptions;
 use flashatlas_types::{Dur, Ps};
 
 /// The jobs whose requests keep proportions.
@@ -28,23 +28,19 @@ pub(super) struct Share {
 }
 
 impl Flow {
-    /// Returns the flows of all jobs, and gives each of `threads` its share.
-    pub fn of(threads: &mut [Thread]) -> Vec<Flow> {
-        let mut flows: Vec<Flow> = Vec::new();
-        for thread in threads {
-            let o = thread.stream.job().options.flow;
-            if o.weight == 0 {
-                continue;
-            }
-            let flow = flows.iter().position(|flow| flow.id == o.id).unwrap_or_else(|| {
-                flows.push(Flow { id: o.id, count: 1, weight: 0 });
-                flows.len() - 1
-            });
-            let weight = u64::from(o.weight);
-            flows[flow].weight += weight;
-            thread.share = Some(Share { flow, weight, count: 0, sleep: o.sleep });
+    /// Adds a job with these options to its flow, which may be a new one. Returns the job's share,
+    /// or `None` if the job is in no flow.
+    pub fn join(flows: &mut Vec<Flow>, o: FlowOptions) -> Option<Share> {
+        if o.weight == 0 {
+            return None;
         }
-        flows
+        let flow = flows.iter().position(|flow| flow.id == o.id).unwrap_or_else(|| {
+            flows.push(Flow { id: o.id, count: 1, weight: 0 });
+            flows.len() - 1
+        });
+        let weight = u64::from(o.weight);
+        flows[flow].weight += weight;
+        Some(Share { flow, weight, count: 0, sleep: o.sleep })
     }
 
     /// Returns `true` if a job has had more than its share.

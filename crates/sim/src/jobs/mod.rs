@@ -3,7 +3,7 @@
 //!
 //! [`pacer`] decides when a job may issue; [`scheduler`] lets all jobs of the file act on one
 //! drive; [`settling`] ends jobs whose rates have settled; [`stats`] collects the statistics that
-//! fio would report of each. Requests come from [`flashatlas_workload::fio::JobStream`].
+//! fio would report of each. Requests come from [`flashatlas_fio::JobStream`].
 
 mod batch;
 mod filesystem;
@@ -19,13 +19,13 @@ mod thread;
 mod together;
 
 use self::filesystem::FileSystem;
+use crate::Opener;
 use crate::config_hash::hex;
-use crate::input::Opener;
 use crate::notes::JOB_OPTION;
 use crate::player::Player;
 use crate::{Progress, RunError};
+use flashatlas_fio::{self as fio, JobError, Layout, Position};
 use flashatlas_types::{Note, SECTOR_BYTES, Seed};
-use flashatlas_workload::fio::{self, JobError, Layout, Position};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;

@@ -1,7 +1,7 @@
 //! Times at which a job may issue its next request: rates and pauses.
 
+use flashatlas_fio::{Direction, Job, Options};
 use flashatlas_types::{Dur, Ps, Rng, Seed};
-use flashatlas_workload::fio::{Direction, Job, Options};
 
 /// Rates and pauses of one job, as in fio. A rate counts from its beginning, so that a job that
 /// fell behind catches up. A pause begins when nothing is in flight.
@@ -172,7 +172,7 @@ fn later(epoch: Ps, bytes: u64, rate: u64) -> Ps {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashatlas_workload::fio::parse;
+    use flashatlas_fio::parse;
 
     fn job(options: &str) -> Job {
         let text = format!("[job]\nsize=64k\n{}\n", options.replace(' ', "\n"));

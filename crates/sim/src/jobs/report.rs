@@ -3,7 +3,7 @@
 use super::Jobs;
 use super::settling::Watch;
 use super::stats::{DirectionStats, Rates, Stats, Times};
-use flashatlas_workload::fio::{Direction, Job};
+use flashatlas_fio::{Direction, Job};
 use serde_json::{Map, Value, json};
 
 /// Version of the layout.

@@ -1,7 +1,7 @@
 //! A request of a job, or of the file system under it, on its way to the drive and back.
 
+use flashatlas_fio::Direction;
 use flashatlas_types::Request;
-use flashatlas_workload::fio::Direction;
 
 /// A request between its job and its completion.
 #[derive(Clone, Copy)]

@@ -12,10 +12,10 @@ use super::settling::Watch;
 use super::stats::Stats;
 use super::thread::{Thread, ThreadState};
 use crate::player::Player;
-use crate::stream::PROGRESS_EVERY;
+use crate::progress::PROGRESS_EVERY;
 use crate::{Progress, RunError};
+use flashatlas_fio::{Direction, Job, JobRequest, JobStep, NextIssue};
 use flashatlas_types::{Dur, HostOp, Lba, Ps, Request, SECTOR_BYTES, Seed};
-use flashatlas_workload::fio::{Direction, JobRequest, JobStep, NextIssue};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Maximum number of requests of all jobs that are in flight or wait at the host.
@@ -64,13 +64,14 @@ pub(super) fn play(
     queue_depth: usize,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<(Vec<Stats>, Vec<Watch>), RunError> {
-    let mut threads: Vec<Thread> =
-        jobs.layout.jobs.iter().map(|job| Thread::new(job, seed)).collect();
+    let mut flows = Vec::new();
+    let thread = |job: &Job| Thread::new(job, Flow::join(&mut flows, job.options.flow), seed);
+    let threads: Vec<Thread> = jobs.layout.jobs.iter().map(thread).collect();
     let mut scheduler = Scheduler {
         player,
         filesystem,
         queue_depth,
-        flows: Flow::of(&mut threads),
+        flows,
         exits: jobs.layout.jobs.iter().any(|job| job.options.exit_all),
         threads,
         watches: Watch::over(&jobs.layout.jobs),

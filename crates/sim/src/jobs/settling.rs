@@ -9,8 +9,8 @@ use super::stats::Completed;
 use super::thread::Thread;
 use crate::notes::JOB_NOT_SETTLED;
 use crate::steadiness::slope;
+use flashatlas_fio::{Job, Measured, Settling};
 use flashatlas_types::{Dur, Note, Ps};
-use flashatlas_workload::fio::{Job, Measured, Settling};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 

@@ -1,7 +1,7 @@
 //! Statistics that fio reports of a job: counts, latencies, rates in windows, depths.
 
+use flashatlas_fio::Direction;
 use flashatlas_types::{Dur, Ps};
-use flashatlas_workload::fio::Direction;
 use hdrhistogram::Histogram;
 
 /// Two significant digits: a percentile is off by at most 1 %, about as much as fio's own. Means

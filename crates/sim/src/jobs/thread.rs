@@ -5,8 +5,8 @@ use super::flow::Share;
 use super::pacer::Pacer;
 use super::request::RequestKind;
 use super::stats::{Completed, Stats};
+use flashatlas_fio::{Direction, Job, JobStep, JobStream};
 use flashatlas_types::{Dur, Ps, Rng, Seed};
-use flashatlas_workload::fio::{Direction, Job, JobStep, JobStream};
 use std::collections::BTreeSet;
 
 /// State of a running job: mostly, what it waits for.
@@ -87,7 +87,7 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    pub fn new(job: &Job, seed: Seed) -> Thread {
+    pub fn new(job: &Job, share: Option<Share>, seed: Seed) -> Thread {
         let (low, high) = job.options.start_delay;
         let mut rng = Rng::stream(seed, &format!("fio.{}.startdelay", job.number));
         let starts = Ps(low.0 + rng.below((high.0 - low.0).saturating_add(1)));
@@ -100,7 +100,7 @@ impl Thread {
             in_flight: 0,
             batch: Batch::of(&job.options),
             pausing: false,
-            share: None,
+            share,
             counted: false,
             held: None,
             starts,

@@ -2,8 +2,8 @@
 
 use super::scheduler::Scheduler;
 use super::thread::ThreadState;
+use flashatlas_fio::ExitWhat;
 use flashatlas_types::Ps;
-use flashatlas_workload::fio::ExitWhat;
 
 impl Scheduler<'_> {
     /// Takes a job that is over out of its flow, and ends the jobs that end with it.

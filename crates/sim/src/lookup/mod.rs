@@ -4,34 +4,17 @@ mod commands;
 mod record;
 mod workload;
 
+use crate::Progress;
 use crate::notes::{LOOKUP_ALL_KNOWN, LOOKUP_CHANGES_FREE, LOOKUP_DRAM_ALONE};
-use crate::run::Progress;
 use crate::{Environment, Reading, RunError, Table};
 use flashatlas_dram as dram;
-use flashatlas_lookup::study::{CHANGES, LA_BITS, LOOK_AHEAD, Study, TABLE, settings};
+use flashatlas_lookup::study::{
+    Address, CHANGES, LA_BITS, LOOK_AHEAD, Study, StudyError, TABLE, settings,
+};
 use flashatlas_types::Params;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use workload::LookupWorkload;
-
-/// Number of requests that are handed to the engine together.
-const BATCH: usize = 4096;
-
-/// Maximum number of commands that are kept: 4 GB of them, sorted.
-const MOST_COMMANDS: usize = 100_000_000;
-
-/// Way in which a host address becomes a logical address of the tables.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Address {
-    /// The lowest bits of the address in units: two addresses may be taken for one.
-    #[default]
-    LowBits,
-    /// Addresses are numbered as they come.
-    Dense,
-    /// The address in units; one that is too wide stops the study.
-    Exact,
-}
 
 /// Source of the requests of a study.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -141,12 +124,10 @@ pub fn planned(spec: &LookupSpec, env: &Environment<'_>) -> Result<Value, RunErr
 
 /// Returns the settings and the engine of a study; checks that they fit together.
 fn prepared(spec: &LookupSpec, env: &Environment<'_>) -> Result<(Params, Study), RunError> {
-    let params = settings(env.registry.ftl.hashes, &spec.set)?;
-    let study = Study::new(env.registry.ftl.hashes, &params)?;
+    let params = settings(env.registry.hashes(), &spec.set)?;
+    let study = Study::new(env.registry.hashes(), &params)?;
     if matches!((&spec.source, params.get(TABLE)), (Source::Sets { .. }, "flat")) {
-        return Err(RunError::Unusable(
-            "sets are scanned in the LPMT: a flat array (lookup.table = flat) has none".into(),
-        ));
+        return Err(StudyError::NoSets.into());
     }
     Ok((params, study))
 }
@@ -164,44 +145,20 @@ pub fn lookup(
     if spec.commands {
         study.keep_commands();
     }
-    let la_bits = params.get(LA_BITS);
     let mut source = LookupWorkload {
         spec,
-        la_bits,
+        la_bits: params.get(LA_BITS),
         sets: study.sets(),
         opener: env.opener,
         workloads: env.workloads,
         progress,
-        asks: Vec::new(),
-        notes: Vec::new(),
     };
-    source.gather()?;
-    let LookupWorkload { asks, notes: mut approximations, progress, .. } = source;
-    if asks.is_empty() {
-        return Err(RunError::Unusable(
-            "the source holds no request that looks an address up".into(),
-        ));
-    }
-    study.expect(asks.len() as u64);
-    for (i, batch) in asks.chunks(BATCH).enumerate() {
-        study.ask_all(batch).map_err(|error| {
-            RunError::Unusable(format!(
-                "{error}: see lookup.sets, lookup.secondary_sets, lookup.block_tables_count"
-            ))
-        })?;
-        if study.commands_kept() > MOST_COMMANDS {
-            return Err(RunError::Unusable(format!(
-                "more than {MOST_COMMANDS} commands: a study keeps no more; end it before, with a \
-                 limit"
-            )));
-        }
-        let done = ((i + 1) * BATCH).min(asks.len());
+    let (all, mut approximations) = source.gather()?;
+    let asks = all.asks();
+    study.run(asks, &mut |done| {
         let share = Some(done as f64 / asks.len() as f64);
-        if !progress(Progress { phase: "look up", requests: done as u64, share }) {
-            return Err(RunError::Interrupted);
-        }
-    }
-    study.tables().check().map_err(RunError::Broken)?;
+        progress(Progress { phase: "look up", requests: done, share })
+    })?;
     if params.get(CHANGES) == "free" {
         approximations.push(LOOKUP_CHANGES_FREE.note());
     }

@@ -30,13 +30,22 @@ use crate::metrics::{Event, Findings, MetricDef, Start};
 use crate::oracle::Oracle;
 use crate::settling::Passes;
 use crate::steadiness::Count;
-use crate::worn_out::WornOut;
 use ahead::Ahead;
 use flashatlas_device::{Cmd, Done, Reply, Ssd, Stack};
 use flashatlas_types::{Dur, Entries, HostOp, Ps, Request, Tag, beat};
 use flights::{Flight, Flights};
 use measurement::{Measurement, View};
+use serde::Serialize;
 use serde_json::Value;
+
+/// The end of a run in which the drive wore out.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct WornOut {
+    /// The request that found no room, counted from 1.
+    pub request: u64,
+    /// Blocks that had gone bad by then.
+    pub retired_blocks: u64,
+}
 
 /// Player of requests on a drive.
 pub(crate) struct Player {

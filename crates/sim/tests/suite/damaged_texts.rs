@@ -1,9 +1,9 @@
 //! Damaged specifications and drive files: each is refused with a reason, or means the same once it
 //! is written and read again.
 
+use flashatlas_fixtures::damage::{copies, corpus};
 use flashatlas_host::STANDARD;
 use flashatlas_sim::RunSpec;
-use flashatlas_testing::damage::{copies, corpus};
 use flashatlas_types::{Rng, Seed};
 
 const COPIES: usize = 10_000;

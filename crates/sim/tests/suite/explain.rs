@@ -5,7 +5,7 @@ use crate::environment;
 use flashatlas_sim::{RunError, RunSpec, run};
 use serde_json::{Value, json};
 
-fn no_files(_: &str) -> std::io::Result<flashatlas_sim::input::Stream> {
+fn no_files(_: &str) -> std::io::Result<flashatlas_sim::Stream> {
     Err(std::io::Error::other("no file is read here"))
 }
 

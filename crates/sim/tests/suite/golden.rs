@@ -5,7 +5,7 @@
 //! one (BAST).
 
 use crate::environment;
-use flashatlas_sim::{RunSpec, input::Stream, run};
+use flashatlas_sim::{RunSpec, Stream, run};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::io::Cursor;

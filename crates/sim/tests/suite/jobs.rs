@@ -5,7 +5,7 @@
 //! on both channels side by side: 251.2 us.
 
 use crate::environment;
-use flashatlas_sim::{Opener, RunError, RunSpec, input::Stream, run};
+use flashatlas_sim::{Opener, RunError, RunSpec, Stream, run};
 use serde_json::{Value, json};
 use std::io::Cursor;
 

@@ -9,7 +9,7 @@ use flashatlas_ftl::classifiers::{
 use flashatlas_ftl::victims::{Candidates, LaneShape, Moment, VictimDef, VictimPolicy};
 use flashatlas_host::STANDARD;
 use flashatlas_lookup::hashes::{Hash, HashDef};
-use flashatlas_sim::input::Stream;
+use flashatlas_sim::Stream;
 use flashatlas_sim::lookup::{LookupSpec, lookup};
 use flashatlas_sim::metrics::{Findings, METRICS, Metric, MetricDef, Snapshot};
 use flashatlas_sim::{Build, Environment, RunSpec, run};

@@ -1,9 +1,7 @@
 //! The steady state against a long simulation, and checkpoints against preconditioning.
 
 use crate::environment;
-use flashatlas_sim::{
-    Column, Outcome, RunError, RunSpec, Table, input::Stream, run, save_checkpoint,
-};
+use flashatlas_sim::{Column, Outcome, RunError, RunSpec, Stream, Table, run, save_checkpoint};
 use flashatlas_types::{Rng, Seed};
 use serde_json::{Value, json};
 use std::collections::HashMap;

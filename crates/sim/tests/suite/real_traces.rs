@@ -2,8 +2,8 @@
 //! fit or packed on a small one: in the folder that `FLASHATLAS_TRACES` names.
 
 use crate::environment;
-use flashatlas_sim::{RunSpec, input::Stream, run};
-use flashatlas_testing::traces;
+use flashatlas_fixtures::traces;
+use flashatlas_sim::{RunSpec, Stream, run};
 use serde_json::{Value, json};
 
 fn open(name: &str) -> std::io::Result<Stream> {

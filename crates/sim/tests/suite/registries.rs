@@ -1,7 +1,7 @@
 //! Every file of a registry's folder is one of its entries.
 
+use flashatlas_fixtures::registries::assert_registered;
 use flashatlas_sim::metrics::METRICS;
-use flashatlas_testing::registries::assert_registered;
 
 #[test]
 fn every_file_is_registered() {

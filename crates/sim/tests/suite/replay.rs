@@ -1,7 +1,7 @@
 //! Whole runs: hand-worked records, every preset, determinism.
 
 use crate::environment;
-use flashatlas_sim::{RunError, RunSpec, input::Stream, run};
+use flashatlas_sim::{RunError, RunSpec, Stream, run};
 use serde_json::{Value, json};
 use std::io::Cursor;
 

@@ -1,7 +1,7 @@
 //! Verdicts on the steady state of runs.
 
 use crate::environment;
-use flashatlas_sim::{RunSpec, input::Stream, run};
+use flashatlas_sim::{RunSpec, Stream, run};
 use serde_json::{Value, json};
 
 fn record(spec: Value) -> Value {

@@ -1,7 +1,7 @@
 //! The tables of a run agree with its record, and sampling does not change the run.
 
 use crate::environment;
-use flashatlas_sim::{Column, Outcome, RunSpec, Table, input::Stream, run};
+use flashatlas_sim::{Column, Outcome, RunSpec, Stream, Table, run};
 use serde_json::{Value, json};
 
 fn open(path: &str) -> std::io::Result<Stream> {

@@ -2,7 +2,7 @@
 
 mod hazards;
 
-use crate::inherit::HostRead;
+use crate::map_waits::HostRead;
 use flashatlas_prefetch as prefetch;
 use flashatlas_types::{DieBlock, Dur, Op, OpId, OpKind, TiVec, beat, ti_vec};
 use hazards::{Draining, Unfinished};

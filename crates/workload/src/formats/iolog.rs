@@ -1,13 +1,19 @@
-//! fio iolog, versions 2 and 3. After a header line, each line is `file action [offset length]`. In
-//! version 3, a timestamp stands before the file.
+//! fio iolog, versions 2 and 3: a header line, then `file action [offset length]`, in version 3
+//! after a timestamp.
+//!
+//! A job that replays such a log reads its lines with [`entry`].
+
+pub use crate::error::excerpt;
+pub use crate::raw::Fault;
+pub use crate::text::Field;
 
 use crate::Record;
 use crate::devices::Devices;
 use crate::error::OpenError;
 use crate::format::{FormatDef, Presence, Reader, Sniff, Start, WriterDef};
 use crate::lines::{LineFormat, TextSource, first_line, head_lines};
-use crate::raw::{Extent, Fault, MICROSECOND_PS, MILLISECOND_PS, Raw, Time};
-use crate::text::{Field, byte_extent, split_blanks};
+use crate::raw::{Extent, MICROSECOND_PS, MILLISECOND_PS, Raw, Time};
+use crate::text::{byte_extent, split_blanks};
 use crate::write::{Encoder, Holds, put_number, text_sink};
 use flashatlas_types::{Dur, HostOp, SECTOR_BYTES};
 use std::io::BufRead;
@@ -36,13 +42,13 @@ pub(super) const FORMAT: FormatDef = FormatDef {
 };
 
 /// Possible first lines of a log.
-pub(crate) const HEADER: &str = "`fio version 2 iolog` or `fio version 3 iolog`";
+pub const HEADER: &str = "`fio version 2 iolog` or `fio version 3 iolog`";
 const ACTIONS: &str =
     "add, open, close, unlink, read, write, trim, sync, datasync or (version 2) wait";
 
 /// Version of a log, which its first line names.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Version {
+pub enum Version {
     /// Version 2: times only as `wait`.
     Two,
     /// Version 3: a time in each line.
@@ -50,7 +56,7 @@ pub(crate) enum Version {
 }
 
 /// Returns the version that the first line of a log names, or `None` if it names none.
-pub(crate) fn version(line: &[u8]) -> Option<Version> {
+pub fn version(line: &[u8]) -> Option<Version> {
     match line.trim_ascii() {
         b"fio version 2 iolog" => Some(Version::Two),
         b"fio version 3 iolog" => Some(Version::Three),
@@ -59,7 +65,7 @@ pub(crate) fn version(line: &[u8]) -> Option<Version> {
 }
 
 /// Line of a log behind its header.
-pub(crate) struct Entry<'a> {
+pub struct Entry<'a> {
     /// Field with the time in microseconds, which version 3 has.
     pub time: Field<'a>,
     /// Field with the name of the file.
@@ -69,7 +75,7 @@ pub(crate) struct Entry<'a> {
 }
 
 /// Action in a line of a log.
-pub(crate) enum Action<'a> {
+pub enum Action<'a> {
     /// A read, write or trim: the fields with the first byte and the number of bytes.
     Data(HostOp, Field<'a>, Field<'a>),
     /// A sync, of data alone or with metadata.
@@ -84,7 +90,10 @@ pub(crate) enum Action<'a> {
 }
 
 /// Returns the content of a line.
-pub(crate) fn entry(version: Version, line: &[u8]) -> Result<Entry<'_>, Fault> {
+///
+/// # Errors
+/// Returns an error for an unknown action, and for the wrong number of columns.
+pub fn entry(version: Version, line: &[u8]) -> Result<Entry<'_>, Fault> {
     let (fields, count) = split_blanks::<5>(line);
     let none = Field::default();
     let (time, [file, action, offset, length], count) = match version {

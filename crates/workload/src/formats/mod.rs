@@ -16,7 +16,7 @@ mod disksim;
 mod events;
 mod fiu;
 mod ftrace;
-pub(crate) mod iolog;
+pub mod iolog;
 pub(crate) mod jsonl;
 mod mqsim;
 mod msr;
@@ -63,14 +63,6 @@ pub const FORMATS: &[FormatDef] = &[
     tencent::FORMAT,
     vscsi::FORMAT,
 ];
-
-/// Returns the format of this crate with the name `name`.
-///
-/// # Errors
-/// Returns an error that names the unknown format, the nearest format and all others.
-pub fn format_by_name(name: &str) -> Result<&'static FormatDef, ConfigError> {
-    crate::Registry::STANDARD.formats.named(name)
-}
 
 /// Returns the parameter `param` of the format `name` in sectors. Its value is in bytes.
 fn whole_sectors(params: &Params, name: &str, param: Param<u64>) -> Result<u64, ConfigError> {

@@ -91,7 +91,7 @@ mod tests {
     /// to hot pages. So the ranks up to the square root of their number get half of these requests.
     #[test]
     fn hot_pages_follow_their_ranks_and_files_their_order() {
-        let params = super::super::generator_by_name("desktop").unwrap();
+        let params = crate::generator_by_name("desktop").unwrap();
         let params = crate::settings::parse("file_requests=4", "desktop", params.params).unwrap();
         let mut pattern = Desktop::new(&params, 1 << 20).unwrap();
         let mut rng = Rng::stream(Seed(1), "desktop");

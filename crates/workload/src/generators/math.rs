@@ -9,7 +9,7 @@ const LN2_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000);
 const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 
 /// Returns the natural logarithm of a positive, normal number.
-pub(crate) fn ln(x: f64) -> f64 {
+pub fn ln(x: f64) -> f64 {
     // x = m · 2^k with m between √½ and √2
     let bits = x.to_bits();
     let mut k = (bits >> 52) as i64 - 1023;
@@ -23,7 +23,7 @@ pub(crate) fn ln(x: f64) -> f64 {
 
 /// Returns `e^x`, with `x` limited to the range from -708 to 709, in which results are normal
 /// numbers.
-pub(crate) fn exp(x: f64) -> f64 {
+pub fn exp(x: f64) -> f64 {
     let x = x.clamp(-708.0, 709.0);
     let k = (x / std::f64::consts::LN_2).round();
     let r = (x - k * LN2_HIGH) - k * LN2_LOW;

@@ -1,17 +1,10 @@
-//! Tests of trace formats, generators and job files.
+//! Tests of trace formats and generators.
 
 mod atlas;
 mod block_layer;
 mod common;
 mod described_formats;
 mod errors;
-mod fio_errors;
-mod fio_mutation;
-mod fio_options;
-mod fio_paced;
-mod fio_reference;
-mod fio_replay;
-mod fio_values;
 mod format_errors;
 mod formats;
 mod generators;

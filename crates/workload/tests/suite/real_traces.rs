@@ -4,7 +4,7 @@
 //! are MiB and KiB, and a page has 4 KiB.
 
 use crate::common::*;
-use flashatlas_testing::traces::path as trace;
+use flashatlas_fixtures::traces::path as trace;
 use flashatlas_types::{Dur, HostOp};
 use flashatlas_workload::{
     Account, BadKinds, DeviceMap, Opened, Place, ReadOptions, TraceSummary, open,

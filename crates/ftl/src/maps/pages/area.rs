@@ -476,8 +476,8 @@ mod tests {
     use super::*;
     use crate::Copies;
     use crate::pool::MapQuota;
+    use flashatlas_fixtures::layouts::lanes;
     use flashatlas_nand::{Flash, Medium, Rules};
-    use flashatlas_testing::layouts::lanes;
     use flashatlas_types::{OpKind, Plan, Ps, Seed};
 
     /// One lane of blocks of two pages, three of them for map pages. Pages 0 and 1 fill block A,

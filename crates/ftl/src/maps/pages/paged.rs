@@ -14,9 +14,9 @@ use super::moves::Moves;
 use super::{MapOnFlash, MapShape, quota};
 use crate::caching::CachePolicy;
 use crate::maps::{MapContext, MapPage, MapStore, Replay, Update};
+use crate::pool::GC_PACE;
 use crate::pool::{MapQuota, Pool};
 use crate::report::{PageCounters, Reason};
-use crate::schemes::GC_PACE;
 use crate::{FtlContext, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::{

@@ -194,8 +194,8 @@ fn for_each_entry(medium: &Medium, block: BlockId, pages: u32, mut visit: impl F
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flashatlas_fixtures::layouts::lanes;
     use flashatlas_nand::{Flash, Rules, Unit};
-    use flashatlas_testing::layouts::lanes;
     use flashatlas_types::{Cause, FrameId, Plan, Rng, Seed, Stamp};
     use std::sync::Arc;
 

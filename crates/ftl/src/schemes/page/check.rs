@@ -113,8 +113,8 @@ mod tests {
     use super::*;
     use crate::schemes::SchemeConfig;
     use crate::{Copies, Ftl, FtlContext, PARAMS, Registry};
+    use flashatlas_fixtures::layouts::lanes;
     use flashatlas_nand::{Flash, Rules, Unit};
-    use flashatlas_testing::layouts::lanes;
     use flashatlas_types::{Cause, OpId, Plan, Ps, RawConfig, Seed, Stamp};
     use std::sync::Arc;
 

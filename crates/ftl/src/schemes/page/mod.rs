@@ -42,7 +42,6 @@ use frontier::{Frontier, Leaving, Pending};
 use history::History;
 use partial::Sweep;
 use rustc_hash::FxHashMap;
-pub(crate) use settings::GC_PACE;
 use settings::{GcMode, GcPace, PARAMS, PageSettings, fits, mount_limit};
 use smallvec::SmallVec;
 

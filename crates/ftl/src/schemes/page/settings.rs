@@ -4,6 +4,7 @@ use crate::MountLimit;
 use crate::blocks::WEAR_DYNAMIC;
 use crate::classifiers::{CLASSIFIER, STREAMS, Streams};
 use crate::maps::STORE;
+use crate::pool::GC_PACE;
 use crate::pool::MapQuota;
 use crate::schemes::SchemeConfig;
 use crate::victims::VICTIM;
@@ -35,18 +36,6 @@ const GC_PARALLEL: Param<bool> = Param::flag(
      each collects on its own",
 )
 .or("true");
-
-/// The parameter `ftl.gc_pace`: the time at which collection moves the pages of a victim. Map
-/// stores read it, too.
-pub(crate) const GC_PACE: Param<Text> = Param::choice(
-    "ftl.gc_pace",
-    &["burst", "even", "paced"],
-    "dual mode: `burst`: a lane that is out of blocks collects whole victims before the write that \
-     needs one; `even`: it moves a part of a victim with each frame that the host fills (partial \
-     collection); `paced`: the same, so that the room of the lane stays constant, at most \
-     ftl.gc_step frames at a time, and with moves known to the map before they are written",
-)
-.or("burst");
 
 const GC_STEP: Param<u32> = Param::int(
     "ftl.gc_step",

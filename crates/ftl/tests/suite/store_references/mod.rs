@@ -9,12 +9,12 @@ mod rules;
 mod sftl;
 mod tpftl;
 
+use flashatlas_fixtures::layouts::{UNIT_BYTES, lanes};
+use flashatlas_fixtures::proofs;
 use flashatlas_ftl::maps::{MapContext, MapStore, Update};
 use flashatlas_ftl::pool::Pool;
 use flashatlas_ftl::{Copies, FtlContext, PARAMS, Reason, Registry, SchemeConfig};
 use flashatlas_nand::{Flash, Medium, Rules as FlashRules};
-use flashatlas_testing::layouts::{UNIT_BYTES, lanes};
-use flashatlas_testing::proofs;
 use flashatlas_types::{BlockId, Cause, Layout, Lpn, OpId, Plan, Ppn, Ps, RawConfig, Rng, Seed};
 use rules::{Memory, Reference};
 use std::collections::BTreeMap;

@@ -1,0 +1,177 @@
+//! Reasons why a run of power failures cannot be carried out.
+
+use flashatlas_types::{ConfigError, nearest};
+use std::fmt;
+
+/// Reason why a run, or the rerun of a failure, cannot be carried out.
+#[non_exhaustive]
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CrashError {
+    /// A name is not known.
+    Unknown {
+        /// Kind of what is named.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// The names that exist.
+        all: Vec<String>,
+    },
+    /// A text is no cut.
+    Cut(String),
+    /// A text is no identity of a failure.
+    Id(String),
+    /// A text is no share of a run.
+    Shard(String),
+    /// A workload cannot have this number of steps.
+    Steps {
+        /// The number.
+        steps: u32,
+        /// The largest number.
+        most: u32,
+    },
+    /// Every cut in 0 is no sample.
+    OneIn,
+    /// A run has no such depth.
+    Depth(u32),
+    /// The last seed is larger than 64 bits.
+    Seeds,
+    /// No sequence of operations has this number.
+    Sequence {
+        /// The number.
+        number: u64,
+        /// Number of sequences.
+        all: u64,
+    },
+    /// No stack has these parts together.
+    NoStack {
+        /// Names of schemes; empty: any.
+        schemes: Vec<String>,
+        /// Names of stores; empty: any.
+        stores: Vec<String>,
+        /// Names of layers; empty: any.
+        layers: Vec<String>,
+    },
+    /// No stack is the one of an identity.
+    NotThere {
+        /// The scheme.
+        scheme: String,
+        /// The store.
+        store: String,
+        /// The layers; `-` if there are none.
+        layers: String,
+    },
+    /// No drive of a geometry fits a stack.
+    NoDrive {
+        /// The geometry.
+        geometry: &'static str,
+        /// The layers; `-` if there are none.
+        layers: String,
+        /// The scheme.
+        scheme: String,
+        /// The store; `-` if there is none.
+        store: String,
+        /// The reason for the last drive that was tried.
+        last: Option<Box<ConfigError>>,
+    },
+    /// The workload of an identity has no such failure, or no such cut.
+    NoFailure(String),
+    /// No share of factory-bad blocks leaves enough good ones.
+    FactoryBlocks,
+    /// A drive's configuration cannot be used.
+    Config(Box<ConfigError>),
+}
+
+impl CrashError {
+    /// Returns the error that a name is not known.
+    pub(crate) fn unknown<'a>(
+        what: &'static str,
+        name: &str,
+        all: impl IntoIterator<Item = &'a str>,
+    ) -> CrashError {
+        let all = all.into_iter().map(str::to_owned).collect();
+        CrashError::Unknown { what, name: name.to_owned(), all }
+    }
+}
+
+impl From<ConfigError> for CrashError {
+    fn from(error: ConfigError) -> CrashError {
+        CrashError::Config(Box::new(error))
+    }
+}
+
+/// Returns the names as they were given, or a text for any name.
+fn named(given: &[String]) -> String {
+    if given.is_empty() { "(any)".to_owned() } else { given.join(" or ") }
+}
+
+impl fmt::Display for CrashError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CrashError::Unknown { what, name, all } => {
+                let names: Vec<&str> = all.iter().map(String::as_str).collect();
+                write!(f, "no {what} is called `{name}`")?;
+                if let Some(near) = nearest(name, &names) {
+                    write!(f, "; did you mean `{near}`?")?;
+                }
+                write!(f, " (there are: {})", names.join(", "))
+            }
+            CrashError::Cut(text) => write!(
+                f,
+                "`{text}` is no cut: a number of operations and what happened then, such as 12, \
+                 12g or 12l3"
+            ),
+            CrashError::Id(text) => write!(
+                f,
+                "`{text}` is no identity of a failure: expected \
+                 [layers/]scheme:store:workload[*steps]@geometry:seed:[cut[.cut]…], such as \
+                 page:dram:random@mini:1:57g"
+            ),
+            CrashError::Shard(text) => {
+                write!(f, "shard `{text}`: expected i/n with i from 1 to n, such as 2/4")
+            }
+            CrashError::Steps { steps, most } => {
+                write!(f, "{steps} steps: expected 1 to {most}")
+            }
+            CrashError::OneIn => write!(f, "one in 0: expected a positive number"),
+            CrashError::Depth(depth) => write!(f, "a depth of {depth}: expected 1 to 4"),
+            CrashError::Seeds => write!(f, "the last seed is too large"),
+            CrashError::Sequence { number, all } => {
+                write!(f, "there are {all} sequences, counted from 0; {number} is none of them")
+            }
+            CrashError::NoStack { schemes, stores, layers } => write!(
+                f,
+                "no stack has scheme {}, store {} and layers {} together: stores are of page \
+                 mapping alone, and the number behind a dot must be the number of a variant",
+                named(schemes),
+                named(stores),
+                named(layers)
+            ),
+            CrashError::NotThere { scheme, store, layers } => {
+                write!(f, "there is no scheme {scheme} with store {store}")?;
+                if layers == "-" { Ok(()) } else { write!(f, " under {layers}") }
+            }
+            CrashError::NoDrive { geometry, layers, scheme, store, last } => {
+                write!(f, "no drive like `{geometry}` fits {layers} over {scheme} with {store}: ")?;
+                last.as_ref().map_or(Ok(()), |last| last.fmt(f))
+            }
+            CrashError::NoFailure(id) => {
+                write!(f, "{id}: the workload has no such failure, or no such cut")
+            }
+            CrashError::FactoryBlocks => {
+                write!(f, "no share of factory-bad blocks leaves enough good ones")
+            }
+            CrashError::Config(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for CrashError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            CrashError::Config(error) | CrashError::NoDrive { last: Some(error), .. } => {
+                Some(&**error)
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! The map store on whole drives, compared with a plain array.
+
+mod model;

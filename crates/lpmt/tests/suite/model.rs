@@ -1,0 +1,78 @@
+//! Random requests on random small drives against a plain array, with every rule checked after each
+//! request.
+
+#[path = "../../../ftl/tests/suite/model/array.rs"]
+mod array;
+
+use array::{Model, step};
+use flashatlas_device::Registry;
+use flashatlas_fixtures::proofs;
+use flashatlas_lpmt::{DEF, KINDS};
+use proptest::prelude::*;
+
+/// Drives that differ in the shape of the tables and in the ways to search them.
+const DRIVES: &[&[&str]] = &[
+    &["map.store=lpmt", "lookup.ways=2", "lookup.banks=2", "dram.preset=table-1"],
+    &[
+        "map.store=lpmt",
+        "lookup.policy=set-mod",
+        "lookup.scan=pipelined",
+        "lookup.hash=mixer",
+        "cache.mode=write-through",
+    ],
+    // all in one chain of sets, and pages on their own
+    &[
+        "map.store=lpmt",
+        "lookup.hash=division",
+        "lookup.divisor=1",
+        "lookup.ways=2",
+        "lookup.banks=2",
+        "lookup.extent_pages=1",
+    ],
+    &[
+        "map.store=lpmt",
+        "map.unit=1KiB",
+        "lookup.secondary=apart",
+        "lookup.block_tables=apart",
+        "lookup.banks=2",
+    ],
+];
+
+fn model(settings: &[&str], seed: u64) -> Model {
+    let ftl = flashatlas_ftl::Registry { kinds: KINDS, ..Registry::DRIVES.ftl };
+    let registry = Registry { ftl, ..Registry::DRIVES }.with(&DEF).unwrap();
+    Model::of(&registry, settings, seed)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: proofs::cases(700) as u32,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn a_drive_is_an_array(
+        drive in 0..DRIVES.len(),
+        fill: bool,
+        gap in 0u64..3,
+        seed: u64,
+        steps in prop::collection::vec(step(), 1..250),
+    ) {
+        model(DRIVES[drive], seed).run_drawn(fill, gap, steps);
+    }
+}
+
+#[test]
+fn long_runs_on_every_drive() {
+    for settings in DRIVES {
+        model(settings, 1).run_long();
+    }
+}
+
+#[test]
+fn a_mount_finds_what_was_flushed() {
+    for settings in DRIVES {
+        model(settings, 1).run_with_mounts();
+    }
+}

@@ -1,0 +1,550 @@
+//! States of blocks and frames, and the rules of NAND flash.
+//!
+//! A caller that breaks a rule has a bug, so the medium panics, in release builds too. A failure
+//! that real flash reports (a failed erase, an unreadable page) is a [`MediumError`].
+
+mod contents;
+mod journal;
+pub(crate) mod power;
+
+pub use contents::Contents;
+pub use journal::Change;
+pub use power::Cut;
+
+use crate::{Counters, Nvm, Oob, OobRole, ProgramOrder, Rules};
+use flashatlas_prefetch as prefetch;
+use flashatlas_types::{
+    BlockId, ConfigError, FrameId, LaneId, Layout, Lpn, MediumError, Ppn, Rng, Seed, SeededBug,
+    Stamp, TiSlice, TiVec, Violation, ti_vec,
+};
+use power::{Draw, Power};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+/// The content of one mapping unit that is written to the medium or read from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// The logical page, which the spare area contains.
+    pub lpn: Lpn,
+    /// The content, as a stamp.
+    pub stamp: Stamp,
+    /// The content as bytes, if the drive stores bytes (`nand.data = "ram"`).
+    pub bytes: Option<Arc<[u8]>>,
+}
+
+/// State of the pages of one frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum FrameState {
+    /// Ready to be programmed.
+    Erased = 0,
+    /// Holds data.
+    Programmed = 1,
+    /// A program or an erase was interrupted, or the frame became unreadable. Its content must not
+    /// be used, and it cannot be programmed.
+    Torn = 2,
+}
+
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Block {
+    /// Index just after the last frame that is not erased. Under strict order, this is the next
+    /// frame to program.
+    pub next: u32,
+    pub bad: bool,
+    /// `true` if the next erase fails.
+    pub erase_fails: bool,
+    /// `true` if the next program fails.
+    pub program_fails: bool,
+    /// The role for which the block was opened. The spare areas of its pages contain it.
+    pub role: OobRole,
+}
+
+/// The cells of a drive.
+#[derive(Clone, Debug)]
+pub struct Medium {
+    pub(crate) layout: Arc<Layout>,
+    pub(crate) rules: Rules,
+    pub(crate) blocks: TiVec<BlockId, Block>,
+    /// Number of erases of each block.
+    pub(crate) erases: TiVec<BlockId, u32>,
+    pub(crate) state: TiVec<FrameId, u8>,
+    /// Program sequence of each frame. Its 40 bits are split over two arrays, so that a frame needs
+    /// 5 bytes instead of 8.
+    pub(crate) sequence_low: TiVec<FrameId, u32>,
+    pub(crate) sequence_high: TiVec<FrameId, u8>,
+    /// The logical page and the content stamp of each slot. They are stored together because most
+    /// readers need both. The elements are arrays because the system provides large arrays of zeros
+    /// without writing them.
+    pub(crate) slots: Vec<[u32; 2]>,
+    /// Bytes of map pages and, with `keep_bytes`, of other slots. The next field holds the encoded
+    /// spare areas of frames, with `keep_bytes` only.
+    pub(crate) bytes: FxHashMap<Ppn, Arc<[u8]>>,
+    pub(crate) spare: FxHashMap<FrameId, Vec<u8>>,
+    /// The storage of data bytes that are not in memory, and of their spare areas.
+    pub(crate) elsewhere: Option<Arc<dyn Contents>>,
+    /// Frames that were programmed but not yet written to `elsewhere`, which still holds their old
+    /// content.
+    pub(crate) not_elsewhere: FxHashSet<FrameId>,
+    pub(crate) sequence: u64,
+    pub(crate) power: Power,
+    /// The operation in which the power failed.
+    pub(crate) cut: Option<Cut>,
+    /// Changes since the last call of [`Medium::take_journal`]; `None` without a journal.
+    pub(crate) journal: Option<Vec<Change>>,
+    /// Frames that can be read only once (see [`crate::faults`]).
+    pub(crate) fading: Vec<FrameId>,
+    /// Number of programs up to and including the one that is planned to fail; 0 if there is none.
+    pub(crate) failing_program: u64,
+    /// Number of erases up to and including the one that is planned to fail; 0 if there is none.
+    pub(crate) failing_erase: u64,
+    /// Number of spare blocks left in each lane (see [`crate::spares`]).
+    pub(crate) spares: TiVec<LaneId, u32>,
+    /// The byte-addressable memory; empty if the drive has none.
+    pub nvm: Nvm,
+    /// Counts since the last reset.
+    pub counters: Counters,
+}
+
+/// Number of slots in a window ([`Medium::window`]).
+const WINDOW: u32 = 1 << 16;
+
+/// Returns whether a torn frame is treated as programmed, which is only the case with a seeded bug.
+#[inline(always)]
+fn believed(state: FrameState) -> bool {
+    SeededBug::AcceptTorn.is_active() && state == FrameState::Torn
+}
+
+impl Medium {
+    /// Builds a new, erased medium. On average, `factory_bad` of a million blocks of each plane are
+    /// bad. The worst plane of a lane decides how many FTL blocks the lane loses.
+    ///
+    /// # Errors
+    /// Returns an error if the spare area cannot hold the OOB record.
+    pub fn new(
+        layout: Arc<Layout>,
+        rules: Rules,
+        factory_bad: u32,
+        seed: Seed,
+    ) -> Result<Medium, ConfigError> {
+        let record = Oob::encoded_len(layout.slots_per_frame);
+        let spare = layout.geometry.spare_bytes as usize * layout.pages_per_frame as usize;
+        if record > spare {
+            return Err(ConfigError::new(
+                "drive.spare_bytes",
+                format!(
+                    "the spare area of a frame has {spare} bytes, its OOB record needs {record}"
+                ),
+            ));
+        }
+        let mut blocks: TiVec<BlockId, Block> = ti_vec![Block::default(); layout.blocks() as usize];
+        if factory_bad > 0 {
+            let mut rng = Rng::stream(seed, "nand.factory_bad");
+            for lane in blocks.raw.chunks_mut(layout.blocks_per_lane as usize) {
+                let bad_in_plane =
+                    |rng: &mut Rng| (0..lane.len()).filter(|_| rng.chance(factory_bad)).count();
+                let worst =
+                    (0..layout.pages_per_frame).map(|_| bad_in_plane(&mut rng)).max().unwrap_or(0);
+                lane.iter_mut().rev().take(worst).for_each(|b| b.bad = true);
+            }
+        }
+        let (frames, slots) = (layout.frames() as usize, layout.slots() as usize);
+        Ok(Medium {
+            rules,
+            erases: ti_vec![0; blocks.len()],
+            blocks,
+            state: ti_vec![0; frames],
+            sequence_low: ti_vec![0; frames],
+            sequence_high: ti_vec![0; frames],
+            slots: vec![[0; 2]; slots],
+            bytes: FxHashMap::default(),
+            spare: FxHashMap::default(),
+            elsewhere: None,
+            not_elsewhere: FxHashSet::default(),
+            sequence: 0,
+            power: Power::ON,
+            cut: None,
+            journal: None,
+            fading: Vec::new(),
+            failing_program: 0,
+            failing_erase: 0,
+            spares: ti_vec![rules.spare_blocks; layout.lanes as usize],
+            nvm: Nvm::new(rules.nvm_bytes),
+            counters: Counters::default(),
+            layout,
+        })
+    }
+
+    /// Returns the layout of the drive.
+    #[inline]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Returns a shared pointer to the layout of the drive.
+    pub fn shared_layout(&self) -> Arc<Layout> {
+        self.layout.clone()
+    }
+
+    /// Returns the rules of this flash.
+    pub fn rules(&self) -> Rules {
+        self.rules
+    }
+
+    /// Returns the state of a frame.
+    #[inline]
+    pub fn state(&self, frame: FrameId) -> FrameState {
+        match self.state[frame] {
+            0 => FrameState::Erased,
+            1 => FrameState::Programmed,
+            _ => FrameState::Torn,
+        }
+    }
+
+    /// Loads the state of a slot into the processor's caches, because the slot is about to be read.
+    #[inline]
+    pub fn prefetch(&self, ppn: Ppn) {
+        let frame = self.layout.frame_of(ppn);
+        let of_frame = (self.state[frame], self.sequence_low[frame], self.sequence_high[frame]);
+        std::hint::black_box((of_frame, self.slots[ppn.0 as usize]));
+    }
+
+    /// Prefetches the state and the unit of a slot, without its program sequence.
+    #[inline]
+    pub fn prefetch_unit(&self, ppn: Ppn) {
+        prefetch::item_at(&self.state.raw, self.layout.frame_of(ppn).into());
+        prefetch::item_at(&self.slots, ppn.0 as usize);
+    }
+
+    /// Returns the number of windows into which the slots of a drive are divided. The state of a
+    /// window's slots lies in few pages of memory.
+    pub fn windows(layout: &Layout) -> usize {
+        layout.slots().div_ceil(WINDOW) as usize
+    }
+
+    /// Returns the window of a slot.
+    #[inline]
+    pub fn window(ppn: Ppn) -> usize {
+        (ppn.0 / WINDOW) as usize
+    }
+
+    /// Returns whether a block is bad, so that no operation on it is allowed.
+    #[inline]
+    pub fn is_bad(&self, block: BlockId) -> bool {
+        self.blocks[block].bad
+    }
+
+    /// Returns the number of blocks that are not bad.
+    pub fn good_blocks(&self) -> u32 {
+        self.blocks.iter().filter(|b| !b.bad).count() as u32
+    }
+
+    /// Returns the number of erases of a block so far.
+    #[inline]
+    pub fn erases(&self, block: BlockId) -> u32 {
+        self.erases[block]
+    }
+
+    /// Returns the number of erases of every block.
+    #[inline]
+    pub fn erase_counts(&self) -> &TiSlice<BlockId, u32> {
+        &self.erases
+    }
+
+    /// Returns the index just after the last frame of a block that is not erased. Under strict
+    /// order, this is the next frame to program.
+    #[inline]
+    pub fn write_pointer(&self, block: BlockId) -> u32 {
+        self.blocks[block].next
+    }
+
+    /// Returns the role for which a block was opened, which the spare areas of its pages contain.
+    /// The role is [`OobRole::default`] while the block is erased and not opened.
+    #[inline]
+    pub fn oob_role(&self, block: BlockId) -> OobRole {
+        self.blocks[block].role
+    }
+
+    /// Returns the states of the frames of a block below its write pointer.
+    fn written(&self, block: BlockId) -> &[u8] {
+        let frames =
+            self.layout.frame_in(block, 0)..self.layout.frame_in(block, self.write_pointer(block));
+        &self.state[frames].raw
+    }
+
+    /// Returns whether any frame of a block can be read.
+    pub fn has_readable_frame(&self, block: BlockId) -> bool {
+        self.written(block).contains(&(FrameState::Programmed as u8))
+    }
+
+    /// Returns the number of frames below a block's write pointer that are neither erased nor
+    /// readable.
+    pub fn unreadable_frames(&self, block: BlockId) -> u32 {
+        self.written(block).iter().filter(|&&s| s == FrameState::Torn as u8).count() as u32
+    }
+
+    /// Returns the readable frame of a block that was programmed last, or `None` if no frame is
+    /// readable.
+    pub fn last_programmed(&self, block: BlockId) -> Option<FrameId> {
+        let first = self.layout.frame_in(block, 0).0;
+        let written = (first..first + self.write_pointer(block)).map(FrameId).rev();
+        let mut readable = written.filter(|f| self.state[*f] == FrameState::Programmed as u8);
+        match self.rules.order {
+            ProgramOrder::Strict => readable.next(),
+            ProgramOrder::Any => {
+                readable.max_by_key(|&f| self.frame_sequence(f).expect("it can be read"))
+            }
+        }
+    }
+
+    /// Opens an erased block for `role`, which the spare areas of its pages contain from then on.
+    ///
+    /// # Panics
+    /// Panics if the block is not erased.
+    pub(crate) fn open(&mut self, block: BlockId, role: OobRole) {
+        if self.power.is_off() {
+            return;
+        }
+        let state = &mut self.blocks[block];
+        assert!(state.next == 0, "block {block} is opened as {role:?} but not erased");
+        state.role = role;
+        self.note(|| Change::Open(block, role));
+    }
+
+    /// Returns the number of the last program.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Takes the next program number for another event, so that the event has a place in the order
+    /// of programs.
+    pub fn take_number(&mut self) -> u64 {
+        self.sequence += 1;
+        let number = self.sequence;
+        self.note(|| Change::Number(number));
+        number
+    }
+
+    /// Raises the number of the last program to `number`, which a mount found. Later numbers are
+    /// larger.
+    pub fn raise_number(&mut self, number: u64) {
+        if number > self.sequence {
+            self.sequence = number;
+            self.note(|| Change::Number(number));
+        }
+    }
+
+    /// Returns the program sequence of a frame, which is the number of its program.
+    ///
+    /// # Errors
+    /// Returns [`MediumError::Unreadable`] unless the frame is programmed.
+    pub fn frame_sequence(&self, frame: FrameId) -> Result<u64, MediumError> {
+        match self.state(frame) {
+            state if state == FrameState::Programmed || believed(state) => {
+                Ok(u64::from(self.sequence_low[frame]) | u64::from(self.sequence_high[frame]) << 32)
+            }
+            _ => Err(MediumError::Unreadable(frame)),
+        }
+    }
+
+    /// Returns the logical page of a slot from the spare area, or [`Lpn::NONE`] for padding.
+    ///
+    /// # Errors
+    /// Returns [`MediumError::Unreadable`] unless the slot's frame is programmed.
+    #[inline]
+    pub fn lpn(&self, ppn: Ppn) -> Result<Lpn, MediumError> {
+        let frame = self.layout.frame_of(ppn);
+        if self.state[frame] != FrameState::Programmed as u8 && !believed(self.state(frame)) {
+            return Err(MediumError::Unreadable(frame));
+        }
+        Ok(Lpn(self.slots[ppn.0 as usize][0]))
+    }
+
+    /// Returns the logical pages of a frame's slots from the spare area, in order. [`Lpn::NONE`]
+    /// stands for padding.
+    ///
+    /// # Errors
+    /// Returns [`MediumError::Unreadable`] unless the frame is programmed.
+    pub fn lpns(&self, frame: FrameId) -> Result<impl Iterator<Item = Lpn>, MediumError> {
+        self.lpn(self.layout.first_slot(frame))?;
+        let first = self.layout.first_slot(frame).0 as usize;
+        let slots = self.layout.slots_per_frame as usize;
+        Ok(self.slots[first..first + slots].iter().map(|&[lpn, _]| Lpn(lpn)))
+    }
+
+    /// Returns whether a frame, programmed or not, holds a part of a map rather than data.
+    pub fn holds_map(&self, frame: FrameId) -> bool {
+        let slot = self.layout.first_slot(frame).0 as usize;
+        match self.oob_role(self.layout.block_of_frame(frame)) {
+            OobRole::MAP => true,
+            OobRole::MIXED => self.slots[slot][0] == Lpn::NONE.0,
+            _ => false,
+        }
+    }
+
+    /// Returns a description of the rule that a program of this frame would break, or `None` if the
+    /// program is allowed.
+    #[inline]
+    pub fn refuses_program(&self, frame: FrameId) -> Option<String> {
+        let block = self.layout.block_of_frame(frame);
+        let index = self.layout.index_in(block, frame);
+        let state = &self.blocks[block];
+        if state.bad {
+            return Some(format!("program of a bad block: {block}"));
+        }
+        if self.state[frame] != FrameState::Erased as u8 {
+            return Some(format!(
+                "program of a page that is not erased: {frame}, page {index} of block {block}"
+            ));
+        }
+        (self.rules.order == ProgramOrder::Strict && index < state.next).then(|| {
+            format!(
+                "program out of order: frame {index} of block {block}, expected {} or later",
+                state.next
+            )
+        })
+    }
+
+    /// Programs a frame with units, at most one for each slot. The other slots are padding. Returns
+    /// the frame's first slot.
+    ///
+    /// # Errors
+    /// Returns [`MediumError::ProgramFailed`] if the program fails. The frame then holds no data,
+    /// and the block's next program and erase fail, too. Returns [`MediumError::PowerLost`] if the
+    /// power fails.
+    ///
+    /// # Panics
+    /// Panics if the block is bad, the frame is not erased, or the program is out of order under
+    /// [`ProgramOrder::Strict`].
+    pub(crate) fn program<'a>(
+        &mut self,
+        frame: FrameId,
+        units: impl ExactSizeIterator<Item = &'a Unit>,
+    ) -> Result<Ppn, MediumError> {
+        match self.draw_power_for(Cut::Program(frame)) {
+            Draw::On => {}
+            Draw::Fails => {
+                self.tear(frame);
+                return Err(MediumError::PowerLost);
+            }
+            Draw::Off => return Err(MediumError::PowerLost),
+        }
+        if let Some(why) = self.refuses_program(frame) {
+            panic!("{why}");
+        }
+        let (block, slots) = (self.layout.block_of_frame(frame), self.layout.slots_per_frame);
+        assert!(units.len() <= slots as usize, "{} units for {slots} slots", units.len());
+        if self.program_fails(block) {
+            self.change(Change::ProgramFailed(frame));
+            return Err(MediumError::ProgramFailed(frame));
+        }
+        self.sequence += 1;
+        assert!(self.sequence < 1 << 40, "the 40-bit program sequence is used up");
+        self.counters.padded_slots += u64::from(slots) - units.len() as u64;
+        if self.journal.is_none() {
+            return Ok(self.fill(frame, self.sequence, units));
+        }
+        let units: Vec<Unit> = units.cloned().collect();
+        let first = self.fill(frame, self.sequence, units.iter());
+        if self.elsewhere.is_some() {
+            self.not_elsewhere.insert(frame);
+        }
+        let sequence = self.sequence;
+        self.note(|| Change::Program { frame, sequence, units });
+        Ok(first)
+    }
+
+    /// Changes the arrays as a program does. Returns the frame's first slot.
+    #[inline]
+    pub(crate) fn fill<'a>(
+        &mut self,
+        frame: FrameId,
+        sequence: u64,
+        units: impl Iterator<Item = &'a Unit>,
+    ) -> Ppn {
+        let layout = &self.layout;
+        let block = layout.block_of_frame(frame);
+        let index = layout.index_in(block, frame);
+        let (first, slots) = (layout.first_slot(frame), layout.slots_per_frame);
+        let state = &mut self.blocks[block];
+        state.next = state.next.max(index + 1);
+        self.state[frame] = FrameState::Programmed as u8;
+        self.sequence_low[frame] = sequence as u32;
+        self.sequence_high[frame] = (sequence >> 32) as u8;
+        let mut at = first.0 as usize;
+        for unit in units {
+            self.slots[at] = [unit.lpn.0, unit.stamp.0];
+            if let Some(bytes) = &unit.bytes {
+                self.bytes.insert(Ppn(at as u32), bytes.clone());
+            }
+            at += 1;
+        }
+        let end = (first.0 + slots) as usize;
+        self.slots[at..end].fill([Lpn::NONE.0, 0]);
+        if self.rules.keep_bytes && self.elsewhere.is_none() {
+            let lpns = self.slots[first.0 as usize..end].iter().map(|&[l, _]| Lpn(l)).collect();
+            self.spare.insert(frame, Oob { role: state.role, sequence, lpns }.encode());
+        }
+        first
+    }
+
+    /// Erases a block.
+    ///
+    /// # Errors
+    /// Returns [`MediumError::EraseFailed`] if the block's endurance has ended or a fault was
+    /// planned, and no spare block is left. The block is bad from then on. Returns
+    /// [`MediumError::PowerLost`] if the power fails.
+    ///
+    /// # Panics
+    /// Panics if the block is bad already.
+    pub(crate) fn erase(&mut self, block: BlockId) -> Result<(), MediumError> {
+        if self.draw_power_for(Cut::Erase(block)) != Draw::On {
+            return Err(MediumError::PowerLost);
+        }
+        assert!(!self.is_bad(block), "erase of a bad block: {block}");
+        if self.erase_fails(block) {
+            self.change(Change::EraseFailed(block));
+            return self.replace(block, None);
+        }
+        self.wipe(block);
+        self.note(|| Change::Erase(block));
+        Ok(())
+    }
+
+    /// Changes the arrays as an erase does.
+    pub(crate) fn wipe(&mut self, block: BlockId) {
+        self.erases[block] += 1;
+        let state = &mut self.blocks[block];
+        state.next = 0;
+        let role = std::mem::take(&mut state.role);
+        self.state[self.layout.frames_of(block)].fill(FrameState::Erased as u8);
+        if self.rules.keep_bytes || role.has_bytes() {
+            self.drop_bytes(block);
+        }
+    }
+
+    /// Checks that each block's write pointer is just after the last frame that is not erased, in
+    /// O(n).
+    ///
+    /// # Errors
+    /// Returns the first violation.
+    pub fn check(&self) -> Result<(), Violation> {
+        for (id, block) in self.blocks.iter_enumerated() {
+            for index in 0..self.layout.frames_per_block {
+                let erased = self.state(self.layout.frame_in(id, index)) == FrameState::Erased;
+                let legal =
+                    if index + 1 == block.next { !erased } else { index < block.next || erased };
+                Violation::unless(
+                    legal,
+                    "the last frame that is not erased stands just below the write pointer",
+                    || {
+                        format!(
+                            "block {id}, frame {index}, write pointer {}, erased {erased}",
+                            block.next
+                        )
+                    },
+                )?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,86 @@
+//! The reasons why a file is no checkpoint for a drive.
+
+use std::fmt;
+use std::io;
+
+/// The layout of checkpoints that this program reads.
+pub(crate) const VERSION: u32 = 4;
+
+/// Reason why a file is no checkpoint for this drive.
+#[derive(Debug)]
+pub enum CheckpointError {
+    /// The file cannot be read.
+    Io(io::Error),
+    /// The file is no checkpoint.
+    Foreign,
+    /// The file was written in a layout that this program does not read.
+    Version(u32),
+    /// The file ends too early.
+    Truncated {
+        /// Length of the file, in bytes.
+        at: u64,
+    },
+    /// The file has other bytes than were written.
+    Damaged {
+        /// Offset of the damaged part, in bytes.
+        at: u64,
+        /// Description of the damage.
+        why: String,
+    },
+    /// The checkpoint needs a part that is missing or differs; the text names it.
+    Part(String),
+    /// The checkpoint is of another drive.
+    OtherDrive {
+        /// The first parameter that differs.
+        key: String,
+        /// Value of the parameter in the checkpoint.
+        has: String,
+        /// Value of the parameter here.
+        expected: String,
+    },
+}
+
+impl fmt::Display for CheckpointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CheckpointError::Io(error) => error.fmt(f),
+            CheckpointError::Foreign => {
+                write!(f, "byte 0: not a checkpoint; expected the bytes `FACHKPT` and a line end")
+            }
+            CheckpointError::Version(found) => {
+                write!(
+                    f,
+                    "byte 8: a checkpoint of layout {found}; this program reads layout {VERSION}: \
+                     make it again"
+                )
+            }
+            CheckpointError::Truncated { at } => {
+                write!(f, "byte {at}: the checkpoint is truncated")
+            }
+            CheckpointError::Damaged { at, why } => {
+                write!(f, "byte {at}: the checkpoint is damaged: {why}")
+            }
+            CheckpointError::Part(why) => f.write_str(why),
+            CheckpointError::OtherDrive { key, has, expected } => write!(
+                f,
+                "the checkpoint is of another drive: its {key} is {has}, here it is {expected}; \
+                 what stands on flash depends on it"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for CheckpointError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            CheckpointError::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<io::Error> for CheckpointError {
+    fn from(error: io::Error) -> CheckpointError {
+        CheckpointError::Io(error)
+    }
+}

@@ -73,8 +73,7 @@ pub use registry::{Registry, digest};
 pub mod prelude {
     pub use crate::Registry;
     pub use crate::device::{
-        Cmd, Device, Done, DriveConfig, Inspect, Layer, LayerDef, LayerLimit, PowerCycle, Reply,
-        Stack, SubmitError,
+        Cmd, Device, Done, DriveConfig, LayerDef, LayerLimit, Reply, Stack, Storage, SubmitError,
     };
     pub use crate::ftl::caching::{CachePolicy, CachePolicyDef, MapAccess};
     pub use crate::ftl::classifiers::{

@@ -13,15 +13,13 @@ pub(crate) use state::mount;
 use crate::cache::WriteCache;
 use crate::hpb::{Manager, Notice};
 use crate::pieces::{Content, pieces};
-use crate::{
-    Cmd, Device, DeviceShape, Done, DriveConfig, PowerCycle, Reply, Submission, SubmitError,
-};
+use crate::{Cmd, Device, DeviceShape, Done, Reply, Submission, SubmitError};
 use flashatlas_ftl::blocks::unit_by_stamp_at;
 use flashatlas_ftl::{Copies, Ftl, FtlContext, FtlReport, Idle, Place, Programmed, Role};
 use flashatlas_nand::{Flash, Medium, Unit};
 use flashatlas_timing::{Engine, Finished, Statistics, Times, Trajectory};
 use flashatlas_types::{
-    BlockId, Class, Dur, FtlError, Layout, Lba, Lpn, OpId, OpKind, Plan, Ps, Seed, SeededBug, Tag,
+    BlockId, Class, Dur, FtlError, Layout, Lba, Lpn, OpId, OpKind, Plan, Ps, SeededBug, Tag,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -493,25 +491,5 @@ impl Device for Ssd {
 
     fn shape(&self) -> DeviceShape {
         DeviceShape::of(&self.layout)
-    }
-}
-
-impl PowerCycle for Ssd {
-    fn set_instant(&mut self, on: bool) {
-        assert!(!self.is_busy(), "the drive is busy");
-        self.instant = on;
-        self.plan.set_recording(!on);
-    }
-
-    fn power_on(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
-        self.mount_again(config, seed)
-    }
-
-    fn failure(&self) -> Option<SubmitError> {
-        self.failed.clone().map(SubmitError::from)
-    }
-
-    fn into_drives(self: Box<Self>) -> Vec<Ssd> {
-        vec![*self]
     }
 }

@@ -5,7 +5,7 @@ use crate::cache::{Limits, WriteCache};
 use crate::params::{
     CACHE_AHEAD, CACHE_BYTES, CACHE_HIGH, CACHE_LOW, CACHE_MODE, COMMAND_TIME, IDLE_AFTER,
 };
-use crate::{DriveConfig, PowerCycle, SubmitError};
+use crate::{DriveConfig, Storage, SubmitError};
 use flashatlas_ftl::{Copies, Ftl, FtlContext, MountReport, Programmed};
 use flashatlas_nand::params::FACTORY_BAD;
 use flashatlas_nand::{Flash, Medium, Rules, Unit};

@@ -6,7 +6,7 @@
 
 use crate::wear::LEVELLED;
 use flashatlas_device::Registry;
-use flashatlas_device::{Cmd, Device, Done, DriveConfig, Inspect, PowerCycle, Reply, Ssd};
+use flashatlas_device::{Cmd, Device, Done, DriveConfig, Reply, Ssd, Storage};
 use flashatlas_testing::proofs;
 use flashatlas_types::{Lba, Lpn, Ps, Seed, Stamp, StampSum, Tag};
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! A mirror goes on without a drive and repairs units that a drive cannot read. It reads only from
 //! drives with every write, and never writes to a foreign drive.
 
-use flashatlas_device::{Cmd, Contents, Device, DriveConfig, PowerCycle, Reply, Stack};
+use flashatlas_device::{Cmd, Contents, Device, DriveConfig, Reply, Stack, Storage};
 use flashatlas_host::STANDARD;
 use flashatlas_types::{Dur, Lba, Lpn, Ps, Seed, Stamp, Tag};
 

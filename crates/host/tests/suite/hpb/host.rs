@@ -1,7 +1,7 @@
 //! Both sides with an honest host: when subregions are fetched, and which ones are dropped.
 
 use super::{DRIVE, SUBREGION, config, counter, lba, stack, write};
-use flashatlas_device::{Cmd, Device, Done, PowerCycle, Reply, Stack};
+use flashatlas_device::{Cmd, Device, Done, Reply, Stack, Storage};
 use flashatlas_host::STANDARD;
 use flashatlas_nand::OobRole;
 use flashatlas_types::{Lpn, Ppn, Ps, Seed, Stamp, Tag};

@@ -151,7 +151,7 @@ impl Player {
         self.submitted_before = self.submitted;
         (self.level_time, self.level_until) = (0, self.now);
         self.before = self.count();
-        self.drive.reset_counters();
+        self.drive.top_mut().reset_counters();
         self.sample(0);
     }
 
@@ -278,7 +278,7 @@ impl Player {
 
     /// Returns the error for commands in flight while nothing will happen any more.
     pub fn stalled(&self) -> RunError {
-        if let Some(error) = self.drive.failure() {
+        if let Some(error) = self.drive.top().failure() {
             return self.ended(self.submitted, error);
         }
         RunError::Stalled {
@@ -424,7 +424,7 @@ impl Player {
 
     fn with_snapshot(&mut self, active: Dur, look: impl FnOnce(&Snapshot<'_>)) {
         let statistics = self.start.timed.then(|| self.drive.ssd_mut().statistics());
-        let (drives, layers) = (self.drive.drives(), self.drive.reports());
+        let (drives, layers) = (self.drive.drives(), self.drive.top().reports());
         let drive = drives[0];
         let ftl = drive.ftl_report();
         look(&Snapshot {
@@ -494,7 +494,7 @@ impl Player {
         progress: &mut dyn FnMut(Progress) -> bool,
     ) -> Result<Option<Note>, RunError> {
         let units = self.oracle.units();
-        let sum = self.drive.sum_of_stamps();
+        let sum = self.drive.top().sum_of_stamps();
         if sum.is_some_and(|sum| self.oracle.sweep_at_once(sum)) {
             return Ok(None);
         }
@@ -504,7 +504,7 @@ impl Player {
         let mut found = vec![Stamp::ZERO; units.min(SWEPT_TOGETHER) as usize];
         for first in (0..units).step_by(SWEPT_TOGETHER as usize) {
             let found = &mut found[..(units - first).min(SWEPT_TOGETHER) as usize];
-            let peeked = self.drive.peek_stamps(Lpn(first), found);
+            let peeked = self.drive.top().peek_stamps(Lpn(first), found);
             peeked.map_err(|error| failed(self.submitted, error))?;
             found.iter().zip(first..).for_each(|(&stamp, lpn)| self.oracle.sweep(lpn, stamp));
             let share = Some(f64::from(first) / f64::from(units));

@@ -82,8 +82,8 @@ pub mod prelude {
     pub use crate::ftl::maps::{MapContext, MapStore, MapStoreDef};
     pub use crate::ftl::victims::{Candidates, LaneShape, Moment, VictimDef, VictimPolicy};
     pub use crate::ftl::{
-        Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MountLimit, MountReport, Place,
-        Programmed, Role, SchemeConfig, SchemeDef,
+        Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MountLimit, MountReport, Place, Role,
+        SchemeConfig, SchemeDef,
     };
     pub use crate::lookup::hashes::{Hash, HashDef};
     pub use crate::nand::{Flash, Medium, OobRole, ReadPart, Unit};

@@ -167,5 +167,5 @@ pub(crate) fn segment_pages(segment: u32, group: u32, pages: u32) -> std::ops::R
 pub(crate) fn dram_lookup(cx: &mut FtlContext<'_>, entry_bytes: u32) -> OpId {
     let access =
         OpKind::Memory { kind: MemoryKind::Dram, accesses: 1, bytes: entry_bytes, write: false };
-    cx.flash.plan.push(access, Class::Map, &[cx.command])
+    cx.flash.plan.push(access, Class::Map, &[cx.command.first])
 }

@@ -2,7 +2,7 @@
 //! write cache, over the commands in flight, and over the number of dies.
 
 use crate::{Host, longer, now};
-use flashatlas_device::{Inspect, Ssd};
+use flashatlas_device::{Ssd, Storage};
 use flashatlas_host::STANDARD;
 use flashatlas_types::{Lpn, Seed};
 

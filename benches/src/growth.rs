@@ -5,7 +5,7 @@
 
 use crate::{Host, crash, kernels, layers};
 use flashatlas_crash::CrashSpec;
-use flashatlas_device::Inspect;
+use flashatlas_device::Storage;
 use flashatlas_host::STANDARD;
 use flashatlas_sim::RunSpec;
 use flashatlas_sim::Stream;

@@ -4,7 +4,7 @@
 
 use crate::reading::{records, written};
 use crate::{Host, environment};
-use flashatlas_device::{Cmd, Device, DriveConfig, PowerCycle, Reply, Ssd};
+use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Ssd, Storage};
 use flashatlas_host::STANDARD;
 use flashatlas_lookup::hashes;
 use flashatlas_lookup::study::{LookupRequest, Study, settings};

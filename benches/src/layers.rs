@@ -32,7 +32,7 @@ pub fn stack(layers: &str, store: &[&str]) -> (Stack, u64) {
 
 /// Makes `reads` random reads.
 pub fn read(stack: &mut Stack, rng: &mut Rng, reads: u64) {
-    let pages = stack.sectors() / 8;
+    let pages = stack.top().sectors() / 8;
     let (mut at, mut in_flight, mut done, mut reply) =
         (stack.drain(), 0, Vec::new(), Reply::default());
     for n in 0..reads {
@@ -82,7 +82,7 @@ pub fn print() {
     for layer in STANDARD.layers.iter() {
         let store = if config(layer.name, &[]).is_ok() { &[] } else { ON_DEMAND };
         let (least, with, pages) = side_by_side(("", store), (layer.name, store));
-        let memory = with.reports().remove(0).memory;
+        let memory = with.top().reports().remove(0).memory;
         let bytes: u64 =
             memory.iter().filter(|(table, _)| table.contains("map")).map(|(_, bytes)| bytes).sum();
         println!(
@@ -105,7 +105,7 @@ fn wire_formats() {
         let settings = |wire| [ON_DEMAND, CACHED, &[wire]].concat();
         let (off, on) = (settings("hpb.wire=off"), settings(&format));
         let (least, with, _) = side_by_side(("hpb-host", &off), ("hpb-host", &on));
-        let counters = with.reports().remove(0).counters;
+        let counters = with.top().reports().remove(0).counters;
         let count = |name| counters.iter().find(|(key, _)| *key == name).expect("counted").1;
         println!(
             "wire  {wire:<10} reads with entries      {:>6.0} ns a request, {:.0} without   \

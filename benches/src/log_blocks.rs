@@ -2,7 +2,7 @@
 //! second, beside the page-mapped FTL. The runs are untimed: they use the schemes and the medium,
 //! without the event engine.
 
-use flashatlas_device::{Cmd, Device, Inspect, PowerCycle, Reply};
+use flashatlas_device::{Cmd, Device, Reply, Storage};
 use flashatlas_host::STANDARD;
 use flashatlas_types::{Lba, Ps, Seed, Stamp, Tag};
 

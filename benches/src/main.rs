@@ -15,7 +15,7 @@ mod maps;
 mod plugins;
 mod setup;
 
-use flashatlas_device::{Cmd, Device, Done, Inspect, PowerCycle, Reply, Ssd};
+use flashatlas_device::{Cmd, Device, Done, Reply, Ssd, Storage};
 use flashatlas_host::STANDARD;
 use flashatlas_sim::metrics::METRICS;
 use flashatlas_types::{Entries, Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};

@@ -2,7 +2,7 @@
 //! to 1 % of a 4 GiB drive; half of them are writes, and all are timed.
 
 use super::{Host, drive};
-use flashatlas_device::Inspect;
+use flashatlas_device::Storage;
 use flashatlas_host::STANDARD;
 use flashatlas_types::Lpn;
 

@@ -2,7 +2,7 @@
 //! state, switched off and on, and looked at unit by unit.
 
 use crate::{now, peak_mib};
-use flashatlas_device::{DriveConfig, Inspect, Ssd};
+use flashatlas_device::{DriveConfig, Ssd, Storage};
 use flashatlas_host::STANDARD;
 use flashatlas_types::{Lpn, Seed, Stamp, StampSum};
 

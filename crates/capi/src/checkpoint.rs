@@ -41,7 +41,7 @@ impl Drive {
         let stack = self.rest()?;
         let units = stack.ssd().layout().logical_units;
         let expected: Result<Vec<Stamp>, _> =
-            (0..units).map(|lpn| stack.peek_stamp(Lpn(lpn))).collect();
+            (0..units).map(|lpn| stack.top().peek_stamp(Lpn(lpn))).collect();
         let expected = expected.map_err(|error| self.refused(error))?;
         // a file that cannot be created is an error while the drive is still on
         let beside = format!("{path}.new");

@@ -58,7 +58,8 @@ fn used(
         apply(&mut drive, step, u64::from(n) + 1).map_err(why)?;
     }
     let ftl: u64 = drive.ssd().ftl_report().memory.iter().map(|table| table.bytes).sum();
-    let layers: u64 = drive.reports().iter().flat_map(|r| &r.memory).map(|table| table.1).sum();
+    let layers: u64 =
+        drive.top().reports().iter().flat_map(|r| &r.memory).map(|table| table.1).sum();
     let heap = live().saturating_sub(before) as f64;
     Ok(Use { heap, reported: (ftl + layers) as f64, pages: units.into() })
 }

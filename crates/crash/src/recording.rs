@@ -93,7 +93,7 @@ impl Recording {
             drive.unit_sectors(),
             1 << 20,
         );
-        let model = if drive.forgets_trims() { model.forgetting_trims() } else { model };
+        let model = if drive.top().forgets_trims() { model.forgetting_trims() } else { model };
         match part {
             Some((FailingPart::Program | FailingPart::ProgramWithoutSpare, n)) => {
                 drive.drives_mut()[FAILING].faults().fail_program_after(n.into())
@@ -147,7 +147,7 @@ impl Recording {
                 format!("power on: unit {unit} holds {held:?}, not {:?}", now.newest(unit))
             })?;
         }
-        drive.check().map_err(|v| Failure::new("R5", format!("power on: {v}")))?;
+        drive.top().check().map_err(|v| Failure::new("R5", format!("power on: {v}")))?;
         // no command failed, and all data was there, although a program may have failed
         let broken = matches!(part, Some((FailingPart::ProgramWithoutSpare, _)))
             && changes.iter().any(|c| matches!(c.change, Change::ProgramFailed(_)));
@@ -210,5 +210,8 @@ pub fn apply(drive: &mut Stack, step: Step, content: u64) -> Result<Reply, Submi
 /// Returns an error if the unit cannot be read.
 #[inline]
 pub fn held(drive: &Stack, unit: u32) -> Result<Stamp, Failure> {
-    drive.peek_stamp(Lpn(unit)).map_err(|error| Failure::new("R2", format!("unit {unit}: {error}")))
+    drive
+        .top()
+        .peek_stamp(Lpn(unit))
+        .map_err(|error| Failure::new("R2", format!("unit {unit}: {error}")))
 }

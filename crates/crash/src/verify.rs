@@ -115,7 +115,7 @@ impl<'c> Verifier<'c> {
         let short = vec![write(2), write(1), Step::Flush];
         let mut long: Vec<Step> = (0..units.min(100)).map(|_| write(3)).collect();
         let fresh = config.build_stack(SEED).expect("the workload ran on such a drive");
-        if !fresh.forgets_trims() {
+        if !fresh.top().forgets_trims() {
             long.push(Step::Trim { lba: 0, sectors: 2 * sectors });
         }
         long.push(Step::Flush);
@@ -164,7 +164,7 @@ impl<'c> Verifier<'c> {
     pub fn begin_again(&mut self) {
         let Some(drive) = &mut self.drive else { return };
         let mut known = self.contents.iter();
-        drive.each_contents(&mut |knows| {
+        drive.top_mut().each_contents(&mut |knows| {
             if let Some(contents) = known.next()
                 && knows.len() > contents.len() + LEARNT_MAX
             {
@@ -278,13 +278,13 @@ impl<'c> Verifier<'c> {
             })?;
             self.expected[unit as usize] = held;
         }
-        drive.check().map_err(|v| Failure::new("R5", format!("after the mount: {v}")))?;
+        drive.top().check().map_err(|v| Failure::new("R5", format!("after the mount: {v}")))?;
         self.mount_again(&mut drive, "R4", "a second mount")?;
         if *remains == Remains::Broken {
             return Ok(Some((drive, Mounted { before, changes, contents })));
         }
         self.write_on(&mut drive, number)?;
-        drive.check().map_err(|v| Failure::new("R5", format!("after writing on: {v}")))?;
+        drive.top().check().map_err(|v| Failure::new("R5", format!("after writing on: {v}")))?;
         self.mount_again(&mut drive, "R1", "a mount after writing on")?;
         Ok(Some((drive, Mounted { before, changes, contents })))
     }

@@ -347,7 +347,7 @@ impl DriveConfig {
     pub fn mount(&self, medium: &mut Medium, seed: Seed) -> Result<(), FtlError> {
         let mut plan = Plan::default();
         plan.set_recording(false);
-        crate::ssd::mount(self, seed, medium, &mut plan, &mut Vec::new()).map(drop)
+        crate::ssd::mount(self, seed, medium, &mut plan).map(drop)
     }
 
     /// Returns the parameters under which a medium must be mounted again, with their keys.

@@ -32,7 +32,7 @@ pub type BuildOverSeveral =
 
 /// Function that puts a layer over one or several devices, and mounts them, or formats blank ones.
 ///
-/// Commands are instant meanwhile ([`crate::PowerCycle::set_instant`]), both on the lower devices
+/// Commands are instant meanwhile ([`Storage::set_instant`]), both on the lower devices
 /// and on the new layer.
 #[derive(Clone, Copy)]
 pub enum Build {

@@ -1,9 +1,9 @@
 //! The drive as a host sees it: commands in, completions out.
 //!
 //! [`Ssd`] is the controller: it splits requests into mapping units, keeps the write cache, merges
-//! partial units, and puts the FTL, the medium and the timing engine together. A [`Layer`] is a
-//! device that a host puts over one or several drives. A [`Stack`] is one or several drives with
-//! the layers over them. [`config`] builds all of them from a preset, a file and single settings,
+//! partial units, and puts the FTL, the medium and the timing engine together. A layer is a
+//! [`Device`] that a host puts over one or several drives, and a [`Stack`] is one or several drives
+//! with the layers over them: a tree, in which each device is a [`Storage`]. [`config`] builds all of them from a preset, a file and single settings,
 //! out of the parts that a [`Registry`] names. [`params`] declares the settings.
 //!
 //! ```
@@ -44,7 +44,7 @@ pub use command::{Cmd, Done, LayerError, Reply, SubmitError};
 pub use config::DriveConfig;
 pub use contents::{Contents, Pages, UnitContent};
 pub use hpb::HpbCounters;
-pub use interface::{Device, Inspect, Layer, PowerCycle, Storage, Submission};
+pub use interface::{Device, Storage, Submission};
 pub use layer::{Build, LayerDef, LayerLimit, LayerReport, LayersBelow};
 pub use params::PARAMS;
 pub use presets::{PRESETS, Preset};

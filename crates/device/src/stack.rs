@@ -1,9 +1,10 @@
 //! A drive, or several, with the layers over them.
 
-use crate::{Build, Cmd, Contents, DriveConfig, Reply, Ssd, Storage, SubmitError};
+use crate::{
+    Build, Cmd, Contents, DeviceShape, Done, DriveConfig, Reply, Ssd, Storage, SubmitError,
+};
 use flashatlas_nand::{Counters, Medium};
 use flashatlas_types::{ConfigError, Lba, Lpn, Ps, Seed, Stamp, Tag};
-use std::ops::{Deref, DerefMut};
 
 /// A drive, or the drives that the layers need, with the layers that the configuration names.
 pub struct Stack {
@@ -54,6 +55,101 @@ impl Stack {
     /// Returns `true` if there is no layer.
     pub fn is_bare(&self) -> bool {
         self.bare
+    }
+
+    /// Returns the device at the top: the drive, or the uppermost layer.
+    pub fn top(&self) -> &dyn Storage {
+        &*self.top
+    }
+
+    /// Returns the device at the top, to change.
+    pub fn top_mut(&mut self) -> &mut dyn Storage {
+        &mut *self.top
+    }
+
+    /// Hands a command to the device at the top, as [`Device::submit`](crate::Device::submit) takes
+    /// it.
+    ///
+    /// # Errors
+    /// Returns a [`SubmitError`] if the command is refused. A refused command never completes.
+    #[inline]
+    pub fn submit(
+        &mut self,
+        now: Ps,
+        tag: Tag,
+        cmd: Cmd<'_>,
+        reply: &mut Reply,
+    ) -> Result<(), SubmitError> {
+        self.top.submit(now, tag, cmd, reply)
+    }
+
+    /// Prepares for reads of these mapping units, as [`Device::prefetch`](crate::Device::prefetch)
+    /// does.
+    pub fn prefetch(&self, units: &[Lpn]) {
+        self.top.prefetch(units);
+    }
+
+    /// Returns the time of the next event, or `None` if there is none.
+    #[inline]
+    pub fn next_event(&self) -> Option<Ps> {
+        self.top.next_event()
+    }
+
+    /// Runs up to and including `until`, and appends completions in the order of time.
+    #[inline]
+    pub fn advance(&mut self, until: Ps, out: &mut Vec<Done>) {
+        self.top.advance(until, out);
+    }
+
+    /// Runs no further than the first instant at which commands complete, and returns the time
+    /// after that, as [`Device::advance_to_completion`](crate::Device::advance_to_completion) does.
+    #[inline]
+    pub fn advance_to_completion(&mut self, until: Ps, out: &mut Vec<Done>) -> Ps {
+        self.top.advance_to_completion(until, out)
+    }
+
+    /// Offers the time from `now` until `until`, in which the host sends no command, to background
+    /// work.
+    ///
+    /// # Errors
+    /// Returns an error if background work finds a fault that it cannot handle.
+    pub fn idle(&mut self, now: Ps, until: Ps) -> Result<(), SubmitError> {
+        self.top.idle(now, until)
+    }
+
+    /// Returns the shape that the device at the top exports.
+    pub fn shape(&self) -> DeviceShape {
+        self.top.shape()
+    }
+
+    /// Returns the number of sectors in a mapping unit.
+    pub fn unit_sectors(&self) -> u32 {
+        self.top.unit_sectors()
+    }
+
+    /// Makes commands take effect in no time and without completions, if `on`.
+    pub fn set_instant(&mut self, on: bool) {
+        self.top.set_instant(on);
+    }
+
+    /// Returns the drives at the bottom.
+    pub fn drives(&self) -> Vec<&Ssd> {
+        self.top.drives()
+    }
+
+    /// Returns the drives at the bottom, to be changed.
+    pub fn drives_mut(&mut self) -> Vec<&mut Ssd> {
+        self.top.drives_mut()
+    }
+
+    /// Returns the drive at the bottom, or the first of several.
+    pub fn ssd(&self) -> &Ssd {
+        self.top.ssd()
+    }
+
+    /// Returns the drive at the bottom, or the first of several, to change.
+    pub fn ssd_mut(&mut self) -> &mut Ssd {
+        self.top.ssd_mut()
     }
 
     /// Switches the power off and on again. Everything in the memory of the drives and of the host
@@ -188,14 +284,14 @@ impl Stack {
     /// [`Contents`]).
     pub fn contents(&mut self) -> Vec<Contents> {
         let mut all = Vec::new();
-        self.each_contents(&mut |contents| all.push(contents.clone()));
+        self.top.each_contents(&mut |contents| all.push(contents.clone()));
         all
     }
 
     /// Adds the contents of the same layers of another stack, as [`Stack::contents`] returned them.
     pub fn learn(&mut self, contents: &[Contents]) {
         let mut known = contents.iter();
-        self.each_contents(&mut |own| {
+        self.top.each_contents(&mut |own| {
             if let Some(other) = known.next() {
                 own.learn(other);
             }
@@ -205,20 +301,5 @@ impl Stack {
     /// Switches the power off for good, and returns the media of the drives.
     pub fn into_media(self) -> Vec<Medium> {
         self.top.into_drives().into_iter().map(Ssd::into_medium).collect()
-    }
-}
-
-/// A stack is the device at its top.
-impl Deref for Stack {
-    type Target = dyn Storage;
-
-    fn deref(&self) -> &Self::Target {
-        &*self.top
-    }
-}
-
-impl DerefMut for Stack {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut *self.top
     }
 }

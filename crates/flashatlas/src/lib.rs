@@ -75,8 +75,7 @@ pub use registry::{Registry, digest};
 pub mod prelude {
     pub use crate::Registry;
     pub use crate::device::{
-        Cmd, Device, Done, DriveConfig, Inspect, Layer, LayerDef, LayerLimit, PowerCycle, Reply,
-        Stack, SubmitError,
+        Cmd, Device, Done, DriveConfig, LayerDef, LayerLimit, Reply, Stack, Storage, SubmitError,
     };
     pub use crate::ftl::caching::{CachePolicy, CachePolicyDef, MapAccess};
     pub use crate::ftl::classifiers::{
@@ -85,8 +84,8 @@ pub mod prelude {
     pub use crate::ftl::maps::{MapContext, MapStore, MapStoreDef};
     pub use crate::ftl::victims::{Candidates, LaneShape, Moment, VictimDef, VictimPolicy};
     pub use crate::ftl::{
-        Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MountLimit, MountReport, Place,
-        Programmed, Role, SchemeConfig, SchemeDef,
+        Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MountLimit, MountReport, Place, Role,
+        SchemeConfig, SchemeDef,
     };
     pub use crate::lookup::hashes::{Hash, HashDef};
     pub use crate::nand::{Flash, Medium, OobRole, ReadPart, Unit};

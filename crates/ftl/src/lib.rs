@@ -27,6 +27,7 @@ mod bits;
 pub mod blocks;
 pub mod caching;
 pub mod classifiers;
+mod context;
 mod copies;
 mod free;
 mod in_flight;
@@ -44,6 +45,7 @@ mod trims;
 pub mod victims;
 
 pub use blocks::Role;
+pub use context::{Command, FtlContext, Outcome, Programmed};
 pub use copies::Copies;
 pub use notes::{FREE_CHANGES, NOTES};
 pub use report::{
@@ -53,7 +55,7 @@ pub use report::{
 pub use schemes::{Registry, SchemeConfig, SchemeDef};
 pub use superseded::Superseded;
 
-use flashatlas_nand::{Flash, Medium, Unit};
+use flashatlas_nand::{Medium, Unit};
 use flashatlas_types::{
     BlockId, Cause, ConfigError, Entry, FtlError, Lpn, OpId, Param, ParamDef, Params, Ppn, Ps,
     Stamp, StampSum, Text, Violation,
@@ -101,56 +103,6 @@ pub fn refuse_entry_bytes(params: &Params, with: &str, instead: &str) -> Result<
 /// Parameters that every scheme understands.
 pub const PARAMS: &[ParamDef] = &[SCHEME.def, UNIT.def, ENTRY_BYTES.def];
 
-/// The medium, the plan and the state of the command that a scheme works with during one call.
-pub struct FtlContext<'a> {
-    /// The medium and the plan.
-    pub flash: Flash<'a>,
-    /// Simulated time at which the request was submitted.
-    pub now: Ps,
-    /// The operation of the controller's work on the command: map accesses wait for it.
-    pub command: OpId,
-    /// The number of the command. No two commands share a number, even if `command` is the same.
-    pub number: u64,
-    /// Every operation with a smaller number is complete.
-    pub oldest_unfinished: OpId,
-    /// The number of pages of the same request that follow the one that is looked up.
-    pub ahead: u32,
-    /// The sources of copies that may not be programmed yet.
-    pub copies: &'a mut Copies,
-    /// Programs that took host data to flash, in order.
-    pub programmed: &'a mut Vec<Programmed>,
-    /// Pages whose map entry changed, in order; `None` unless the drive hands entries out (see
-    /// [`Ftl::export_entries`]).
-    pub remapped: Option<&'a mut Vec<Lpn>>,
-}
-
-impl FtlContext<'_> {
-    /// Returns `true` if the operation exists and may be unfinished. Otherwise nothing has to wait
-    /// for it.
-    #[inline]
-    pub(crate) fn may_be_unfinished(&self, op: OpId) -> bool {
-        op != OpId::NONE && op >= self.oldest_unfinished
-    }
-
-    /// Notes that the map entry of a page changes.
-    #[inline]
-    pub(crate) fn remap(&mut self, lpn: Lpn) {
-        if let Some(pages) = &mut self.remapped {
-            pages.push(lpn);
-        }
-    }
-}
-
-/// A program that took host data to flash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Programmed {
-    /// The operation, or [`OpId::NONE`] if a unit was replaced in the page buffer before it went
-    /// out.
-    pub op: OpId,
-    /// The number of mapping units of host data in it.
-    pub units: u32,
-}
-
 /// The answer of [`Ftl::idle`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Idle {
@@ -184,11 +136,17 @@ pub struct Located {
 
 /// A flash translation layer.
 pub trait Ftl: Send {
-    /// Finds the newest version of a page. It costs map accesses and no data read.
+    /// Finds the newest version of a page. It costs map accesses and no data read. `ahead` is the
+    /// number of pages of the same request that follow this one.
     ///
     /// # Errors
     /// Returns an error if the map itself cannot be read.
-    fn locate(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<Located, FtlError>;
+    fn locate(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lpn: Lpn,
+        ahead: u32,
+    ) -> Result<Located, FtlError>;
 
     /// Returns the place of the newest version of a page at no cost. The simulator looks, not the
     /// drive: no operation is added to the plan.
@@ -209,8 +167,8 @@ pub trait Ftl: Send {
     /// Brings the map entries of consecutive pages to the controller, which hands them to the host.
     /// Returns the operation after which they are there.
     ///
-    /// [`Ftl::peek`] shows the entries. From then on every change of an entry is appended to
-    /// [`FtlContext::remapped`].
+    /// [`Ftl::peek`] shows the entries. From then on every change of an entry is reported through
+    /// [`FtlContext::remap`].
     ///
     /// # Errors
     /// Returns an error if the map cannot be read.
@@ -229,7 +187,7 @@ pub trait Ftl: Send {
     /// Writes consecutive logical pages of one request.
     ///
     /// Units may stay in the page buffer until a frame is full. Programs that take them out are
-    /// appended to [`FtlContext::programmed`]. Programs wait for `after`.
+    /// reported through [`FtlContext::took_host_data`]. Programs wait for `after`.
     ///
     /// # Errors
     /// Returns [`FtlError::NoSpace`] if collection cannot free a block.

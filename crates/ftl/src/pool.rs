@@ -198,7 +198,7 @@ impl Pool {
     #[inline]
     pub fn programmed(&mut self, cx: &mut FtlContext<'_>, op: OpId) {
         if self.map_quota.blocks > 0 {
-            self.in_flight.push(cx.flash.plan, cx.oldest_unfinished, op);
+            self.in_flight.push(cx.flash.plan, cx.command.oldest_unfinished, op);
         }
     }
 

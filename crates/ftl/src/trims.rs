@@ -187,7 +187,7 @@ impl Trims {
         let first =
             if parts.len() as u32 <= room { self.blocks.len() - 1 } else { self.blocks.len() };
         let mut written = std::mem::take(&mut self.rewritten);
-        written.retain(|&op| op >= cx.oldest_unfinished);
+        written.retain(|&op| op >= cx.command.oldest_unfinished);
         let mut programs = Vec::with_capacity(parts.len());
         for (number, part) in (0..).zip(parts) {
             if first == self.blocks.len() || self.next == self.frames_per_block {

@@ -178,10 +178,10 @@ impl MapStore for LpmtStore {
         self.counters.lookups += 1;
         self.counters.hits += 1;
         self.scheduler.begin();
-        let mut after = io.cx.command;
+        let mut after = io.cx.command.first;
         let mut pn = None;
         if let Some(cursor) = &self.cursor
-            && cursor.command == io.cx.number
+            && cursor.command == io.cx.command.number
             && cursor.lpn.0 + 1 == lpn.0
             && self.extents.share_window(cursor.lpn.0, lpn.0)
         {
@@ -190,7 +190,7 @@ impl MapStore for LpmtStore {
         }
         let pn = pn.or_else(|| self.extents.lookup(lpn.0, &mut self.scheduler));
         let op = self.issue(io.cx, false, after);
-        self.cursor = pn.map(|pn| Cursor { command: io.cx.number, lpn, pn, op });
+        self.cursor = pn.map(|pn| Cursor { command: io.cx.command.number, lpn, pn, op });
         Ok((self.ppn(pn), op))
     }
 

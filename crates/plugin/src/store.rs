@@ -113,7 +113,7 @@ impl Store {
         accesses.clear();
         let map = FaMap { context: (&raw mut accesses).cast(), access };
         let answer = {
-            let _call = watch::enter(self.who, callback, io.cx.now.0);
+            let _call = watch::enter(self.who, callback, io.cx.command.now.0);
             work(&self.ops, self.store, &map)
         };
         if accesses.len() > ACCESSES_MAX {
@@ -176,7 +176,7 @@ impl MapStore for Store {
     fn get(&mut self, io: &mut MapContext<'_, '_>, lpn: Lpn) -> Result<(Ppn, OpId), FtlError> {
         self.counters.lookups += 1;
         self.counters.hits += 1;
-        let command = io.cx.command;
+        let command = io.cx.command.first;
         let (answer, last) = self.call("get", io, command, |ops, store, map| {
             // SAFETY: as in `change`
             unsafe { ops.get.expect("checked")(store, map, lpn.0) }

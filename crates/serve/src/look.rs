@@ -156,6 +156,7 @@ fn of_frames(stack: &Stack, before_mount: u64) -> Value {
 
 fn of_units(stack: &Stack) -> Value {
     let units = stack.shape().units();
-    let holds = |unit: &u32| stack.peek_stamp(Lpn(*unit)).is_ok_and(|stamp| stamp != Stamp::ZERO);
+    let holds =
+        |unit: &u32| stack.top().peek_stamp(Lpn(*unit)).is_ok_and(|stamp| stamp != Stamp::ZERO);
     json!({ "all": units, "written": (0..units).filter(holds).count() })
 }

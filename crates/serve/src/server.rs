@@ -100,7 +100,7 @@ impl<C: Clock> Server<C> {
             sectors: shape.sectors,
             unit_sectors: shape.unit_sectors,
             queue_depth: live.queue_depth(),
-            zeroes_by_trim: !live.drive().forgets_trims(),
+            zeroes_by_trim: !live.drive().top().forgets_trims(),
             found,
             outstanding: AtomicUsize::new(0),
             fua_writes: AtomicU64::new(0),
@@ -305,7 +305,7 @@ impl<C: Clock> Server<C> {
         let mut at = offset;
         while at < offset + bytes {
             let next = ((at / unit + 1) * unit).min(offset + bytes);
-            let held = live.drive().peek_stamp(Lpn((at / unit) as u32));
+            let held = live.drive().top().peek_stamp(Lpn((at / unit) as u32));
             let hole = held.is_ok_and(|stamp| stamp == Stamp::ZERO);
             match ranges.last_mut() {
                 Some((length, same)) if *same == hole => *length += next - at,

@@ -55,7 +55,7 @@ impl State {
         );
         let text = error.to_string();
         let refused = if no_room { Refused::NoSpace(text) } else { Refused::Failed(text) };
-        if live.drive().failure().is_some() {
+        if live.drive().top().failure().is_some() {
             let _ = self.persist(true);
             let _ = self.image.as_mut().map(Image::distrust);
             (self.live, self.gone) = (None, Some(refused.clone()));

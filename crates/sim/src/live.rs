@@ -132,9 +132,9 @@ impl Live {
                 kept.mount_failed(drive.ssd_mut().faults())?;
                 return Err(failed(0, error).into());
             }
-            drive.check().map_err(RunError::Broken)?;
+            drive.top().check().map_err(RunError::Broken)?;
             let held: Result<Vec<Stamp>, _> =
-                (0..units).map(|unit| drive.peek_stamp(Lpn(unit))).collect();
+                (0..units).map(|unit| drive.top().peek_stamp(Lpn(unit))).collect();
             oracle = Oracle::expecting(held.map_err(|e| failed(0, e))?, unit_sectors);
             // one program holds 2^16 writes at most
             content += drive.ssd().medium().sequence() << 16;

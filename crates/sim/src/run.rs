@@ -285,7 +285,7 @@ pub(crate) fn finish(
     }
     if player.worn_out.is_none() {
         // the tables of a drive that cannot go on are half changed; what it holds is checked below
-        player.drive.check().map_err(RunError::Broken)?;
+        player.drive.top().check().map_err(RunError::Broken)?;
     }
     let swept = sweep(&mut player.drive, &mut player.oracle, player.tally.submitted, progress)?;
 
@@ -335,7 +335,7 @@ pub(crate) fn finish(
     let said = player.drive.ssd().ftl_report().approximations;
     let about_time = |note: &Note| note.code == FREE_CHANGES.code && spec.mode == Mode::Untimed;
     let mut list: Vec<Note> = said.into_iter().filter(|note| !about_time(note)).collect();
-    list.extend(player.drive.reports().into_iter().flat_map(|layer| layer.approximations));
+    list.extend(player.drive.top().reports().into_iter().flat_map(|layer| layer.approximations));
     let drives = player.drive.drives();
     if drives.len() > 1 {
         list.push(notes::SEVERAL_DRIVES.with([("drives", drives.len().into())]));

@@ -30,7 +30,7 @@ impl Player {
             let drive = &self.drive;
             self.oracle.apply_partly(r, number, |unit| {
                 let mut found = [Stamp::ZERO];
-                drive.peek_stamps(unit, &mut found).ok().map(|()| found[0])
+                drive.top().peek_stamps(unit, &mut found).ok().map(|()| found[0])
             });
         }
         ended

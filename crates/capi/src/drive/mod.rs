@@ -190,7 +190,7 @@ impl Drive {
 
     /// Returns the refusal for an error of the device.
     pub(crate) fn refused(&mut self, error: SubmitError) -> Refusal {
-        let code = match powered(&mut self.power).map(|stack| stack.failure()) {
+        let code = match powered(&mut self.power).map(|stack| stack.top().failure()) {
             Ok(None) => FaCode::FA_ERR_UNREADABLE,
             Ok(Some(_)) | Err(_) => FaCode::FA_ERR_FAILED,
         };
@@ -314,7 +314,7 @@ impl Drive {
 
     /// Checks all rules: `fa_check`.
     pub fn check(&mut self) -> Result<(), Refusal> {
-        let checked = powered(&mut self.power)?.check();
+        let checked = powered(&mut self.power)?.top().check();
         checked.map_err(|violation| refuse(FaCode::FA_ERR_CHECK, violation.to_string()))?;
         let drives = powered(&mut self.power)?.drives();
         let media = drives.into_iter().try_for_each(|drive| drive.medium().check());
@@ -323,7 +323,7 @@ impl Drive {
 
     /// Sets counters to zero: `fa_reset_counters`.
     pub fn reset_counters(&mut self) -> Result<(), Refusal> {
-        powered(&mut self.power)?.reset_counters();
+        powered(&mut self.power)?.top_mut().reset_counters();
         self.tally = Tally::default();
         Ok(())
     }

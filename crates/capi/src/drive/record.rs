@@ -109,7 +109,7 @@ fn since_power_on(stack: &Stack) -> Value {
         "blocks_collected": { "foreground": foreground, "idle": idle, "wear": wear },
         "free_blocks": ftl.free_blocks,
         "map": { "hits": ftl.map.hits, "misses": ftl.map.misses },
-        "layers": stack.reports().into_iter().map(layer).collect::<Map<String, Value>>(),
+        "layers": stack.top().reports().into_iter().map(layer).collect::<Map<String, Value>>(),
         // the hash is a text, because many readers of JSON do not support integers of 64 bits
         "trajectory": {
             "operations": trajectory.operations(), "hash": format!("{:016x}", trajectory.hash()),

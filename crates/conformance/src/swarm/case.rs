@@ -74,7 +74,7 @@ impl Mirrored {
     /// Returns the number of the first drive, the count of current drives, and the count of units
     /// that may differ.
     fn state(drive: &Stack) -> [u64; 3] {
-        let reports = drive.reports();
+        let reports = drive.top().reports();
         ["first_drive", "current_drives", "unsure_units"].map(|wanted| {
             let mut all = reports.iter().flat_map(|report| &report.counters);
             all.find(|(name, _)| *name == wanted).map_or(0, |&(_, count)| count)
@@ -189,7 +189,7 @@ impl Case {
         let config = self.config.clone();
         let mut drive = config.build_stack(SEED).map_err(|e| format!("a blank drive: {e}"))?;
         let (units, sectors) = (drive.shape().units(), drive.unit_sectors());
-        let forgets = drive.forgets_trims();
+        let forgets = drive.top().forgets_trims();
         let trims = self.has(Feature::Trims) && !forgets;
         let start = |held: Vec<_>, content| Model::holding(held.into_iter(), sectors, content);
         let blank = (0..units).map(|u| held(&drive, u)).collect::<Result<Vec<_>, _>>();
@@ -228,7 +228,7 @@ impl Case {
             let place = || format!("step {number}, {step}, a drive failed");
             if older {
                 tally.older += 1;
-                drive.check().map_err(|violation| format!("{}: {violation}", place()))?;
+                drive.top().check().map_err(|violation| format!("{}: {violation}", place()))?;
                 if !self.follows_older() {
                     return Ok(());
                 }
@@ -261,7 +261,7 @@ impl Case {
                 };
             }
         }
-        drive.check().map_err(|violation| format!("at the end: {violation}"))?;
+        drive.top().check().map_err(|violation| format!("at the end: {violation}"))?;
         for unit in 0..units {
             tally.compared += 1;
             let found = held(&drive, unit).map_err(|e| format!("at the end: {e}"))?;
@@ -360,7 +360,7 @@ impl Case {
             }
             Err(error) => return Err(format!("a mount: {error}")),
         }
-        drive.check().map_err(|violation| format!("after a mount: {violation}"))?;
+        drive.top().check().map_err(|violation| format!("after a mount: {violation}"))?;
         drive.set_instant(true);
         let older = self.mirrored.as_mut().is_some_and(|mirrored| mirrored.mounted(drive));
         tally.older += u64::from(older);

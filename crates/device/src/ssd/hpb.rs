@@ -1,7 +1,7 @@
 //! Commands and reads of a drive that hands out its map.
 
-use super::Ssd;
 use super::read::FrameReads;
+use super::{Begun, Ssd};
 use crate::hpb::entry::SLOTS_MAX;
 use crate::hpb::{Manager, Refusal, Terms};
 use crate::pieces::Piece;
@@ -10,7 +10,7 @@ use flashatlas_ftl::blocks::unit_at;
 use flashatlas_ftl::{Ftl, Place};
 use flashatlas_nand::{OobRole, ReadPart, Unit};
 use flashatlas_types::{
-    Cause, Class, Dur, FtlError, Lpn, MediumError, OpId, OpKind, Ppn, Ps, Seed, Tag,
+    Cause, Class, Dur, FtlError, Lpn, MediumError, OpId, OpKind, Ppn, Seed, Tag,
 };
 
 /// Returns a function that finds the place of a page on flash for its map entry. A page that waits
@@ -36,6 +36,7 @@ impl Ssd {
             return Err(LayerError::Unfit { layer: "hpb-host", what }.into());
         }
         self.hpb = Some(Box::new(Manager::new(terms, seed)));
+        self.outcome.keep_remapped();
         Ok(())
     }
 
@@ -57,25 +58,24 @@ impl Ssd {
     /// link.
     pub(super) fn read_buffer(
         &mut self,
-        now: Ps,
+        begun: &Begun,
         tag: Tag,
         subregion: u32,
         reply: &mut Reply,
     ) -> Result<(), FtlError> {
-        self.begin();
         let hpb = self.hpb.as_ref().expect("checked before");
         let pages = hpb.terms.pages(subregion);
         let (count, entry_bytes) =
             (u64::from(pages.end - pages.start), hpb.terms.protect.entry_bytes());
         let hashing = hpb.hashing(count);
-        let mut ready = self.with_ftl(now, |ftl, cx| ftl.export_entries(cx, pages)).map_err(
-            |error| match error {
+        let mut ready = self
+            .with_ftl(&begun.command, |ftl, cx| ftl.export_entries(cx, pages))
+            .map_err(|error| match error {
                 // the drive can go on without a map page that it cannot read, as long as no command
                 // needs it
                 FtlError::Medium(MediumError::Unreadable(_) | MediumError::Damaged(_)) => error,
                 other => self.fail(other),
-            },
-        )?;
+            })?;
         let hpb = self.hpb.as_mut().expect("checked before");
         hpb.export_entries(subregion, place(self.ftl.as_ref()), &mut reply.entries);
         if hashing > Dur::ZERO {
@@ -83,15 +83,20 @@ impl Ssd {
         }
         let link = OpKind::Link { inbound: false, bytes: count * u64::from(entry_bytes) };
         let sent = self.plan.push(link, Class::Map, &[ready]);
-        self.complete(tag, Class::Map, &[sent]);
+        self.complete(tag, Class::Map, &[sent], reply);
         Ok(())
     }
 
     /// Carries out WRITE BUFFER: the host gives back a region, or all regions.
-    pub(super) fn write_buffer(&mut self, tag: Tag, region: Option<u32>) {
-        let command = self.begin();
+    pub(super) fn write_buffer(
+        &mut self,
+        begun: &Begun,
+        tag: Tag,
+        region: Option<u32>,
+        reply: &mut Reply,
+    ) {
         self.hpb.as_mut().expect("checked before").give_back(region);
-        self.complete(tag, Class::HostRead, &[command]);
+        self.complete(tag, Class::HostRead, &[begun.command.first], reply);
     }
 
     /// Reads a unit at the place in the entry that came with the read, if the entry is accepted.
@@ -100,7 +105,7 @@ impl Ssd {
     /// `short` is `true` if the read could have brought entries along.
     pub(super) fn read_by_entry(
         &mut self,
-        now: Ps,
+        begun: &mut Begun,
         piece: &Piece,
         (entry, short): (Option<u64>, bool),
         groups: &mut FrameReads,
@@ -124,18 +129,18 @@ impl Ssd {
         let hashing = if looked_at { hpb.hashing(1) } else { Dur::ZERO };
         if hashing > Dur::ZERO {
             // the check takes this time whatever its result, and every read waits for it
-            self.command.first =
-                self.plan.push(OpKind::Delay(hashing), Class::HostRead, &[self.command.first]);
+            let first = &mut begun.command.first;
+            *first = self.plan.push(OpKind::Delay(hashing), Class::HostRead, &[*first]);
         }
         if let Ok(ppn) = opened {
             if let Some(unit) = self.confirmed(ppn, piece.lpn) {
-                self.join_group(groups, ppn, piece, [OpId::NONE, self.command.first]);
+                self.join_group(begun, groups, ppn, piece, [OpId::NONE, begun.command.first]);
                 self.hpb.as_mut().expect("just asked").counters.valid_entries += 1;
                 return Ok(Some(
                     self.under_cached(piece.lpn, Some(unit)).expect("a unit was given"),
                 ));
             }
-            self.read_in_vain(now, ppn)?;
+            self.read_in_vain(begun, ppn)?;
         }
         let hpb = self.hpb.as_mut().expect("just asked");
         hpb.counters.refused[Refusal::Elsewhere as usize] += u64::from(opened.is_ok());
@@ -158,28 +163,34 @@ impl Ssd {
 
     /// Reads a slot that holds another page than the entry claims. The lookup of the right page
     /// waits for this read.
-    fn read_in_vain(&mut self, now: Ps, ppn: Ppn) -> Result<(), FtlError> {
+    fn read_in_vain(&mut self, begun: &mut Begun, ppn: Ppn) -> Result<(), FtlError> {
         let (frame, slot) = (self.layout.frame_of(ppn), 1 << (ppn.0 % self.layout.slots_per_frame));
-        let after = [self.command.first];
+        let after = [begun.command.first];
         // an erased or torn page has no spare area to read: the model has no operation for that
-        let read = self.with_ftl(now, |_, cx| {
+        let read = self.with_ftl(&begun.command, |_, cx| {
             Ok(cx.flash.read(frame, slot, ReadPart::Whole, Cause::Host, &after))
         })?;
         if let Ok(op) = read {
-            self.command.first = op;
+            begun.command.first = op;
         }
         Ok(())
     }
 
-    /// Prepares the notice in the response. Returns the operation that sends its entries over the
-    /// link before the command is complete, or [`OpId::NONE`] if it has none.
-    pub(super) fn say_what_changed(&mut self, tag: Tag, class: Class, after: &[OpId]) -> OpId {
+    /// Puts the notice of the response into `reply`. Returns the operation that sends its entries
+    /// over the link before the command is complete, or [`OpId::NONE`] if it has none.
+    pub(super) fn say_what_changed(
+        &mut self,
+        tag: Tag,
+        class: Class,
+        after: &[OpId],
+        reply: &mut Reply,
+    ) -> OpId {
         let Some(hpb) = &mut self.hpb else { return OpId::NONE };
-        self.command.notice = hpb.notice(tag, place(self.ftl.as_ref()));
+        reply.notice = hpb.notice(tag, place(self.ftl.as_ref()));
         if self.instant {
             hpb.reached(tag);
         }
-        match self.command.notice.as_ref().map_or(0, |notice| notice.pairs.len() as u64) {
+        match reply.notice.as_ref().map_or(0, |notice| notice.pairs.len() as u64) {
             0 => OpId::NONE,
             // an address and an entry of 4 bytes each
             pairs => {

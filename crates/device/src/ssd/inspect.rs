@@ -1,15 +1,43 @@
-//! Inspection of a drive by the simulator.
+//! A drive as the leaf of a stack: its power, and its inspection by the simulator.
 
 use super::{DeviceCounters, Ssd};
 use crate::interface::TOGETHER;
-use crate::{Contents, Inspect, LayerReport, SubmitError};
+use crate::{DriveConfig, LayerReport, Storage, SubmitError};
 use flashatlas_ftl::Place;
 use flashatlas_ftl::blocks::unit_by_stamp_at;
 use flashatlas_nand::Medium;
-use flashatlas_types::{Dealing, FtlError, Lpn, Ppn, Stamp, StampSum, Violation, at_once, share};
+use flashatlas_types::{
+    Dealing, FtlError, Lpn, Ppn, Seed, Stamp, StampSum, Violation, at_once, share,
+};
 
-impl Inspect for Ssd {
-    fn check(&self) -> Result<(), Violation> {
+impl Storage for Ssd {
+    fn lower(&self) -> &[Box<dyn Storage>] {
+        &[]
+    }
+
+    fn lower_mut(&mut self) -> &mut [Box<dyn Storage>] {
+        &mut []
+    }
+
+    fn into_drives(self: Box<Self>) -> Vec<Ssd> {
+        vec![*self]
+    }
+
+    fn set_instant(&mut self, on: bool) {
+        assert!(!self.is_busy(), "the drive is busy");
+        self.instant = on;
+        self.plan.set_recording(!on);
+    }
+
+    fn power_on(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
+        self.mount_again(config, seed)
+    }
+
+    fn own_failure(&self) -> Option<SubmitError> {
+        self.failed.clone().map(SubmitError::from)
+    }
+
+    fn check_own(&self) -> Result<(), Violation> {
         self.ftl.check(&self.medium)
     }
 
@@ -48,13 +76,11 @@ impl Inspect for Ssd {
         self.ftl.report().forgets_trims
     }
 
-    fn each_contents(&mut self, _: &mut dyn FnMut(&mut Contents)) {}
-
-    fn reports(&self) -> Vec<LayerReport> {
-        Vec::new()
+    fn report(&self) -> Option<LayerReport> {
+        None
     }
 
-    fn reset_counters(&mut self) {
+    fn reset_own_counters(&mut self) {
         self.medium.counters = Default::default();
         self.medium.nvm.counters = Default::default();
         self.counters = DeviceCounters::default();

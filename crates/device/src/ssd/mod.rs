@@ -11,21 +11,20 @@ mod write;
 pub(crate) use state::mount;
 
 use crate::cache::WriteCache;
-use crate::hpb::{Manager, Notice};
+use crate::hpb::Manager;
 use crate::pieces::{Content, pieces};
-use crate::{
-    Cmd, Device, DeviceShape, Done, DriveConfig, PowerCycle, Reply, Submission, SubmitError,
-};
+use crate::{Cmd, Device, DeviceShape, Done, Reply, Submission, SubmitError};
 use flashatlas_ftl::blocks::unit_by_stamp_at;
-use flashatlas_ftl::{Copies, Ftl, FtlContext, FtlReport, Idle, Place, Programmed, Role};
+use flashatlas_ftl::{Command, Copies, Ftl, FtlContext, FtlReport, Idle, Outcome, Place, Role};
 use flashatlas_nand::{Flash, Medium, Unit};
 use flashatlas_timing::{Engine, Finished, Statistics, Times, Trajectory};
 use flashatlas_types::{
-    BlockId, Class, Dur, FtlError, Layout, Lba, Lpn, OpId, OpKind, Plan, Ps, Seed, SeededBug, Tag,
+    BlockId, Class, Dur, FtlError, Layout, Lba, Lpn, OpId, OpKind, Plan, Ps, SeededBug, Tag,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
+use write::{HostWrite, Leaving, free_slots};
 
 /// Counters of the controller itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,30 +51,13 @@ struct ControllerSettings {
     keep_bytes: bool,
 }
 
-/// State of one command while its plan is made; empty or stale between commands.
-#[derive(Default)]
-struct CommandState {
-    /// Number of the command.
-    number: u64,
-    /// First operation of the command: the controller's work on it.
-    first: OpId,
+/// A command whose plan is made. [`Ssd::begin`] fills it, and the steps of the command read it.
+struct Begun {
+    /// The part that the FTL reads. The check of a map entry that came with a read moves its first
+    /// operation: later lookups wait for the check.
+    command: Command,
     /// The number of the last program on the medium before the command's plan.
     programs_before: u64,
-    /// Number of the command's mapping units after the current one.
-    ahead: u32,
-    /// Operations that the command waits for, because the host sent it after other commands.
-    sent_after: SmallVec<[OpId; 4]>,
-    /// Programs that took host data to flash.
-    programmed: Vec<Programmed>,
-    /// Pages whose map entry the FTL changed.
-    remapped: Vec<Lpn>,
-    /// Units on their way from the cache to the FTL, and the operations that bring them.
-    run: Vec<Unit>,
-    ready: Vec<OpId>,
-    /// Units of `run`, each with the operations that bring its sectors.
-    leaving: Vec<(Lpn, [OpId; 2])>,
-    /// Notice in the command's response.
-    notice: Option<Box<Notice>>,
 }
 
 /// Work that is under way in a drive.
@@ -115,7 +97,12 @@ pub struct Ssd {
     cache: Option<WriteCache>,
     settings: ControllerSettings,
     counters: DeviceCounters,
-    command: CommandState,
+    /// Number of commands so far. The number of the last one is also the number of idle work.
+    commands: u64,
+    /// Units on their way from the cache to the FTL.
+    leaving: Leaving,
+    /// Reports of the FTL that the controller has not settled yet.
+    outcome: Outcome,
     in_flight: InFlight,
     copies: Copies,
     /// `true` if commands take effect without any time passing.
@@ -244,30 +231,35 @@ impl Ssd {
         self.ftl.peek(lpn)
     }
 
-    /// Runs `work` of the FTL against the medium and the plan.
+    /// Runs `work` of the FTL for `command`, against the medium and the plan.
     fn with_ftl<T>(
         &mut self,
-        now: Ps,
+        command: &Command,
         work: impl FnOnce(&mut dyn Ftl, &mut FtlContext<'_>) -> Result<T, FtlError>,
     ) -> Result<T, FtlError> {
-        // operations of this very plan are not in the engine yet
-        let oldest_unfinished = self.engine.oldest_unfinished().min(self.plan.first_id());
-        let mut cx = FtlContext {
-            flash: Flash { medium: &mut self.medium, plan: &mut self.plan },
-            now,
-            command: self.command.first,
-            number: self.command.number,
-            oldest_unfinished,
-            ahead: self.command.ahead,
-            copies: &mut self.copies,
-            programmed: &mut self.command.programmed,
-            remapped: self.hpb.is_some().then_some(&mut self.command.remapped),
-        };
+        let flash = Flash { medium: &mut self.medium, plan: &mut self.plan };
+        let mut cx = FtlContext::new(flash, command, &mut self.copies, &mut self.outcome);
         let done = work(self.ftl.as_mut(), &mut cx);
         if let Some(hpb) = &mut self.hpb {
-            self.command.remapped.drain(..).for_each(|lpn| hpb.remapped(lpn));
+            self.outcome.drain_remapped().for_each(|lpn| hpb.remapped(lpn));
         }
         done
+    }
+
+    /// Returns the number below which every operation is complete: operations of this very plan are
+    /// not in the engine yet.
+    fn oldest_unfinished(&self) -> OpId {
+        self.engine.oldest_unfinished().min(self.plan.first_id())
+    }
+
+    /// Returns the part that the FTL reads of work outside of any command.
+    fn between_commands(&self, now: Ps) -> Command {
+        Command {
+            now,
+            number: self.commands,
+            first: OpId::NONE,
+            oldest_unfinished: self.oldest_unfinished(),
+        }
     }
 
     /// Notes an error that leaves tables half changed, so that the drive cannot go on. Returns the
@@ -278,26 +270,26 @@ impl Ssd {
         error
     }
 
-    /// Clears the last plan, which was issued.
-    fn begin_plan(&mut self) {
+    /// Begins a command and its plan; the last plan was issued. All other operations of the command
+    /// wait for the first one, the controller's work on it. This operation waits for `sent_after`.
+    fn begin(&mut self, now: Ps, sent_after: &[OpId]) -> Begun {
         self.plan.clear();
-        self.command.programs_before = self.medium.sequence();
-    }
-
-    /// Begins a command and returns its first operation, the controller's work on it. All other
-    /// operations of the command wait for this operation.
-    fn begin(&mut self) -> OpId {
-        self.command.number += 1;
-        self.command.first = match self.settings.command_time {
-            Dur::ZERO => self.plan.join(Class::HostRead, &self.command.sent_after),
-            time => self.plan.push(OpKind::Delay(time), Class::HostRead, &self.command.sent_after),
+        self.commands += 1;
+        let first = match self.settings.command_time {
+            Dur::ZERO => self.plan.join(Class::HostRead, sent_after),
+            time => self.plan.push(OpKind::Delay(time), Class::HostRead, sent_after),
         };
-        self.plan.set_first(self.command.first);
-        self.command.first
+        self.plan.set_first(first);
+        Begun {
+            command: Command { first, ..self.between_commands(now) },
+            programs_before: self.medium.sequence(),
+        }
     }
 
-    fn complete(&mut self, tag: Tag, class: Class, after: &[OpId]) {
-        let op = match self.say_what_changed(tag, class, after) {
+    /// Ends the plan of a command, which is complete after `after`. The notice about the map, if
+    /// there is one, is put into `reply`.
+    fn complete(&mut self, tag: Tag, class: Class, after: &[OpId], reply: &mut Reply) {
+        let op = match self.say_what_changed(tag, class, after, reply) {
             OpId::NONE => self.plan.push(OpKind::Complete(tag), class, after),
             said => self.plan.push(OpKind::Complete(tag), class, &[said]),
         };
@@ -308,15 +300,14 @@ impl Ssd {
         }
     }
 
-    fn flush_all(&mut self, now: Ps) -> Result<(), FtlError> {
+    fn flush_all(&mut self, begun: &Begun) -> Result<(), FtlError> {
         let dirty = self.cache.as_ref().map_or(0, WriteCache::len);
-        self.evict(now, dirty)?;
-        self.with_ftl(now, |ftl, cx| ftl.flush(cx))
+        self.evict(begun, dirty)?;
+        self.with_ftl(&begun.command, |ftl, cx| ftl.flush(cx))
     }
 
     /// Hands the complete plan of a command to the timing engine.
-    fn issue(&mut self, now: Ps, reply: &mut Reply) {
-        reply.notice = self.command.notice.take();
+    fn issue(&mut self, now: Ps) {
         if self.instant {
             self.in_flight.unflushed.clear();
         } else {
@@ -325,21 +316,25 @@ impl Ssd {
         }
     }
 
-    fn flush(&mut self, now: Ps, tag: Tag) -> Result<(), FtlError> {
-        let command = self.begin();
+    fn flush(&mut self, begun: &Begun, tag: Tag, reply: &mut Reply) -> Result<(), FtlError> {
         if !SeededBug::FlushWithoutCache.is_active() {
-            self.flush_all(now)?;
+            self.flush_all(begun)?;
         }
         self.settle();
-        let map = self.with_ftl(now, |ftl, cx| ftl.persist(cx, false))?;
+        let map = self.with_ftl(&begun.command, |ftl, cx| ftl.persist(cx, false))?;
         let mut after = self.pending_programs();
-        after.extend([command, map]);
-        self.complete(tag, Class::HostWrite, &after);
+        after.extend([begun.command.first, map]);
+        self.complete(tag, Class::HostWrite, &after, reply);
         Ok(())
     }
 
-    fn trim(&mut self, now: Ps, tag: Tag, lba: Lba, sectors: u32) -> Result<(), FtlError> {
-        let command = self.begin();
+    fn trim(
+        &mut self,
+        begun: &Begun,
+        tag: Tag,
+        (lba, sectors): (Lba, u32),
+        reply: &mut Reply,
+    ) -> Result<(), FtlError> {
         let unit_sectors = self.layout.unit_sectors();
         for piece in pieces(lba, sectors, unit_sectors) {
             if !piece.is_whole(unit_sectors) {
@@ -348,13 +343,26 @@ impl Ssd {
             }
             self.counters.trimmed_units += 1;
             if let Some(entry) = self.cache.as_mut().and_then(|c| c.remove(piece.lpn)) {
-                self.free_slots(entry.ready, 1);
+                free_slots(&mut self.cache, &mut self.plan, entry.ready, 1);
             }
-            self.with_ftl(now, |ftl, cx| ftl.trim(cx, piece.lpn))?;
+            self.with_ftl(&begun.command, |ftl, cx| ftl.trim(cx, piece.lpn))?;
         }
         self.settle();
-        self.complete(tag, Class::HostWrite, &[command]);
+        self.complete(tag, Class::HostWrite, &[begun.command.first], reply);
         Ok(())
+    }
+
+    /// Returns the operations that complete the commands `after`, as far as they are in flight.
+    fn completions_of(&self, after: &[Tag]) -> SmallVec<[OpId; 4]> {
+        if after.is_empty() {
+            return SmallVec::new();
+        }
+        let awaited = self
+            .in_flight
+            .awaited
+            .as_ref()
+            .expect("a layer that sends commands after others has asked for it");
+        after.iter().filter_map(|tag| awaited.get(tag).copied()).collect()
     }
 
     /// Reports the commands that are complete.
@@ -389,50 +397,43 @@ impl Device for Ssd {
             return Err(error.clone().into());
         }
         self.prune_unflushed();
-        self.begin_plan();
-        self.command.sent_after.clear();
-        if !after.is_empty() {
-            let awaited = self
-                .in_flight
-                .awaited
-                .as_ref()
-                .expect("a layer that sends commands after others has asked for it");
-            self.command
-                .sent_after
-                .extend(after.iter().filter_map(|tag| awaited.get(tag).copied()));
-        }
+        let sent_after = self.completions_of(after);
+        let mut begun = self.begin(now, &sent_after);
         let changed = match cmd {
             Cmd::Read { lba, sectors } => {
-                self.read(now, tag, (lba, sectors), &[], reply)?;
+                self.read(&mut begun, tag, (lba, sectors), &[], reply)?;
                 Ok(())
             }
             Cmd::HpbRead { lba, sectors, entries } => {
-                self.read(now, tag, (lba, sectors), entries, reply)?;
+                self.read(&mut begun, tag, (lba, sectors), entries, reply)?;
                 Ok(())
             }
             Cmd::ReadBuffer { subregion } => {
-                self.read_buffer(now, tag, subregion, reply)?;
+                self.read_buffer(&begun, tag, subregion, reply)?;
                 Ok(())
             }
             Cmd::WriteBuffer { region } => {
-                self.write_buffer(tag, region);
+                self.write_buffer(&begun, tag, region, reply);
                 Ok(())
             }
             Cmd::Write { lba, sectors, fua, content, data } => {
-                self.write(now, tag, (lba, sectors), fua, Content::Named(content), data)
+                let range = (lba, sectors);
+                let write = HostWrite { range, fua, content: Content::Named(content), data };
+                self.write(&begun, tag, write, reply)
             }
             Cmd::WriteUnits { lba, fua, stamps, data } => {
-                let sectors = stamps.len() as u32 * self.layout.unit_sectors();
-                self.write(now, tag, (lba, sectors), fua, Content::Stamps(stamps), data)
+                let range = (lba, stamps.len() as u32 * self.layout.unit_sectors());
+                let write = HostWrite { range, fua, content: Content::Stamps(stamps), data };
+                self.write(&begun, tag, write, reply)
             }
-            Cmd::Trim { lba, sectors } => self.trim(now, tag, lba, sectors),
-            Cmd::Flush => self.flush(now, tag),
+            Cmd::Trim { lba, sectors } => self.trim(&begun, tag, (lba, sectors), reply),
+            Cmd::Flush => self.flush(&begun, tag, reply),
         };
         changed.map_err(|error| self.fail(error))?;
         if cmd.promises() {
             self.medium.promise();
         }
-        self.issue(now, reply);
+        self.issue(now);
         Ok(())
     }
 
@@ -477,9 +478,9 @@ impl Device for Ssd {
             if at >= until || self.engine.next_event().is_some() {
                 break;
             }
-            self.begin_plan();
-            self.command.first = OpId::NONE;
-            match self.with_ftl(at, |ftl, cx| ftl.idle(cx)).map_err(|error| self.fail(error))? {
+            self.plan.clear();
+            let idle = self.between_commands(at);
+            match self.with_ftl(&idle, |ftl, cx| ftl.idle(cx)).map_err(|error| self.fail(error))? {
                 Idle::Nothing => break,
                 Idle::Wait(due) => at = at.max(due),
                 Idle::Worked => {
@@ -493,25 +494,5 @@ impl Device for Ssd {
 
     fn shape(&self) -> DeviceShape {
         DeviceShape::of(&self.layout)
-    }
-}
-
-impl PowerCycle for Ssd {
-    fn set_instant(&mut self, on: bool) {
-        assert!(!self.is_busy(), "the drive is busy");
-        self.instant = on;
-        self.plan.set_recording(!on);
-    }
-
-    fn power_on(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
-        self.mount_again(config, seed)
-    }
-
-    fn failure(&self) -> Option<SubmitError> {
-        self.failed.clone().map(SubmitError::from)
-    }
-
-    fn into_drives(self: Box<Self>) -> Vec<Ssd> {
-        vec![*self]
     }
 }

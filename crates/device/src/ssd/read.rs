@@ -1,6 +1,6 @@
 //! The read path: find each unit, read every frame once, send the data to the host as it arrives.
 
-use super::Ssd;
+use super::{Begun, Ssd};
 use crate::Reply;
 use crate::cache::CacheEntry;
 use crate::pieces::{Piece, merge_under, pieces};
@@ -8,8 +8,8 @@ use flashatlas_ftl::Place;
 use flashatlas_ftl::blocks::unit_at;
 use flashatlas_nand::{ReadPart, Unit};
 use flashatlas_types::{
-    Cause, Class, FrameId, FtlError, Lba, Lpn, MediumError, OpId, OpKind, Ppn, Ps, SECTOR_BYTES,
-    Stamp, Tag,
+    Cause, Class, FrameId, FtlError, Lba, Lpn, MediumError, OpId, OpKind, Ppn, SECTOR_BYTES, Stamp,
+    Tag,
 };
 
 use smallvec::SmallVec;
@@ -38,22 +38,21 @@ const GROUPS_BACK: usize = 8;
 impl Ssd {
     pub(super) fn read(
         &mut self,
-        now: Ps,
+        begun: &mut Begun,
         tag: Tag,
         (lba, sectors): (Lba, u32),
         entries: &[u64],
         reply: &mut Reply,
     ) -> Result<(), FtlError> {
-        let command = self.begin();
+        let first = begun.command.first;
         let mut entries = entries.iter();
         let short = self.hpb.as_ref().is_some_and(|hpb| sectors <= hpb.terms.max_sectors);
         let mut groups = FrameReads::new();
-        let mut waits = Waits::from_slice(&[command]);
+        let mut waits = Waits::from_slice(&[first]);
         let mut sectors_at_hand = 0;
         let mut rest = pieces(lba, sectors, self.layout.unit_sectors());
         while let Some(piece) = rest.next() {
             let entry = entries.next().copied();
-            self.command.ahead = rest.size_hint().0 as u32;
             // the cache may hold the whole piece, or a part of it, perhaps still on its way from
             // the host
             if let Some(held) = self.cached(piece.lpn) {
@@ -64,9 +63,12 @@ impl Ssd {
                     continue;
                 }
             }
-            let unit = match self.read_by_entry(now, &piece, (entry, short), &mut groups)? {
+            let unit = match self.read_by_entry(begun, &piece, (entry, short), &mut groups)? {
                 Some(unit) => UnitSource::Flash(unit),
-                None => self.read_flash(now, &piece, command, &mut groups)?,
+                None => {
+                    let ahead = rest.size_hint().0 as u32;
+                    self.read_flash(begun, &piece, (first, ahead), &mut groups)?
+                }
             };
             match unit {
                 UnitSource::Nowhere(ready) => {
@@ -87,7 +89,7 @@ impl Ssd {
         for group in &groups {
             let (frame, slots, part) = (group.frame, group.slots, group.part);
             let (after, seen) = (&group.after, group.seen);
-            let sensed = self.with_ftl(now, |_, cx| {
+            let sensed = self.with_ftl(&begun.command, |_, cx| {
                 Ok(cx.flash.read_as_it_was(frame, slots, part, Cause::Host, after, seen)?)
             })?;
             sent.push(self.send(group.sectors, &[sensed]));
@@ -96,11 +98,11 @@ impl Ssd {
             sent.push(self.send(sectors_at_hand, &waits));
         } else {
             // the reads wait for the command's first operation anyway
-            for &op in waits.iter().filter(|&&op| op != command || groups.is_empty()) {
+            for &op in waits.iter().filter(|&&op| op != first || groups.is_empty()) {
                 sent.push(op);
             }
         }
-        self.complete(tag, Class::HostRead, &sent);
+        self.complete(tag, Class::HostRead, &sent, reply);
         Ok(())
     }
 
@@ -117,16 +119,16 @@ impl Ssd {
     }
 
     /// Finds a unit on flash or in the FTL's page buffer, with the sectors that the cache holds
-    /// laid over it.
+    /// laid over it. `first` is the first operation of the read, and `ahead` more units follow.
     fn read_flash(
         &mut self,
-        now: Ps,
+        begun: &Begun,
         piece: &Piece,
-        command: OpId,
+        (first, ahead): (OpId, u32),
         groups: &mut FrameReads,
     ) -> Result<UnitSource, FtlError> {
         let located = self
-            .with_ftl(now, |ftl, cx| ftl.locate(cx, piece.lpn))
+            .with_ftl(&begun.command, |ftl, cx| ftl.locate(cx, piece.lpn, ahead))
             .map_err(|error| self.fail(error))?;
         let unit = match located.place {
             Place::Nowhere => None,
@@ -135,9 +137,9 @@ impl Ssd {
                 let arrived = self.on_its_way(piece.lpn, ppn);
                 if arrived.is_none() {
                     // most lookups of the map wait for the command's first operation already
-                    let begun = self.plan.waits_for(located.ready, command);
-                    let command = if begun { OpId::NONE } else { command };
-                    self.join_group(groups, ppn, piece, [command, located.ready]);
+                    let waits = self.plan.waits_for(located.ready, first);
+                    let first = if waits { OpId::NONE } else { first };
+                    self.join_group(begun, groups, ppn, piece, [first, located.ready]);
                 }
                 let unit = self.unit_on_flash(ppn, piece.lpn)?;
                 let unit = self.under_cached(piece.lpn, Some(unit)).expect("a unit was given");
@@ -193,11 +195,11 @@ impl Ssd {
     /// read at its old place instead. But this is not possible if the read also waits for an
     /// operation on flash (in `after`). An erase of the old place waits for the read, and that
     /// operation could wait for the erase.
-    pub(super) fn readable(&self, ppn: Ppn, after: &[OpId]) -> (Ppn, Option<OpId>) {
+    pub(super) fn readable(&self, begun: &Begun, ppn: Ppn, after: &[OpId]) -> (Ppn, Option<OpId>) {
         // a program of this plan is not issued yet: a program of this page in the engine is an
         // older one
         let frame = self.layout.frame_of(ppn);
-        let issued = |number| number <= self.command.programs_before;
+        let issued = |number| number <= begun.programs_before;
         if !self.medium.frame_sequence(frame).is_ok_and(issued) {
             return (ppn, None);
         }
@@ -227,12 +229,13 @@ impl Ssd {
 
     pub(super) fn join_group(
         &self,
+        begun: &Begun,
         groups: &mut FrameReads,
         ppn: Ppn,
         piece: &Piece,
         after: [OpId; 2],
     ) {
-        let (ppn, seen) = self.readable(ppn, &after);
+        let (ppn, seen) = self.readable(begun, ppn, &after);
         let frame = self.layout.frame_of(ppn);
         let slot = 1 << (ppn.0 % self.layout.slots_per_frame);
         let together = |g: &&mut FrameRead| g.frame == frame && g.seen == seen;

@@ -1,17 +1,18 @@
 //! Changes of a drive's state in no simulated time: mounting, switching off and on, filling.
 
-use super::{CommandState, ControllerSettings, DeviceCounters, InFlight, Ssd};
+use super::write::Leaving;
+use super::{Begun, ControllerSettings, DeviceCounters, InFlight, Ssd};
 use crate::cache::{Limits, WriteCache};
 use crate::params::{
     CACHE_AHEAD, CACHE_BYTES, CACHE_HIGH, CACHE_LOW, CACHE_MODE, COMMAND_TIME, IDLE_AFTER,
 };
-use crate::{DriveConfig, PowerCycle, SubmitError};
-use flashatlas_ftl::{Copies, Ftl, FtlContext, MountReport, Programmed};
+use crate::{DriveConfig, Storage, SubmitError};
+use flashatlas_ftl::{Command, Copies, Ftl, FtlContext, MountReport, Outcome};
 use flashatlas_nand::params::FACTORY_BAD;
 use flashatlas_nand::{Flash, Medium, Rules, Unit};
 use flashatlas_timing::{Engine, Times};
 use flashatlas_types::{
-    Cause, ConfigError, Dur, FtlError, Layout, Lpn, MemoryKind, OpId, Plan, Ps, Seed, Stamp,
+    Cause, ConfigError, Dur, FtlError, Layout, Lpn, MemoryKind, Plan, Ps, Seed, Stamp,
 };
 use std::sync::Arc;
 
@@ -21,21 +22,10 @@ pub(crate) fn mount(
     seed: Seed,
     medium: &mut Medium,
     plan: &mut Plan,
-    programmed: &mut Vec<Programmed>,
 ) -> Result<Box<dyn Ftl>, FtlError> {
-    let flash = Flash { medium, plan };
-    let oldest_unfinished = OpId(u64::MAX);
-    let mut cx = FtlContext {
-        flash,
-        now: Ps::ZERO,
-        command: OpId::NONE,
-        number: 0,
-        oldest_unfinished,
-        ahead: 0,
-        copies: &mut Copies::default(),
-        programmed,
-        remapped: None,
-    };
+    // a mount takes no host data and changes no entry that was handed out: nobody reads its reports
+    let (copies, outcome) = (&mut Copies::default(), &mut Outcome::default());
+    let mut cx = FtlContext::new(Flash { medium, plan }, &Command::UNTIMED, copies, outcome);
     config.scheme().mount(&config.scheme_config(), &mut cx, seed)
 }
 
@@ -122,8 +112,7 @@ impl Ssd {
         let engine = Engine::new(&layout, times.clone());
         let mut plan = Plan::default();
         plan.set_recording(false);
-        let mut programmed = Vec::new();
-        let ftl = mount(config, seed, &mut medium, &mut plan, &mut programmed)
+        let ftl = mount(config, seed, &mut medium, &mut plan)
             .map_err(|e| ConfigError::new("ftl.scheme", format!("cannot mount: {e}")))?;
         plan.set_recording(true);
         Ok(Ssd {
@@ -140,7 +129,9 @@ impl Ssd {
                 keep_bytes: rules.keep_bytes,
             },
             counters: DeviceCounters::default(),
-            command: CommandState { programmed, ..CommandState::default() },
+            commands: 0,
+            leaving: Leaving::default(),
+            outcome: Outcome::default(),
             in_flight: InFlight::new(),
             copies: Copies::default(),
             instant: false,
@@ -213,14 +204,13 @@ impl Ssd {
     ) -> Result<(), SubmitError> {
         assert!(!self.is_busy() && self.in_flight.outstanding == 0, "the drive is busy");
         self.set_instant(true);
-        self.command.programmed.clear();
+        self.outcome.clear_programmed();
         self.cache = write_cache(config, &self.layout, self.engine.freed_slots());
         self.in_flight.unflushed.clear();
         if let Some(hpb) = &mut self.hpb {
             hpb.restart();
         }
-        let mounted =
-            mount(config, seed, &mut self.medium, &mut self.plan, &mut self.command.programmed);
+        let mounted = mount(config, seed, &mut self.medium, &mut self.plan);
         self.set_instant(false);
         self.failed = mounted.as_ref().err().cloned();
         self.ftl = mounted?;
@@ -268,20 +258,21 @@ impl Ssd {
         let zeros: Option<Arc<[u8]>> =
             self.settings.keep_bytes.then(|| vec![0; self.layout.unit_bytes as usize].into());
         self.set_instant(true);
+        let filling = self.between_commands(Ps::ZERO);
         let mut run = Vec::with_capacity(64);
         for start in (0..units).step_by(64) {
             run.clear();
             let unit = |lpn| Unit { lpn: Lpn(lpn), stamp: stamp(Lpn(lpn)), bytes: zeros.clone() };
             run.extend((start..units.min(start + 64)).map(unit));
-            self.with_ftl(Ps::ZERO, |ftl, cx| ftl.write(cx, &run, Cause::Host, &[]))?;
-            self.command.programmed.clear();
+            self.with_ftl(&filling, |ftl, cx| ftl.write(cx, &run, Cause::Host, &[]))?;
+            self.outcome.clear_programmed();
             if start % (1 << 16) == 0 && !go_on(start.into()) {
                 self.set_instant(false);
                 return Ok(false);
             }
         }
-        self.with_ftl(Ps::ZERO, |ftl, cx| ftl.flush(cx).and_then(|()| ftl.persist(cx, false)))?;
-        self.command.programmed.clear();
+        self.with_ftl(&filling, |ftl, cx| ftl.flush(cx).and_then(|()| ftl.persist(cx, false)))?;
+        self.outcome.clear_programmed();
         self.set_instant(false);
         Ok(true)
     }
@@ -320,17 +311,9 @@ impl Ssd {
         assert!(self.medium.sequence() == 0, "the drive is not blank");
         let make = config.scheme().steady_state(&config.scheme_config())?;
         self.set_instant(true);
-        let mut cx = FtlContext {
-            flash: Flash { medium: &mut self.medium, plan: &mut self.plan },
-            now: Ps::ZERO,
-            command: OpId::NONE,
-            number: 0,
-            oldest_unfinished: OpId(u64::MAX),
-            ahead: 0,
-            copies: &mut self.copies,
-            programmed: &mut self.command.programmed,
-            remapped: None,
-        };
+        let flash = Flash { medium: &mut self.medium, plan: &mut self.plan };
+        let (copies, outcome) = (&mut self.copies, &mut Outcome::default());
+        let mut cx = FtlContext::new(flash, &Command::UNTIMED, copies, outcome);
         let made = make(&config.scheme_config(), &mut cx, seed, stamp, go_on);
         self.set_instant(false);
         made
@@ -342,8 +325,8 @@ impl Ssd {
     /// Returns an error if the map cannot be updated.
     pub fn forget(&mut self, lpn: Lpn) -> Result<(), SubmitError> {
         self.set_instant(true);
-        self.with_ftl(Ps::ZERO, |ftl, cx| ftl.trim(cx, lpn))?;
-        self.command.programmed.clear();
+        self.with_ftl(&self.between_commands(Ps::ZERO), |ftl, cx| ftl.trim(cx, lpn))?;
+        self.outcome.clear_programmed();
         self.set_instant(false);
         Ok(())
     }
@@ -353,8 +336,12 @@ impl Ssd {
     /// # Errors
     /// Returns an error if there is no space.
     pub fn make_durable(&mut self) -> Result<(), SubmitError> {
-        self.flush_all(Ps::ZERO)?;
-        self.with_ftl(Ps::ZERO, |ftl, cx| ftl.persist(cx, false))?;
+        let begun = Begun {
+            command: self.between_commands(Ps::ZERO),
+            programs_before: self.medium.sequence(),
+        };
+        self.flush_all(&begun)?;
+        self.with_ftl(&begun.command, |ftl, cx| ftl.persist(cx, false))?;
         self.settle();
         self.in_flight.unflushed.clear();
         Ok(())

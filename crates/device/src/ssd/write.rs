@@ -1,15 +1,18 @@
 //! The write path: into the cache and out of it, or straight to flash. Partial units are merged on
 //! the way.
 
-use super::Ssd;
-use crate::cache::{CacheEntry, Limits};
+use super::{Begun, Ssd};
+use crate::Reply;
+use crate::cache::{CacheEntry, Limits, WriteCache};
 use crate::pieces::{
     Content, Piece, all_sectors, bytes_of, merge_under, missing, pieces, placed, slice_of,
 };
 use flashatlas_ftl::Place;
 use flashatlas_ftl::blocks::unit_at;
 use flashatlas_nand::Unit;
-use flashatlas_types::{Cause, Class, FtlError, Lba, Lpn, OpId, OpKind, Ps, SeededBug, Stamp, Tag};
+use flashatlas_types::{
+    Cause, Class, FtlError, Lba, Lpn, OpId, OpKind, Plan, SeededBug, Stamp, Tag,
+};
 use smallvec::{SmallVec, smallvec};
 
 /// Distance, in units that leave the cache first, at which the table entries of a unit are
@@ -20,60 +23,82 @@ const EXPECTED: u32 = 8;
 const PLACE: usize = 0;
 const ENTRY: usize = 1;
 
+/// A write of the host.
+pub(super) struct HostWrite<'a> {
+    /// First sector, and number of sectors.
+    pub range: (Lba, u32),
+    /// `true` if the write is complete only when it is durable.
+    pub fua: bool,
+    pub content: Content<'a>,
+    /// Bytes, if the drive keeps them.
+    pub data: Option<&'a [u8]>,
+}
+
+/// Units on their way from the cache to the FTL. An eviction fills it, and [`Ssd::send_run`]
+/// empties it. Units stay here only if the drive fails on the way.
+#[derive(Default)]
+pub(super) struct Leaving {
+    /// Consecutive units that go to the FTL together.
+    run: Vec<Unit>,
+    /// Operations that these units wait for.
+    ready: Vec<OpId>,
+    /// The same units, each with the operations that bring its sectors. It stays empty while no
+    /// time passes.
+    arrived: Vec<(Lpn, [OpId; 2])>,
+}
+
 impl Ssd {
     pub(super) fn write(
         &mut self,
-        now: Ps,
+        begun: &Begun,
         tag: Tag,
-        range: (Lba, u32),
-        fua: bool,
-        content: Content<'_>,
-        data: Option<&[u8]>,
+        write: HostWrite<'_>,
+        reply: &mut Reply,
     ) -> Result<(), FtlError> {
-        let command = self.begin();
+        let HostWrite { range, fua, content, data } = write;
         let unit_sectors = self.layout.unit_sectors();
         let pieces: SmallVec<[Piece; 4]> = pieces(range.0, range.1, unit_sectors).collect();
         if self.cache.is_none() {
-            let mut after = self.write_through(now, &pieces, content, data, command)?;
+            let mut after = self.write_through(begun, &pieces, content, data)?;
             if fua {
-                after.push(self.with_ftl(now, |ftl, cx| ftl.persist(cx, true))?);
+                after.push(self.with_ftl(&begun.command, |ftl, cx| ftl.persist(cx, true))?);
             }
-            self.complete(tag, Class::HostWrite, &after);
+            self.complete(tag, Class::HostWrite, &after, reply);
             return Ok(());
         }
         let mut arrived: SmallVec<[OpId; 4]> = SmallVec::new();
         let mut rest = &pieces[..];
         while !rest.is_empty() {
-            let chunk = self.writable_chunk(now, rest)?;
-            arrived.push(self.write_cached(&rest[..chunk], content, data, command)?);
+            let chunk = self.writable_chunk(begun, rest)?;
+            arrived.push(self.write_cached(begun, &rest[..chunk], content, data)?);
             rest = &rest[chunk..];
-            self.relieve(now)?;
+            self.relieve(begun)?;
         }
         if fua && !SeededBug::FuaIgnored.is_active() {
             for piece in &pieces {
-                self.evict_page(now, piece.lpn)?;
+                self.evict_page(begun, piece.lpn)?;
             }
-            self.with_ftl(now, |ftl, cx| ftl.flush(cx))?;
+            self.with_ftl(&begun.command, |ftl, cx| ftl.flush(cx))?;
             self.settle();
-            arrived.push(self.with_ftl(now, |ftl, cx| ftl.persist(cx, true))?);
+            arrived.push(self.with_ftl(&begun.command, |ftl, cx| ftl.persist(cx, true))?);
             arrived.extend(self.pending_programs());
         }
-        self.complete(tag, Class::HostWrite, &arrived);
+        self.complete(tag, Class::HostWrite, &arrived, reply);
         Ok(())
     }
 
     /// Returns the number of `pieces` that can enter the cache together, after making room for one
     /// if there is none.
-    fn writable_chunk(&mut self, now: Ps, pieces: &[Piece]) -> Result<usize, FtlError> {
+    fn writable_chunk(&mut self, begun: &Begun, pieces: &[Piece]) -> Result<usize, FtlError> {
         let cache = self.cache.as_ref().expect("write-back");
         if cache.free_slots() == 0 && cache.get(pieces[0].lpn).is_none() {
             let is_full = |ssd: &Ssd| ssd.cache.as_ref().is_some_and(|c| c.free_slots() == 0);
             // units that leave may wait in buffers until a frame of their stream is full
             while is_full(self) && self.dirty_units() > 0 {
-                self.evict(now, self.layout.slots_per_frame)?;
+                self.evict(begun, self.layout.slots_per_frame)?;
             }
             if is_full(self) {
-                self.with_ftl(now, |ftl, cx| ftl.flush(cx))?;
+                self.with_ftl(&begun.command, |ftl, cx| ftl.flush(cx))?;
                 self.settle();
             }
         }
@@ -92,7 +117,7 @@ impl Ssd {
 
     /// Sends the least recently written units to flash if the cache is too full. It sends the units
     /// that the drive can take now, once the drive can take a frame.
-    fn relieve(&mut self, now: Ps) -> Result<(), FtlError> {
+    fn relieve(&mut self, begun: &Begun) -> Result<(), FtlError> {
         let cache = self.cache.as_mut().expect("write-back");
         let Limits { high, low, ahead } = cache.limits;
         cache.too_full |= cache.len() > high;
@@ -106,7 +131,7 @@ impl Ssd {
         };
         let surplus = cache.len().saturating_sub(low);
         if room >= self.layout.slots_per_frame {
-            self.evict(now, surplus.min(room))?;
+            self.evict(begun, surplus.min(room))?;
         }
         let cache = self.cache.as_mut().expect("write-back");
         cache.too_full = cache.len() > low;
@@ -116,19 +141,23 @@ impl Ssd {
     /// Puts pieces into the cache with one transfer from the host, which waits for the slots.
     fn write_cached(
         &mut self,
+        begun: &Begun,
         pieces: &[Piece],
         content: Content<'_>,
         data: Option<&[u8]>,
-        command: OpId,
     ) -> Result<OpId, FtlError> {
         let unit_sectors = self.layout.unit_sectors();
         let cache = self.cache.as_mut().expect("write-back");
-        let mut after: SmallVec<[OpId; 8]> = smallvec![command];
+        let mut after: SmallVec<[OpId; 8]> = smallvec![begun.command.first];
         // a slot that is in use may still wait for data that this write does not overwrite
         after.extend(pieces.iter().filter_map(|p| cache.get(p.lpn)).map(|entry| entry.ready));
         let need = cache.take_slots((pieces.len() + 1 - after.len()) as u32);
         if need > self.engine.freed_slots() {
-            after.push(self.plan.push(OpKind::AwaitSlots(need), Class::HostWrite, &[command]));
+            after.push(self.plan.push(
+                OpKind::AwaitSlots(need),
+                Class::HostWrite,
+                &[begun.command.first],
+            ));
         }
         let link = OpKind::Link { inbound: true, bytes: bytes_of(pieces) };
         let arrived = self.plan.push(link, Class::HostWrite, &after);
@@ -168,20 +197,19 @@ impl Ssd {
     /// the last frame. Returns the operations that the write waits for.
     fn write_through(
         &mut self,
-        now: Ps,
+        begun: &Begun,
         pieces: &[Piece],
         content: Content<'_>,
         data: Option<&[u8]>,
-        command: OpId,
     ) -> Result<Vec<OpId>, FtlError> {
         let unit_sectors = self.layout.unit_sectors();
         let link = OpKind::Link { inbound: true, bytes: bytes_of(pieces) };
-        let mut after = vec![self.plan.push(link, Class::HostWrite, &[command])];
+        let mut after = vec![self.plan.push(link, Class::HostWrite, &[begun.command.first])];
         let mut run = Vec::with_capacity(pieces.len());
         for piece in pieces {
             let (mut old, mut base) = (Stamp::ZERO, None);
             if !piece.is_whole(unit_sectors)
-                && let Some((unit, fetched)) = self.fetch_missing(now, piece.lpn, piece.mask())?
+                && let Some((unit, fetched)) = self.fetch_missing(begun, piece.lpn, piece.mask())?
             {
                 after.push(fetched);
                 (old, base) = (unit.stamp, unit.bytes);
@@ -194,12 +222,12 @@ impl Ssd {
                 bytes,
             });
         }
-        self.with_ftl(now, |ftl, cx| {
+        self.with_ftl(&begun.command, |ftl, cx| {
             ftl.write(cx, &run, Cause::Host, &after)?;
             ftl.flush(cx)
         })?;
         after.truncate(1);
-        after.extend(self.command.programmed.iter().map(|p| p.op));
+        after.extend(self.outcome.programmed().iter().map(|p| p.op));
         self.settle();
         Ok(after)
     }
@@ -208,11 +236,11 @@ impl Ssd {
     /// if nobody wrote it.
     fn fetch_missing(
         &mut self,
-        now: Ps,
+        begun: &Begun,
         lpn: Lpn,
         present: u128,
     ) -> Result<Option<(Unit, OpId)>, FtlError> {
-        let located = self.with_ftl(now, |ftl, cx| ftl.locate(cx, lpn))?;
+        let located = self.with_ftl(&begun.command, |ftl, cx| ftl.locate(cx, lpn, 0))?;
         let unit = match located.place {
             Place::Nowhere => return Ok(None),
             Place::Buffer(unit) => return Ok(Some((unit, located.ready))),
@@ -221,9 +249,9 @@ impl Ssd {
                 let layout = self.layout.clone();
                 let part = missing(present, layout.unit_sectors());
                 let after = [located.ready];
-                let (at, seen) = self.readable(ppn, &[located.ready, self.command.first]);
+                let (at, seen) = self.readable(begun, ppn, &[located.ready, begun.command.first]);
                 let (frame, slot) = (layout.frame_of(at), 1 << (at.0 % layout.slots_per_frame));
-                let op = self.with_ftl(now, |_, cx| {
+                let op = self.with_ftl(&begun.command, |_, cx| {
                     Ok(cx.flash.read_as_it_was(frame, slot, part, Cause::Rmw, &after, seen)?)
                 })?;
                 (unit_at(&self.medium, ppn, lpn)?, op)
@@ -236,22 +264,21 @@ impl Ssd {
     ///
     /// Consecutive pages go together. As long as the cache has more than `limits.low` units, pages
     /// that follow the last one go with it.
-    pub(super) fn evict(&mut self, now: Ps, count: u32) -> Result<(), FtlError> {
-        self.leaving_together(|ssd, run, ready| ssd.evict_runs(now, count, run, ready))?;
+    pub(super) fn evict(&mut self, begun: &Begun, count: u32) -> Result<(), FtlError> {
+        self.leaving_together(|ssd, leaving| ssd.evict_runs(begun, count, leaving))?;
         self.prefetch_evictions();
         Ok(())
     }
 
-    /// Lends `work` the lists of the units that leave together and of the operations that they wait
-    /// for. If `work` fails, [`Ssd::fail`] finds the units that were on their way.
+    /// Lends `work` the lists of the units that leave together. If `work` fails, [`Ssd::fail`]
+    /// finds the units that were on their way.
     fn leaving_together(
         &mut self,
-        work: impl FnOnce(&mut Ssd, &mut Vec<Unit>, &mut Vec<OpId>) -> Result<(), FtlError>,
+        work: impl FnOnce(&mut Ssd, &mut Leaving) -> Result<(), FtlError>,
     ) -> Result<(), FtlError> {
-        let (mut run, mut ready) =
-            (std::mem::take(&mut self.command.run), std::mem::take(&mut self.command.ready));
-        let done = work(self, &mut run, &mut ready);
-        (self.command.run, self.command.ready) = (run, ready);
+        let mut leaving = std::mem::take(&mut self.leaving);
+        let done = work(self, &mut leaving);
+        self.leaving = leaving;
         done
     }
 
@@ -259,7 +286,7 @@ impl Ssd {
     /// so that acknowledged data can still be inspected.
     pub(super) fn take_back(&mut self) {
         let all = all_sectors(self.layout.unit_sectors());
-        for unit in self.command.run.drain(..) {
+        for unit in self.leaving.run.drain(..) {
             if let Some(cache) = &mut self.cache
                 && cache.get(unit.lpn).is_none()
             {
@@ -270,26 +297,25 @@ impl Ssd {
 
     fn evict_runs(
         &mut self,
-        now: Ps,
+        begun: &Begun,
         count: u32,
-        run: &mut Vec<Unit>,
-        ready: &mut Vec<OpId>,
+        leaving: &mut Leaving,
     ) -> Result<(), FtlError> {
         let mut left = count;
         while let Some((lpn, surplus)) =
             self.cache.as_ref().and_then(|c| Some((c.oldest()?, c.len() > c.limits.low)))
         {
-            let follows = run.last().is_some_and(|last| last.lpn.0 + 1 == lpn.0);
+            let follows = leaving.run.last().is_some_and(|last| last.lpn.0 + 1 == lpn.0);
             if left == 0 && !(follows && surplus) {
                 break;
             }
             if !follows {
-                self.send_run(now, run, ready)?;
+                self.send_run(begun, leaving)?;
             }
-            self.take_out(now, lpn, run, ready)?;
+            self.take_out(begun, lpn, leaving)?;
             left = left.saturating_sub(1);
         }
-        self.send_run(now, run, ready)
+        self.send_run(begun, leaving)
     }
 
     /// Prefetches the tables that the FTL will change for the units that leave the cache next. For
@@ -304,41 +330,35 @@ impl Ssd {
         }
     }
 
-    fn evict_page(&mut self, now: Ps, lpn: Lpn) -> Result<(), FtlError> {
-        self.leaving_together(|ssd, run, ready| {
+    fn evict_page(&mut self, begun: &Begun, lpn: Lpn) -> Result<(), FtlError> {
+        self.leaving_together(|ssd, leaving| {
             if ssd.cache.as_ref().is_some_and(|c| c.get(lpn).is_some()) {
-                ssd.take_out(now, lpn, run, ready)?;
+                ssd.take_out(begun, lpn, leaving)?;
             }
-            ssd.send_run(now, run, ready)
+            ssd.send_run(begun, leaving)
         })
     }
 
     /// Takes a whole unit out of the cache, and fetches the sectors that it lacks.
-    fn take_out(
-        &mut self,
-        now: Ps,
-        lpn: Lpn,
-        run: &mut Vec<Unit>,
-        ready: &mut Vec<OpId>,
-    ) -> Result<(), FtlError> {
+    fn take_out(&mut self, begun: &Begun, lpn: Lpn, leaving: &mut Leaving) -> Result<(), FtlError> {
         let Some(mut entry) = self.cache.as_mut().and_then(|c| c.remove(lpn)) else {
             return Ok(());
         };
         self.counters.cache_evictions += 1;
         let mut arrived = [entry.ready, OpId::NONE];
         if entry.present != all_sectors(self.layout.unit_sectors())
-            && let Some((unit, fetched)) = self.fetch_missing(now, lpn, entry.present)?
+            && let Some((unit, fetched)) = self.fetch_missing(begun, lpn, entry.present)?
         {
             self.assert_base(&entry, unit.stamp);
             merge_under(&mut entry, unit.bytes.as_deref());
-            ready.push(fetched);
+            leaving.ready.push(fetched);
             arrived[1] = fetched;
         }
-        ready.push(entry.ready);
+        leaving.ready.push(entry.ready);
         if !self.instant {
-            self.command.leaving.push((lpn, arrived));
+            leaving.arrived.push((lpn, arrived));
         }
-        run.push(Unit { lpn, stamp: entry.stamp, bytes: entry.bytes });
+        leaving.run.push(Unit { lpn, stamp: entry.stamp, bytes: entry.bytes });
         Ok(())
     }
 
@@ -353,19 +373,16 @@ impl Ssd {
         );
     }
 
-    fn send_run(
-        &mut self,
-        now: Ps,
-        run: &mut Vec<Unit>,
-        ready: &mut Vec<OpId>,
-    ) -> Result<(), FtlError> {
+    /// Sends the units that leave together to the FTL.
+    fn send_run(&mut self, begun: &Begun, leaving: &mut Leaving) -> Result<(), FtlError> {
+        let Leaving { run, ready, arrived } = leaving;
         if !run.is_empty() {
             ready.dedup();
-            self.with_ftl(now, |ftl, cx| ftl.write(cx, run, Cause::CacheEvict, ready))?;
+            self.with_ftl(&begun.command, |ftl, cx| ftl.write(cx, run, Cause::CacheEvict, ready))?;
             self.settle();
             let (before, oldest) = (self.plan.next_id(), self.engine.oldest_unfinished());
             let cache = self.cache.as_mut().expect("units leave a cache");
-            for (lpn, arrived) in self.command.leaving.drain(..) {
+            for (lpn, arrived) in arrived.drain(..) {
                 cache.leave(lpn, arrived, before, oldest);
             }
             run.clear();
@@ -377,26 +394,14 @@ impl Ssd {
     /// Makes programs of host data free the cache slots of that data, and adds them to the programs
     /// that the next FLUSH waits for.
     pub(super) fn settle(&mut self) {
-        let mut programmed = std::mem::take(&mut self.command.programmed);
-        for same in programmed.chunk_by(|a, b| a.op == b.op) {
-            self.free_slots(same[0].op, same.iter().map(|p| p.units).sum());
+        let Ssd { outcome, cache, plan, in_flight, .. } = self;
+        for same in outcome.programmed().chunk_by(|a, b| a.op == b.op) {
+            free_slots(cache, plan, same[0].op, same.iter().map(|p| p.units).sum());
             if same[0].op != OpId::NONE {
-                self.in_flight.unflushed.push(same[0].op);
+                in_flight.unflushed.push(same[0].op);
             }
         }
-        programmed.clear();
-        self.command.programmed = programmed;
-    }
-
-    /// Frees `count` slots of the cache, if there is one, once `op` is complete.
-    pub(super) fn free_slots(&mut self, op: OpId, count: u32) {
-        if let Some(cache) = &mut self.cache {
-            let freed = match op {
-                OpId::NONE => OpId::NONE,
-                op => self.plan.push(OpKind::FreeSlots(count), Class::HostWrite, &[op]),
-            };
-            cache.release(freed, count);
-        }
+        outcome.clear_programmed();
     }
 
     /// Returns the programs of host data that are not complete, in earlier plans and in this one.
@@ -413,5 +418,16 @@ impl Ssd {
             self.in_flight.unflushed.retain(|&op| !self.engine.is_complete(op));
             self.in_flight.unflushed_limit = (2 * self.in_flight.unflushed.len()).max(1024);
         }
+    }
+}
+
+/// Frees `count` slots of the cache, if there is one, once `op` is complete.
+pub(super) fn free_slots(cache: &mut Option<WriteCache>, plan: &mut Plan, op: OpId, count: u32) {
+    if let Some(cache) = cache {
+        let freed = match op {
+            OpId::NONE => OpId::NONE,
+            op => plan.push(OpKind::FreeSlots(count), Class::HostWrite, &[op]),
+        };
+        cache.release(freed, count);
     }
 }

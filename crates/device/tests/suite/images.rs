@@ -2,7 +2,7 @@
 //! causes a panic.
 
 use flashatlas_device::Registry;
-use flashatlas_device::{Cmd, Device, DriveConfig, Inspect, PowerCycle, Reply, Ssd};
+use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Ssd, Storage};
 use flashatlas_fixtures::proofs;
 use flashatlas_nand::Image;
 use flashatlas_types::{Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};

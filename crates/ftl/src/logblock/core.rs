@@ -7,7 +7,7 @@ use crate::free::FreePool;
 use crate::sealed::ROLE_MOUNT;
 use crate::superseded::Superseded;
 use crate::trims::Trims;
-use crate::{FtlContext, MapCounters, MergeCounters, MountReport, Programmed};
+use crate::{FtlContext, MapCounters, MergeCounters, MountReport};
 use flashatlas_nand::{FrameState, Medium, OobRole, ProgramOrder, ReadPart, Unit};
 use flashatlas_types::{
     BLOCK_STEPS, BlockId, Cause, FtlError, Index, LaneId, Layout, LogicalBlock, Lpn, OpId, Ppn,
@@ -272,7 +272,7 @@ impl Core {
             self.record_trims(cx)?;
         }
         let recorded = self.trims.unfinished_for(cx, block);
-        let superseded = self.superseded.take(block, cx.oldest_unfinished);
+        let superseded = self.superseded.take(block, cx.command.oldest_unfinished);
         let recorded = Some(recorded).filter(|&op| cx.may_be_unfinished(op));
         let after: Vec<OpId> = superseded.chain(recorded).collect();
         self.erase_after(cx, block, &after, self.cause)
@@ -428,7 +428,7 @@ impl Core {
             self.log_mut(hit).touched = self.clock;
         }
         let op = self.program(cx, block, index, page.unit, page.cause, page.arrived)?;
-        cx.programmed.push(Programmed { op, units: 1 });
+        cx.took_host_data(op, 1);
         if let Some(log) = self.logs[block].as_deref_mut() {
             log.touched = self.clock;
         }
@@ -449,7 +449,7 @@ impl Core {
         let unit = unit_at(cx.flash.medium, from, lpn)?;
         let begin = cx.flash.plan.next_id();
         let op = self.program(cx, block, index, &unit, self.cause, sensed)?;
-        cx.copies.note((begin, op), std::iter::once((from, sensed)), cx.oldest_unfinished);
+        cx.copies.note((begin, op), std::iter::once((from, sensed)), cx.command.oldest_unfinished);
         Ok(())
     }
 
@@ -464,14 +464,14 @@ impl Core {
     ) -> Result<OpId, FtlError> {
         let frame = self.layout.frame_in(block, index);
         let ready = self.ready[block];
-        let after = [after, if ready < cx.oldest_unfinished { OpId::NONE } else { ready }];
+        let after = [after, if ready < cx.command.oldest_unfinished { OpId::NONE } else { ready }];
         let (ppn, op) = cx.flash.program(frame, std::iter::once(unit), cause, &after)?;
         let (lbn, offset) = (self.lbn(unit.lpn), self.offset(unit.lpn));
         match std::mem::replace(&mut self.newest[unit.lpn], ppn).mapped() {
             Some(old) => {
                 let old = self.forget(old, lbn);
                 if op != OpId::NONE {
-                    self.superseded.add(old, op, cx.oldest_unfinished);
+                    self.superseded.add(old, op, cx.command.oldest_unfinished);
                 }
             }
             None => self.live[lbn] += 1,

@@ -130,12 +130,12 @@ impl<S: LogScheme> Hybrid<S> {
 }
 
 impl<S: LogScheme> Ftl for Hybrid<S> {
-    fn locate(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<Located, FtlError> {
+    fn locate(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn, _: u32) -> Result<Located, FtlError> {
         self.core.lookups.lookups += 1;
         self.core.lookups.hits += 1;
         // the log map, then the block map
         let access = OpKind::Memory { kind: MemoryKind::Sram, accesses: 2, bytes: 4, write: false };
-        let ready = cx.flash.plan.push(access, Class::Map, &[cx.command]);
+        let ready = cx.flash.plan.push(access, Class::Map, &[cx.command.first]);
         Ok(Located { place: self.peek(lpn), ready })
     }
 

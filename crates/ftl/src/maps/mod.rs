@@ -93,6 +93,17 @@ pub struct MapContext<'a, 'c> {
     pub cx: &'a mut FtlContext<'c>,
     /// The blocks that data and map pages draw on.
     pub pool: &'a mut Pool,
+    /// The number of pages of the same request that follow the page of this call. The scheme fills
+    /// it, and a store reads it.
+    pub ahead: u32,
+}
+
+impl<'a, 'c> MapContext<'a, 'c> {
+    /// Returns the context of a call whose page is the last of its request.
+    #[inline]
+    pub fn new(cx: &'a mut FtlContext<'c>, pool: &'a mut Pool) -> MapContext<'a, 'c> {
+        MapContext { cx, pool, ahead: 0 }
+    }
 }
 
 /// The map of a page-mapped scheme.
@@ -344,7 +355,7 @@ pub struct MapStoreDef {
     pub fits: &'static Fits,
     /// `true` if the store hands entries to a host that caches them ([`MapStore::export_entries`]).
     /// A lookup of such a store may have to read flash, and the store reports its changes
-    /// ([`FtlContext::remapped`]).
+    /// ([`FtlContext::remap`]).
     pub exports_entries: bool,
     /// Builds an empty store.
     pub build: &'static Builder,

@@ -228,7 +228,7 @@ impl NvmHybrid {
         let pages = self.resident.pages_of(segment);
         let map = &mut self.resident.map;
         let newest = pages.clone().map(|p| map.changes.newest(p)).max().unwrap_or(OpId::NONE);
-        let mut after = vec![io.cx.command, last];
+        let mut after = vec![io.cx.command.first, last];
         after.extend(io.pool.unfinished(newest));
         let mut entries = Vec::new();
         let since = pages.clone().filter_map(|page| map.changes.since(page)).min();
@@ -253,9 +253,9 @@ impl NvmHybrid {
     ) -> Result<OpId, FtlError> {
         // entries that did not change since their copy in NVM point to data that may still be in
         // flight
-        let mut after = vec![io.cx.command];
+        let mut after = vec![io.cx.command.first];
         after.extend(segments.iter().map(|&s| std::mem::take(&mut self.fences[s])));
-        after.retain(|&op| op >= io.cx.oldest_unfinished || op == io.cx.command);
+        after.retain(|&op| op >= io.cx.command.oldest_unfinished || op == io.cx.command.first);
         let written = self.resident.write(io, segments, reason, &after)?;
         for &segment in segments {
             self.slots.release(segment, written);
@@ -285,7 +285,7 @@ impl NvmHybrid {
 
 impl MapStore for NvmHybrid {
     fn get(&mut self, io: &mut MapContext<'_, '_>, lpn: Lpn) -> Result<(Ppn, OpId), FtlError> {
-        self.active = io.cx.now;
+        self.active = io.cx.command.now;
         Ok(self.resident.get(io.cx, lpn))
     }
 
@@ -298,7 +298,7 @@ impl MapStore for NvmHybrid {
         io: &mut MapContext<'_, '_>,
         update: Update,
     ) -> Result<(Ppn, OpId), FtlError> {
-        self.active = io.cx.now;
+        self.active = io.cx.command.now;
         Ok((self.resident.set(io.pool, update), OpId::NONE))
     }
 
@@ -307,7 +307,7 @@ impl MapStore for NvmHybrid {
     }
 
     fn flush(&mut self, io: &mut MapContext<'_, '_>) -> Result<OpId, FtlError> {
-        self.active = io.cx.now;
+        self.active = io.cx.command.now;
         self.work.flushes += 1;
         let mut changed = self.resident.changed();
         let new = changed.iter().filter(|&&s| !self.slots.holds(s)).count() as u32;
@@ -351,7 +351,7 @@ impl MapStore for NvmHybrid {
             return Ok(Idle::Nothing);
         };
         let due = self.active.after(self.idle_after);
-        if io.cx.now < due {
+        if io.cx.command.now < due {
             return Ok(Idle::Wait(due));
         }
         self.work.idle += 1;

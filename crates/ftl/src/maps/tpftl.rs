@@ -219,7 +219,7 @@ impl Tpftl {
     /// all.
     fn wanted(&self, io: &Io<'_, '_>, lpn: Lpn, page: MapPage) -> (u32, u32) {
         let range = io.map.table.lpns(page);
-        let request = if self.request { io.cx.ahead } else { 0 };
+        let request = if self.request { io.ahead } else { 0 };
         let mut selective = 0;
         if self.sequential
             && let Some(node) = self.nodes.get(&page)

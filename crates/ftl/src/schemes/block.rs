@@ -14,7 +14,7 @@ use crate::superseded::Superseded;
 use crate::trims::{Trims, blocks_kept};
 use crate::{
     FREE_CHANGES, Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MergeClass, MergeCounters,
-    MountLimit, MountReport, Place, Programmed, SCHEME, refuse_entry_bytes,
+    MountLimit, MountReport, Place, SCHEME, refuse_entry_bytes,
 };
 use flashatlas_nand::{FrameState, Medium, OobRole, ProgramOrder, ReadPart, Unit};
 use flashatlas_types::{
@@ -279,7 +279,7 @@ impl BlockMapped {
         cause: Cause,
     ) -> Result<(), FtlError> {
         let mut after = after.to_vec();
-        after.extend(self.superseded.take(block, cx.oldest_unfinished));
+        after.extend(self.superseded.take(block, cx.command.oldest_unfinished));
         if self.trims.needs(block) {
             self.record_trims(cx)?;
         }
@@ -343,7 +343,7 @@ impl BlockMapped {
         let newest = &mut self.newest[unit.lpn];
         if let Some(old) = newest.mapped() {
             let (block, _) = self.blocks.invalidate(old);
-            self.superseded.add(block, op, cx.oldest_unfinished);
+            self.superseded.add(block, op, cx.command.oldest_unfinished);
         }
         *newest = ppn;
         self.blocks.set_valid(ppn);
@@ -367,7 +367,7 @@ impl BlockMapped {
             let index = self.offset(lpn);
             if let Some(unit) = run.iter().find(|u| u.lpn == lpn) {
                 let op = self.program(cx, new, index, unit, cause, after)?;
-                cx.programmed.push(Programmed { op, units: 1 });
+                cx.took_host_data(op, 1);
                 done.push(op);
             } else if let Some(from) = self.newest[lpn].mapped() {
                 let sensed = cx.flash.read(
@@ -382,7 +382,7 @@ impl BlockMapped {
                 let begin = cx.flash.plan.next_id();
                 let op = self.program(cx, new, index, &unit, copy_cause, &[sensed])?;
                 let source = std::iter::once((from, sensed));
-                cx.copies.note((begin, op), source, cx.oldest_unfinished);
+                cx.copies.note((begin, op), source, cx.command.oldest_unfinished);
                 done.push(op);
                 self.merges.copies += 1;
                 if !old.contains(&self.layout.block_of(from)) {
@@ -428,7 +428,7 @@ impl BlockMapped {
                 Some(index) => {
                     self.merges.in_place += 1;
                     let op = self.program(cx, block, index, unit, cause, after)?;
-                    cx.programmed.push(Programmed { op, units: 1 });
+                    cx.took_host_data(op, 1);
                 }
                 None if self.coalesce => return self.rewrite(cx, lbn, &run[i..], cause, after),
                 None => self.rewrite(cx, lbn, &run[i..=i], cause, after)?,
@@ -439,11 +439,11 @@ impl BlockMapped {
 }
 
 impl Ftl for BlockMapped {
-    fn locate(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<Located, FtlError> {
+    fn locate(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn, _: u32) -> Result<Located, FtlError> {
         self.report.map.lookups += 1;
         self.report.map.hits += 1;
         let access = OpKind::Memory { kind: MemoryKind::Sram, accesses: 1, bytes: 4, write: false };
-        let ready = cx.flash.plan.push(access, Class::Map, &[cx.command]);
+        let ready = cx.flash.plan.push(access, Class::Map, &[cx.command.first]);
         Ok(Located { place: self.peek(lpn), ready })
     }
 

@@ -1,6 +1,6 @@
 //! A blank drive that is filled without its tables, compared with one that is written page by page.
 
-use flashatlas_device::{DriveConfig, Inspect, Registry, Ssd};
+use flashatlas_device::{DriveConfig, Registry, Ssd, Storage};
 use flashatlas_fixtures::proofs;
 use flashatlas_nand::Image;
 use flashatlas_types::{Lpn, Rng, Seed, Stamp};

@@ -1,7 +1,7 @@
 //! Requests of a map store to page mapping: to choose the frontier of a page, to have collection
 //! sort the pages that it moves, and to be told of full blocks. `learnedftl` asks for all three.
 
-use flashatlas_device::{Cmd, Device, Inspect, Registry, Reply, Ssd};
+use flashatlas_device::{Cmd, Device, Registry, Reply, Ssd, Storage};
 use flashatlas_types::{BlockId, Lba, Ppn, Ps, Rng, Seed, Tag};
 
 fn drive(more: &[&str]) -> Ssd {
@@ -18,7 +18,7 @@ fn drive(more: &[&str]) -> Ssd {
     let settings: Vec<String> = own.iter().chain(more).map(|&s| s.to_owned()).collect();
     let config = Registry::DRIVES.load("tiny", None, &settings).unwrap_or_else(|e| panic!("{e}"));
     let mut drive = config.build(Seed(1)).unwrap();
-    flashatlas_device::PowerCycle::set_instant(&mut drive, true);
+    flashatlas_device::Storage::set_instant(&mut drive, true);
     drive
 }
 

@@ -4,7 +4,7 @@
 //! flushed or a newer one.
 
 use flashatlas_device::Registry;
-use flashatlas_device::{Cmd, Device, DriveConfig, Inspect, PowerCycle, Reply, Ssd};
+use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Ssd, Storage};
 use flashatlas_ftl::Place;
 use flashatlas_nand::{Medium, OobRole};
 use flashatlas_types::{Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};

@@ -6,7 +6,7 @@
 //! 64.
 
 use flashatlas_device::Registry;
-use flashatlas_device::{Cmd, Device, DriveConfig, Inspect, PowerCycle, Reply, Ssd};
+use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Ssd, Storage};
 use flashatlas_ftl::MountReport;
 use flashatlas_nand::{Medium, OobRole};
 use flashatlas_types::{Dur, Lba, Lpn, Ppn, Ps, Seed, Stamp, Tag};

@@ -7,7 +7,7 @@
 //! dies.)
 
 use flashatlas_device::Registry;
-use flashatlas_device::{Cmd, Device, DriveConfig, Inspect, PowerCycle, Reply, Ssd};
+use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Ssd, Storage};
 use flashatlas_nand::Medium;
 use flashatlas_types::{Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,6 +1,6 @@
 //! Static wear levelling over long runs: the spread of erases, and what it costs.
 
-use flashatlas_device::{Cmd, Device, Inspect, Registry, Reply, Ssd};
+use flashatlas_device::{Cmd, Device, Registry, Reply, Ssd, Storage};
 use flashatlas_fixtures::proofs::one_in;
 use flashatlas_ftl::Role;
 use flashatlas_types::{BlockId, Cause, Dur, Lba, Ps, Rng, Seed, Tag};

@@ -1,7 +1,7 @@
 //! Questions that are asked of every unit of a drive: what it holds, and, at a mount, where it is.
 
 use super::model::sum_of;
-use flashatlas_device::{Cmd, Device, DriveConfig, Inspect, PowerCycle, Registry, Reply, Ssd};
+use flashatlas_device::{Cmd, Device, DriveConfig, Registry, Reply, Ssd, Storage};
 use flashatlas_nand::Medium;
 use flashatlas_types::{Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
 

@@ -1,7 +1,7 @@
 //! Drives whose blocks wear out.
 
 use crate::model::{Model, SECTORS, Step, model};
-use flashatlas_device::{Cmd, Device, Inspect, Reply};
+use flashatlas_device::{Cmd, Device, Reply, Storage};
 use flashatlas_types::{Lba, Lpn, Seed, Stamp, Tag};
 
 /// A scheme whose blocks wear out goes on with the rest: the log gets smaller, area by area. The

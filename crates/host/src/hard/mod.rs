@@ -28,8 +28,8 @@ use crate::notes::{HARD_LOOKUPS, HARD_PAGE_ENTRIES};
 use buffer::Buffer;
 use flashatlas_device::pieces::Content;
 use flashatlas_device::{
-    Build, Cmd, Contents, Device, DeviceShape, Done, DriveConfig, Layer, LayerDef, LayerLimit,
-    LayerReport, LayersBelow, Reply, Storage, Submission, SubmitError,
+    Build, Cmd, Contents, Device, DeviceShape, Done, DriveConfig, LayerDef, LayerLimit,
+    LayerReport, LayersBelow, Reply, Ssd, Storage, Submission, SubmitError,
 };
 use flashatlas_ftl::victims::VictimDef;
 use flashatlas_types::{Dur, Lpn, Mechanism, Ps, Seed, Stamp, Tag, Violation};
@@ -282,7 +282,7 @@ impl Device for Hard {
     }
 }
 
-impl Layer for Hard {
+impl Storage for Hard {
     fn lower(&self) -> &[Box<dyn Storage>] {
         std::slice::from_ref(&self.lower.device)
     }
@@ -291,8 +291,8 @@ impl Layer for Hard {
         std::slice::from_mut(&mut self.lower.device)
     }
 
-    fn into_lower(self: Box<Self>) -> Vec<Box<dyn Storage>> {
-        vec![self.lower.device]
+    fn into_drives(self: Box<Self>) -> Vec<Ssd> {
+        self.lower.device.into_drives()
     }
 
     fn own_failure(&self) -> Option<SubmitError> {
@@ -357,9 +357,9 @@ impl Layer for Hard {
         Some(&mut self.lower.contents)
     }
 
-    fn report(&self) -> LayerReport {
+    fn report(&self) -> Option<LayerReport> {
         let (c, t) = (&self.counters, &self.lower.counters);
-        LayerReport {
+        Some(LayerReport {
             layer: DEF.name,
             unmapped_units: c.unmapped_units,
             counters: vec![
@@ -397,7 +397,7 @@ impl Layer for Hard {
                 ),
             ],
             approximations: vec![HARD_LOOKUPS.note(), HARD_PAGE_ENTRIES.note()],
-        }
+        })
     }
 
     fn reset_own_counters(&mut self) {

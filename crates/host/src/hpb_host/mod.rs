@@ -18,8 +18,8 @@ use flashatlas_device::hpb::Refusal;
 use flashatlas_device::hpb::params::KEY;
 use flashatlas_device::pieces::units;
 use flashatlas_device::{
-    Build, Cmd, Device, DeviceShape, Done, DriveConfig, Layer, LayerDef, LayerLimit, LayerReport,
-    Reply, Storage, Submission, SubmitError,
+    Build, Cmd, Device, DeviceShape, Done, DriveConfig, LayerDef, LayerLimit, LayerReport, Reply,
+    Ssd, Storage, Submission, SubmitError,
 };
 use flashatlas_types::{Lba, Lpn, Mechanism, Ps, Seed, StampSum, Tag};
 use link::Link;
@@ -310,7 +310,7 @@ impl Device for HpbHost {
     }
 }
 
-impl Layer for HpbHost {
+impl Storage for HpbHost {
     fn lower(&self) -> &[Box<dyn Storage>] {
         std::slice::from_ref(&self.device)
     }
@@ -319,8 +319,8 @@ impl Layer for HpbHost {
         std::slice::from_mut(&mut self.device)
     }
 
-    fn into_lower(self: Box<Self>) -> Vec<Box<dyn Storage>> {
-        vec![self.device]
+    fn into_drives(self: Box<Self>) -> Vec<Ssd> {
+        self.device.into_drives()
     }
 
     fn own_failure(&self) -> Option<SubmitError> {
@@ -345,7 +345,7 @@ impl Layer for HpbHost {
         self.device.sum_of_stamps() // units have the same addresses on the device below
     }
 
-    fn report(&self) -> LayerReport {
+    fn report(&self) -> Option<LayerReport> {
         let c = &self.counters;
         let mut counters = vec![("reads", c.reads), ("hits", c.hits)];
         counters.extend(Miss::ALL.iter().map(|&miss| (miss.name(), c.misses[miss as usize])));
@@ -384,7 +384,7 @@ impl Layer for HpbHost {
         if self.settings.trusts_the_host() {
             approximations.push(HPB_PLAIN.note());
         }
-        LayerReport {
+        Some(LayerReport {
             unmapped_units: 0,
             layer: DEF.name,
             counters,
@@ -393,7 +393,7 @@ impl Layer for HpbHost {
                 ("bits of pages written since, for the map", bits),
             ],
             approximations,
-        }
+        })
     }
 
     fn reset_own_counters(&mut self) {

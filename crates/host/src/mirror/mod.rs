@@ -30,8 +30,8 @@ use crate::notes::{MIRROR_FREE, MIRROR_UNSURE};
 use alike::Alike;
 use copies::{Copies, Sent, State, is_power_lost};
 use flashatlas_device::{
-    Build, Cmd, Contents, Device, DeviceShape, Done, DriveConfig, Layer, LayerDef, LayerLimit,
-    LayerReport, LayersBelow, Reply, Storage, Submission, SubmitError,
+    Build, Cmd, Contents, Device, DeviceShape, Done, DriveConfig, LayerDef, LayerLimit,
+    LayerReport, LayersBelow, Reply, Ssd, Storage, Submission, SubmitError,
 };
 use flashatlas_nand::params::DATA;
 use flashatlas_types::{Lpn, Mechanism, Ps, SECTOR_BYTES, Seed, Stamp, Violation};
@@ -275,7 +275,7 @@ impl Mirror {
     }
 }
 
-impl Layer for Mirror {
+impl Storage for Mirror {
     fn lower(&self) -> &[Box<dyn Storage>] {
         &self.copies.devices
     }
@@ -284,12 +284,8 @@ impl Layer for Mirror {
         &mut self.copies.devices
     }
 
-    fn into_lower(self: Box<Self>) -> Vec<Box<dyn Storage>> {
-        self.copies.devices
-    }
-
-    fn own_failure(&self) -> Option<SubmitError> {
-        self.failed.clone()
+    fn into_drives(self: Box<Self>) -> Vec<Ssd> {
+        self.copies.devices.into_iter().flat_map(|device| device.into_drives()).collect()
     }
 
     fn failure(&self) -> Option<SubmitError> {
@@ -370,14 +366,14 @@ impl Layer for Mirror {
         Some(&mut self.copies.contents)
     }
 
-    fn report(&self) -> LayerReport {
+    fn report(&self) -> Option<LayerReport> {
         let c = &self.counters;
         let current = self.copies.those(|state| state == State::Current).len();
         let mut approximations = vec![MIRROR_FREE.note()];
         if self.alike.unsure() > 0 {
             approximations.push(MIRROR_UNSURE.with([("units", self.alike.unsure().into())]));
         }
-        LayerReport {
+        Some(LayerReport {
             layer: DEF.name,
             unmapped_units: 0,
             counters: vec![
@@ -399,7 +395,7 @@ impl Layer for Mirror {
             ],
             memory: vec![("bits of units that the drives hold alike", self.alike.bytes())],
             approximations,
-        }
+        })
     }
 
     fn reset_own_counters(&mut self) {

@@ -53,10 +53,10 @@ impl Model {
     /// Compares every unit, and the sum of all units if the stack has such a sum.
     fn compare_all(&self, stack: &Stack, what: &str) {
         for (lpn, &stamp) in (0..).map(Lpn).zip(&self.stamps) {
-            let held = stack.peek_stamp(lpn).unwrap_or_else(|e| panic!("{what}: {e}"));
+            let held = stack.top().peek_stamp(lpn).unwrap_or_else(|e| panic!("{what}: {e}"));
             assert_eq!(held, stamp, "{what}: unit {lpn}");
         }
-        if let Some(sum) = stack.sum_of_stamps() {
+        if let Some(sum) = stack.top().sum_of_stamps() {
             let all = (0..).map(Lpn).zip(self.stamps.iter().copied()).collect::<StampSum>();
             assert_eq!(sum, all, "{what}");
         }
@@ -142,7 +142,7 @@ fn exercise(config: &DriveConfig, seed: u64, requests: u64) {
         config.pairs().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>()
     );
     let stack = config.build_stack(Seed(1)).unwrap_or_else(|e| panic!("{what}: {e}"));
-    let (unit_sectors, sectors) = (stack.unit_sectors(), stack.sectors() as u32);
+    let (unit_sectors, sectors) = (stack.unit_sectors(), stack.top().sectors() as u32);
     assert_eq!(stack.shape(), config.shape());
     let keeps = config.params.get(DATA) == "ram";
     let units = stack.shape().units();
@@ -212,18 +212,24 @@ fn exercise(config: &DriveConfig, seed: u64, requests: u64) {
                 if host.timed {
                     host.now = host.now.max(host.stack.drain());
                 }
-                host.stack.check().unwrap_or_else(|v| panic!("{what}, request {number}: {v}"));
+                host.stack
+                    .top()
+                    .check()
+                    .unwrap_or_else(|v| panic!("{what}, request {number}: {v}"));
                 host.stack.set_instant(false);
                 host.stack.power_cycle(config, Seed(1)).unwrap_or_else(|e| panic!("{what}: {e}"));
                 host.stack.set_instant(!host.timed);
-                host.stack.check().unwrap_or_else(|v| panic!("{what}, mounted at {number}: {v}"));
+                host.stack
+                    .top()
+                    .check()
+                    .unwrap_or_else(|v| panic!("{what}, mounted at {number}: {v}"));
                 model.compare_all(&host.stack, &format!("{what}, request {number}"));
             }
         }
         host.wait(if host.timed { 8 } else { 0 }, &what);
     }
     host.wait(0, &what);
-    host.stack.check().unwrap_or_else(|v| panic!("{what}: {v}"));
+    host.stack.top().check().unwrap_or_else(|v| panic!("{what}: {v}"));
     model.compare_all(&host.stack, &what);
 }
 
@@ -316,7 +322,7 @@ fn a_checkpoint_keeps_ahead_of_the_ring() {
     let mut stack = config.build_stack(Seed(1)).unwrap();
     stack.set_instant(true);
     let counter = |stack: &Stack, name: &str| {
-        let reports = stack.reports();
+        let reports = stack.top().reports();
         reports[0].counters.iter().find(|(key, _)| *key == name).map(|c| c.1).unwrap()
     };
     for number in 1..200u64 {
@@ -381,5 +387,5 @@ fn what_is_gathered_after_idle_time_is_sent_after_it() {
         late += u32::from(stack.drain() > until);
     }
     assert!(late > 20, "only {late} times was work in idle time late");
-    stack.check().unwrap();
+    stack.top().check().unwrap();
 }

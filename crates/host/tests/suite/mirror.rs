@@ -1,7 +1,7 @@
 //! Tests of the mirror. It continues without a failed drive, and repairs units that a drive cannot
 //! read. It reads only from drives that hold every write, and never writes to a foreign drive.
 
-use flashatlas_device::{Cmd, Contents, Device, DriveConfig, PowerCycle, Reply, Stack};
+use flashatlas_device::{Cmd, Contents, Device, DriveConfig, Reply, Stack, Storage};
 use flashatlas_host::STANDARD;
 use flashatlas_types::{Dur, Lba, Lpn, Ps, Seed, Stamp, Tag};
 
@@ -44,7 +44,7 @@ fn flush(stack: &mut Stack) {
 }
 
 fn counter(stack: &Stack, key: &str) -> u64 {
-    let reports = stack.reports();
+    let reports = stack.top().reports();
     reports[0].counters.iter().find(|(name, _)| *name == key).unwrap().1
 }
 
@@ -76,7 +76,7 @@ fn what_one_drive_cannot_read_another_can_and_it_is_written_again() {
     let drive = &stack.drives()[0];
     let flashatlas_ftl::Place::Flash(ppn) = drive.place(Lpn(9)) else { panic!("on flash") };
     assert_ne!(drive.layout().frame_of(ppn), frame);
-    stack.check().unwrap();
+    stack.top().check().unwrap();
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn idle_time_makes_drives_alike_and_a_blank_one_current() {
     assert_eq!(counter(&stack, "unsure_units"), u64::from(stack.shape().units()));
     idle(&mut stack, 100);
     assert_eq!((counter(&stack, "current_drives"), counter(&stack, "unsure_units")), (2, 0));
-    stack.check().unwrap();
+    stack.top().check().unwrap();
     for unit in 0..100 {
         let held = stack.drives()[1].peek(Lpn(unit)).unwrap().map(|u| u.stamp);
         assert_eq!(held, Some(Stamp::whole(3, 0)), "unit {unit} of the drive that was blank");
@@ -257,8 +257,8 @@ fn when_every_drive_is_lost_in_idle_time_commands_are_errors() {
     let read = Cmd::Read { lba: Lba(0), sectors: UNIT };
     let again = stack.submit(at(until), Tag(1), read, &mut Reply::default()).unwrap_err();
     assert_eq!(again.to_string(), said);
-    assert!(stack.peek_stamp(Lpn(0)).is_err() && stack.failure().is_some());
-    stack.check().unwrap();
+    assert!(stack.top().peek_stamp(Lpn(0)).is_err() && stack.top().failure().is_some());
+    stack.top().check().unwrap();
 }
 
 #[test]

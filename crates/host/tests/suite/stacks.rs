@@ -165,7 +165,7 @@ fn a_trim_waits_for_a_record_of_its_own() {
     stack.set_instant(false);
     stack.power_cycle(&config, Seed(1)).unwrap();
     for page in 300..500 {
-        let held = stack.peek_stamp(Lpn(page)).unwrap_or_else(|e| panic!("page {page}: {e}"));
+        let held = stack.top().peek_stamp(Lpn(page)).unwrap_or_else(|e| panic!("page {page}: {e}"));
         let filled = Stamp::whole(u64::from(page) + 1, 0);
         assert!(held == filled || held == Stamp::ZERO, "page {page} holds {held:?}");
     }
@@ -227,7 +227,7 @@ fn a_read_that_fails_leaves_nothing_behind() {
     let read = Cmd::Read { lba: Lba(0), sectors: 4 };
     let error = stack.submit(Ps::ZERO, Tag(1), read, &mut Reply::default()).unwrap_err();
     assert!(matches!(error, SubmitError::Ftl(_)), "{error}");
-    assert!(stack.failure().is_none(), "other pages may be read");
+    assert!(stack.top().failure().is_none(), "other pages may be read");
     stack.drain();
     stack.set_instant(true);
 }
@@ -262,5 +262,5 @@ fn a_mount_needs_the_drive_alone() {
             .unwrap();
         assert_eq!(reply.bytes, page(number), "page of write {number}");
     }
-    stack.check().unwrap();
+    stack.top().check().unwrap();
 }

@@ -185,7 +185,7 @@ unsafe extern "C" fn after(host: *const FaHost, operations: *const u64, count: u
 
 unsafe extern "C" fn now(host: *const FaHost) -> u64 {
     // SAFETY: as of `serve`
-    unsafe { serve(host, "now", 0, |session| session.cx.now.0) }
+    unsafe { serve(host, "now", 0, |session| session.cx.command.now.0) }
 }
 
 unsafe extern "C" fn fail(host: *const FaHost, why: *const c_char) {

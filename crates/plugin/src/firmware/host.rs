@@ -9,7 +9,7 @@ use crate::watch;
 use FaStatus::{
     FA_ERASE_FAILED, FA_OK, FA_POWER_LOST, FA_PROGRAM_FAILED, FA_REFUSED, FA_UNREADABLE,
 };
-use flashatlas_ftl::{FtlContext, MountReport, Programmed, Role};
+use flashatlas_ftl::{FtlContext, MountReport, Role};
 use flashatlas_nand::{FrameState, OobRole, ReadPart, Unit};
 use flashatlas_types::{
     BlockId, Cause, Class, Dur, FrameId, FtlError, Lpn, MediumError, OpId, OpKind, PartFault, Ppn,
@@ -163,7 +163,7 @@ impl<'a, 'b> Session<'a, 'b> {
         if let Some(function) = cell.stray() {
             self.raise(format!("`{function}` was called outside of any call of the firmware"));
         }
-        let watched = watch::enter(self.state.who, self.callback, self.cx.now.0);
+        let watched = watch::enter(self.state.who, self.callback, self.cx.command.now.0);
         let before = cell.session.replace(ptr::from_mut(self).cast());
         let answer = call(&raw const cell.host);
         drop(watched);
@@ -183,7 +183,7 @@ impl<'a, 'b> Session<'a, 'b> {
 
     /// Ends the run with the fault `what` of the firmware.
     pub fn raise(&self, what: impl std::fmt::Display) -> ! {
-        let (callback, now) = (self.callback, self.cx.now);
+        let (callback, now) = (self.callback, self.cx.command.now);
         PartFault::raise(self.state.who, format!("`{callback}` at {}: {what}", Dur(now.0)))
     }
 
@@ -220,7 +220,7 @@ impl<'a, 'b> Session<'a, 'b> {
         }
         let mut after = self.after.take().unwrap_or_else(|| smallvec![self.state.chain]);
         after.extend_from_slice(more);
-        after.retain(|&mut op| op != OpId::NONE && op >= self.cx.oldest_unfinished);
+        after.retain(|&mut op| op != OpId::NONE && op >= self.cx.command.oldest_unfinished);
         Ok(after)
     }
 
@@ -307,16 +307,17 @@ impl<'a, 'b> Session<'a, 'b> {
             Err(error) => return self.failed(error),
         };
         self.state.chain = op;
-        let oldest = self.cx.oldest_unfinished;
+        let oldest = self.cx.command.oldest_unfinished;
         if unit.lpn == Lpn::NONE {
             self.state.counts.own_programs += 1;
         } else if from_host {
             self.state.shadow.moved(unit.lpn, frame, op, oldest);
             // the firmware may program the data again, for example after its own checkpoint has
             // failed; only the last program counts
-            match self.cx.programmed.last_mut().filter(|_| self.programmed) {
-                Some(before) => before.op = op,
-                None => self.cx.programmed.push(Programmed { op, units: 1 }),
+            if self.programmed {
+                self.cx.took_again(op);
+            } else {
+                self.cx.took_host_data(op, 1);
             }
             self.programmed = true;
         } else {
@@ -404,7 +405,7 @@ impl<'a, 'b> Session<'a, 'b> {
                 "erase of block {block} loses page {lpn}, whose newest version is in page {at}"
             )));
         }
-        let oldest = self.cx.oldest_unfinished;
+        let oldest = self.cx.command.oldest_unfinished;
         let superseders: Vec<OpId> = self.state.shadow.superseded.take(block, oldest).collect();
         let after = self.begin(&superseders)?;
         match self.cx.flash.erase(block, self.causes[1], &after) {

@@ -282,9 +282,9 @@ fn answered(session: &mut Session<'_, '_>, answer: u32) -> Result<(), FtlError> 
 }
 
 impl Ftl for Firmware {
-    fn locate(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<Located, FtlError> {
+    fn locate(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn, _: u32) -> Result<Located, FtlError> {
         // a lookup waits for its command only, and not for other work of the firmware
-        let chain = std::mem::replace(&mut self.state.chain, cx.command);
+        let chain = std::mem::replace(&mut self.state.chain, cx.command.first);
         let found = self.ask(cx, lpn, false)?;
         let ready = std::mem::replace(&mut self.state.chain, chain);
         let newest = self.state.shadow.newest[lpn];

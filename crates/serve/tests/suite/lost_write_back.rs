@@ -152,7 +152,7 @@ fn carry_out(
     drive.submit(Ps::ZERO, Tag(0), command, &mut Reply::default())?;
     let unit_sectors = drive.unit_sectors();
     for unit in 0..sectors / unit_sectors {
-        let stamp = drive.peek_stamp(Lpn(lba.0 as u32 / unit_sectors + unit))?;
+        let stamp = drive.top().peek_stamp(Lpn(lba.0 as u32 / unit_sectors + unit))?;
         written.insert(stamp, content as u8);
     }
     Ok(())
@@ -170,7 +170,7 @@ fn examine(
     opened.map_err(|e| format!("the image: {e}"))?;
     let mut drive = config.build_stack(SEED).map_err(|e| e.to_string())?;
     drive.remount([medium], config, SEED).map_err(|e| format!("the mount: {e}"))?;
-    drive.check().map_err(|e| e.to_string())?;
+    drive.top().check().map_err(|e| e.to_string())?;
     drive.set_instant(true);
     for unit in 0..model.len() {
         let found = held(&drive, unit).map_err(|e| format!("{e:?}"))?;
@@ -201,7 +201,7 @@ fn play(config: &DriveConfig, rng: &mut Rng, steps: u32, faults: bool) -> Result
     let mut drive = config.build_stack(SEED).map_err(|e| e.to_string())?;
     let (units, sectors) = (drive.shape().units(), drive.unit_sectors());
     let mut model = Model::holding((0..units).map(|u| held(&drive, u).expect("blank")), sectors, 1);
-    if drive.forgets_trims() {
+    if drive.top().forgets_trims() {
         model = model.forgetting_trims();
     }
     let mut blank = config.build(SEED).map_err(|e| e.to_string())?.into_medium();

@@ -302,10 +302,10 @@ pub fn forget_empty(
     empty: impl Iterator<Item = Lpn>,
 ) -> Result<(), SubmitError> {
     for lpn in empty {
-        if drive.peek_stamp(lpn)? != Stamp::ZERO {
+        if drive.top().peek_stamp(lpn)? != Stamp::ZERO {
             drive.forget(lpn)?;
         }
     }
-    drive.reset_counters();
+    drive.top_mut().reset_counters();
     Ok(())
 }

@@ -66,7 +66,7 @@ impl Measurement {
         self.submitted_before = view.submitted;
         self.level = Level::from(now);
         self.before = before;
-        view.drive.reset_counters();
+        view.drive.top_mut().reset_counters();
         self.sample(0, view);
     }
 
@@ -164,7 +164,7 @@ impl Measurement {
     ) {
         let View { drive: stack, flights, submitted } = view;
         let statistics = self.start.timed.then(|| stack.ssd_mut().statistics());
-        let (drives, layers) = (stack.drives(), stack.reports());
+        let (drives, layers) = (stack.drives(), stack.top().reports());
         let drive = drives[0];
         let ftl = drive.ftl_report();
         let now = Snapshot {

@@ -158,7 +158,7 @@ impl Player {
 
     /// Returns the error for commands in flight while nothing will happen any more.
     pub fn stalled(&self) -> RunError {
-        if let Some(error) = self.drive.failure() {
+        if let Some(error) = self.drive.top().failure() {
             return self.ended(self.tally.submitted, error);
         }
         RunError::Stalled {

@@ -24,7 +24,7 @@ pub(crate) fn sweep(
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Option<Note>, RunError> {
     let units = oracle.units();
-    let sum = drive.sum_of_stamps();
+    let sum = drive.top().sum_of_stamps();
     if sum.is_some_and(|sum| oracle.sweep_at_once(sum)) {
         return Ok(None);
     }
@@ -34,7 +34,7 @@ pub(crate) fn sweep(
     let mut found = vec![Stamp::ZERO; units.min(SWEPT_TOGETHER) as usize];
     for first in (0..units).step_by(SWEPT_TOGETHER as usize) {
         let found = &mut found[..(units - first).min(SWEPT_TOGETHER) as usize];
-        let peeked = drive.peek_stamps(Lpn(first), found);
+        let peeked = drive.top().peek_stamps(Lpn(first), found);
         peeked.map_err(|error| failed(requests, error))?;
         found.iter().zip(first..).for_each(|(&stamp, lpn)| oracle.sweep(lpn, stamp));
         let share = Some(f64::from(first) / f64::from(units));

@@ -206,7 +206,7 @@ impl MapArea {
                     io.pool.blocks.invalidate(slot);
                 }
                 let block = io.pool.layout().block_of(old);
-                self.superseded.add(block, op, io.cx.oldest_unfinished);
+                self.superseded.add(block, op, io.cx.command.oldest_unfinished);
             }
             self.slots_of(at).for_each(|slot| io.pool.blocks.set_valid(slot));
         }
@@ -312,7 +312,7 @@ impl MapArea {
             after.push(self.program(io, lane, &images, &sensed)?);
         }
         // the copies supersede pages of the block, too: name each once
-        let superseded = self.superseded.take(victim, io.cx.oldest_unfinished);
+        let superseded = self.superseded.take(victim, io.cx.command.oldest_unfinished);
         let others: Vec<OpId> = superseded.filter(|op| !after.contains(op)).collect();
         after.extend(others);
         self.erases[lane] = io.pool.erase(io.cx, victim, Cause::Map, &after)?;
@@ -474,7 +474,6 @@ impl MapArea {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Copies;
     use crate::pool::MapQuota;
     use flashatlas_fixtures::layouts::lanes;
     use flashatlas_nand::{Flash, Medium, Rules};
@@ -493,20 +492,13 @@ mod tests {
         let shape =
             AreaShape { pages: 4, directory: 0, lanes: 1, slots: 1, per_frame: 1, pack: true };
         let mut area = MapArea::new(&layout, shape);
-        let (mut plan, mut programmed) = (Plan::default(), Vec::new());
+        let mut plan = Plan::default();
         plan.set_recording(true);
-        let mut cx = FtlContext {
-            flash: Flash { medium: &mut medium, plan: &mut plan },
-            now: Ps::ZERO,
-            command: OpId::NONE,
-            number: 0,
-            oldest_unfinished: OpId(1),
-            ahead: 0,
-            copies: &mut Copies::default(),
-            programmed: &mut programmed,
-            remapped: None,
-        };
-        let mut io = MapContext { cx: &mut cx, pool: &mut pool };
+        let command = Command { oldest_unfinished: OpId(1), ..Command::UNTIMED };
+        let (mut copies, mut outcome) = (Copies::default(), Outcome::default());
+        let flash = Flash { medium: &mut medium, plan: &mut plan };
+        let mut cx = FtlContext::new(flash, &command, &mut copies, &mut outcome);
+        let mut io = MapContext::new(&mut cx, &mut pool);
         let mut write = |page| {
             let bytes = vec![page as u8; 512].into();
             area.write(&mut io, &[Image { page: MapPage::new(page), bytes }], &[]).unwrap()

@@ -12,6 +12,8 @@ use flashatlas_types::{BlockId, FtlError, Lpn, Note, OpId, Ppn, StreamId};
 pub(crate) struct Io<'a, 'c> {
     pub cx: &'a mut FtlContext<'c>,
     pub pool: &'a mut Pool,
+    /// The number of pages of the same request that follow the page of this call.
+    pub ahead: u32,
     pub map: &'a mut MapOnFlash,
     /// Map pages that were written by this call: their entries in memory are unchanged now.
     pub(super) written: Vec<MapPage>,
@@ -33,15 +35,15 @@ impl Io<'_, '_> {
         reason: Reason,
         whole: impl Fn(MapPage) -> bool,
     ) -> Result<OpId, FtlError> {
-        let mut after = vec![self.cx.command];
+        let mut after = vec![self.cx.command.first];
         for &page in pages.iter() {
             if !whole(page) {
-                let merged = self.map.merge(self.cx, page, &[self.cx.command])?;
+                let merged = self.map.merge(self.cx, page, &[self.cx.command.first])?;
                 after.push(merged);
             }
         }
         let op = self.map.write(
-            &mut MapContext { cx: self.cx, pool: self.pool },
+            &mut MapContext { cx: self.cx, pool: self.pool, ahead: self.ahead },
             pages,
             reason,
             &after,
@@ -56,7 +58,7 @@ impl Io<'_, '_> {
     /// Returns an error if the map page is damaged.
     pub fn load(&mut self, lpn: Lpn, evicted: OpId) -> Result<OpId, FtlError> {
         let page = self.map.table.page_of(lpn);
-        self.map.load(self.cx, page, lpn, &[self.cx.command, evicted])
+        self.map.load(self.cx, page, lpn, &[self.cx.command.first, evicted])
     }
 }
 

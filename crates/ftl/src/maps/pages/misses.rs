@@ -87,7 +87,7 @@ impl Misses {
         let ready = if stays { cache.fetch(io, lpn)? } else { io.load(lpn, OpId::NONE)? };
         if !stays {
             self.left_out += 1;
-            self.passing = Some(Passing { command: io.cx.number, page, ready });
+            self.passing = Some(Passing { command: io.cx.command.number, page, ready });
         } else if self.passing.as_ref().is_some_and(|passing| passing.page == page) {
             self.passing = None;
         }

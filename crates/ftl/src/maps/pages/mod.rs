@@ -121,7 +121,7 @@ impl MapOnFlash {
     /// claim that these changes survive.
     pub fn copied(&mut self, cx: &mut FtlContext<'_>, op: OpId, since: Option<u64>) {
         if let (Some(since), true) = (since, op != OpId::NONE) {
-            self.copies.push(cx.flash.plan, cx.oldest_unfinished, op, since);
+            self.copies.push(cx.flash.plan, cx.command.oldest_unfinished, op, since);
         }
     }
 
@@ -129,7 +129,7 @@ impl MapOnFlash {
     /// it beside its own copies, and so does the erase of a block that the map on flash may still
     /// need.
     pub fn unfinished(&mut self, cx: &mut FtlContext<'_>) -> OpId {
-        let ops = self.copies.unfinished(cx.oldest_unfinished);
+        let ops = self.copies.unfinished(cx.command.oldest_unfinished);
         cx.flash.plan.join(flashatlas_types::Class::Map, &ops)
     }
 
@@ -219,7 +219,7 @@ impl MapOnFlash {
         page: MapPage,
     ) -> Result<OpId, FtlError> {
         self.pages.exported_pages += u64::from(self.on_flash(page));
-        let command = cx.command;
+        let command = cx.command.first;
         self.read_whole(cx, page, &[command])
     }
 
@@ -309,7 +309,7 @@ impl MapOnFlash {
     /// Returns the header of a copy that is made now; the copied pages count as unchanged already.
     pub fn header(&mut self, io: &mut MapContext<'_, '_>) -> Header {
         let changed = self.changes.replay_from(io.pool.settled);
-        let copied = self.copies.oldest_change(io.cx.oldest_unfinished);
+        let copied = self.copies.oldest_change(io.cx.command.oldest_unfinished);
         let survives = copied.map_or(changed, |since| changed.min(since - 1));
         Header {
             version: io.cx.flash.medium.take_number(),

@@ -127,20 +127,20 @@ impl<C: Cache> Paged<C> {
         let page = self.map.table.page_of(lpn);
         if self.cache.holds(&self.map, lpn) {
             self.cache.used(&self.map, lpn);
-            let Some(misses) = &mut self.misses else { return Ok((io.cx.command, true)) };
+            let Some(misses) = &mut self.misses else { return Ok((io.cx.command.first, true)) };
             let there = match misses.used(&self.cache, page, lpn, change) {
-                OpId::NONE => io.cx.command,
-                brought => io.cx.flash.plan.join(Class::Map, &[io.cx.command, brought]),
+                OpId::NONE => io.cx.command.first,
+                brought => io.cx.flash.plan.join(Class::Map, &[io.cx.command.first, brought]),
             };
             return Ok((there, true));
         }
         if !change && self.cache.predicts(&self.map, lpn) {
-            return Ok((io.cx.command, true));
+            return Ok((io.cx.command.first, true));
         }
         if !change
             && let Some(misses) = &self.misses
             && !self.moved.hide(page, lpn)
-            && let Some(ready) = misses.passing(io.cx.number, page)
+            && let Some(ready) = misses.passing(io.cx.command.number, page)
         {
             return Ok((ready, true));
         }
@@ -175,7 +175,13 @@ impl<C: Cache> Paged<C> {
         io: &mut MapContext<'_, '_>,
         work: impl FnOnce(&mut C, &mut Io<'_, '_>) -> Result<T, FtlError>,
     ) -> Result<T, FtlError> {
-        let mut io = Io { cx: io.cx, pool: io.pool, map: &mut self.map, written: Vec::new() };
+        let mut io = Io {
+            cx: io.cx,
+            pool: io.pool,
+            ahead: io.ahead,
+            map: &mut self.map,
+            written: Vec::new(),
+        };
         let done = work(&mut self.cache, &mut io)?;
         for page in io.written {
             self.cache.cleaned(page);
@@ -224,7 +230,7 @@ impl<C: Cache> MapStore for Paged<C> {
         if self.moved.knows(lpn) && !self.cache.holds(&self.map, lpn) {
             self.counters.lookups += 1;
             self.counters.hits += 1;
-            return Ok((self.map.table.get(lpn), self.access(io.cx, io.cx.command)));
+            return Ok((self.map.table.get(lpn), self.access(io.cx, io.cx.command.first)));
         }
         let (there, hit) = self.bring(io, lpn, false)?;
         self.counters.lookups += 1;
@@ -247,7 +253,7 @@ impl<C: Cache> MapStore for Paged<C> {
             // changed entries in memory replace what flash has, and so do entries in the table of
             // moves; without that table, moves are written first
             let there = if self.cache.holds_page(page) {
-                io.cx.command
+                io.cx.command.first
             } else {
                 if self.moved.hide_some(page) {
                     self.write(io, vec![page], Reason::Moved)?;

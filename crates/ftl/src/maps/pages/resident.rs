@@ -178,5 +178,5 @@ pub(crate) fn segment_pages(
 pub(crate) fn dram_lookup(cx: &mut FtlContext<'_>, entry_bytes: u32) -> OpId {
     let access =
         OpKind::Memory { kind: MemoryKind::Dram, accesses: 1, bytes: entry_bytes, write: false };
-    cx.flash.plan.push(access, Class::Map, &[cx.command])
+    cx.flash.plan.push(access, Class::Map, &[cx.command.first])
 }

@@ -131,17 +131,10 @@ mod tests {
         let mut medium = Medium::new(Arc::new(layout), Rules::PLAIN, 0, Seed(1)).unwrap();
         let mut plan = Plan::default();
         plan.set_recording(false);
-        let mut cx = FtlContext {
-            flash: Flash { medium: &mut medium, plan: &mut plan },
-            now: Ps::ZERO,
-            command: OpId::NONE,
-            number: 0,
-            oldest_unfinished: OpId::NONE,
-            ahead: 0,
-            copies: &mut Copies::default(),
-            programmed: &mut Vec::new(),
-            remapped: None,
-        };
+        let command = Command { oldest_unfinished: OpId::NONE, ..Command::UNTIMED };
+        let (mut copies, mut outcome) = (Copies::default(), Outcome::default());
+        let flash = Flash { medium: &mut medium, plan: &mut plan };
+        let mut cx = FtlContext::new(flash, &command, &mut copies, &mut outcome);
         let config = SchemeConfig { params: &params, parts: &Registry::STANDARD };
         let mut ftl = PageMapped::mount(&config, &mut cx, Seed(1)).unwrap();
         for lpn in (0..PAGES).chain((0..PAGES).step_by(2)).map(Lpn) {

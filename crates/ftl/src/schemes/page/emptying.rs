@@ -212,11 +212,11 @@ impl PageMapped {
 
     fn erase(&mut self, cx: &mut FtlContext<'_>, leaving: &mut Leaving) -> Result<(), FtlError> {
         let block = leaving.block;
-        leaving.after.extend(self.superseded.take(block, cx.oldest_unfinished));
+        leaving.after.extend(self.superseded.take(block, cx.command.oldest_unfinished));
         if !SeededBug::EraseBeforeMap.is_active() {
             leaving
                 .after
-                .push(self.map.before_erase(&mut MapContext { cx, pool: &mut self.pool }, block)?);
+                .push(self.map.before_erase(&mut MapContext::new(cx, &mut self.pool), block)?);
         }
         self.pool.erase(cx, block, leaving.cause, &leaving.after)?;
         if let Some(history) = &mut self.history {

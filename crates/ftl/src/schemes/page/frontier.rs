@@ -1,7 +1,7 @@
 //! A frontier: the block that is being filled, and the frame that is being gathered for it.
 
 use super::PageMapped;
-use crate::{FtlContext, Programmed};
+use crate::FtlContext;
 use flashatlas_nand::Unit;
 use flashatlas_types::{BlockId, Cause, FrontierId, FtlError, LaneId, Lpn, OpId, Ppn};
 
@@ -128,7 +128,7 @@ impl PageMapped {
             let buffer = &mut self.lanes[lane].frontiers[f].buffer;
             *buffer.iter_mut().find(|p| p.is_host() && p.unit.lpn == lpn).expect("buffered") =
                 pending;
-            cx.programmed.push(Programmed { op: OpId::NONE, units: 1 });
+            cx.took_host_data(OpId::NONE, 1);
             return Ok(());
         }
         let lane = match self.gathering[f] {

@@ -30,9 +30,7 @@ use crate::notes::{LAST_WRITE_KNOWN, STREAMS_CROWD};
 use crate::pool::Pool;
 use crate::superseded::Superseded;
 use crate::victims::{self, Moment, VictimPolicy};
-use crate::{
-    Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MountReport, Place, Programmed, maps,
-};
+use crate::{Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MountReport, Place, maps};
 use flashatlas_nand::{Medium, OobRole, Unit};
 use flashatlas_types::{
     BlockId, Cause, Class, FrontierId, FtlError, LaneId, Layout, Lpn, Mechanism, MemoryKind, OpId,
@@ -275,7 +273,7 @@ impl PageMapped {
         let (first, op) = cx.flash.program(frame, buffer.iter().map(|p| &p.unit), cause, &after)?;
         if copies > 0 {
             let from = buffer.iter().map(|p| (p.from, p.ready));
-            cx.copies.note((begin, op), from, cx.oldest_unfinished);
+            cx.copies.note((begin, op), from, cx.command.oldest_unfinished);
             self.lanes[lane].last_copy = op;
         }
         self.at.clock += u64::from(self.layout.slots_per_frame);
@@ -286,7 +284,7 @@ impl PageMapped {
             let update = Update { lpn: p.unit.lpn, ppn: Ppn(first.0 + slot as u32), op };
             let lpn = update.lpn;
             if !p.is_host() {
-                let old = self.map.moved(&mut MapContext { cx, pool: &mut self.pool }, update)?;
+                let old = self.map.moved(&mut MapContext::new(cx, &mut self.pool), update)?;
                 assert!(
                     old == p.from,
                     "page {lpn} was copied from {}, the map has it at {old}",
@@ -295,9 +293,9 @@ impl PageMapped {
                 self.invalidate(p.from);
                 self.left(lane, self.layout.block_of(p.from), Some(op));
             } else {
-                cx.ahead = ahead[slot].into();
-                let (old, ready) =
-                    self.map.set(&mut MapContext { cx, pool: &mut self.pool }, update)?;
+                let ahead = ahead[slot].into();
+                let io = &mut MapContext { cx, pool: &mut self.pool, ahead };
+                let (old, ready) = self.map.set(io, update)?;
                 if ready != OpId::NONE {
                     mapped = cx.flash.plan.join(Class::Map, &[mapped, ready]);
                 }
@@ -306,22 +304,21 @@ impl PageMapped {
                 }
                 if let Some(old) = old.mapped() {
                     let block = self.invalidate(old);
-                    self.superseded.add(block, op, cx.oldest_unfinished);
+                    self.superseded.add(block, op, cx.command.oldest_unfinished);
                 }
             }
             self.pool.blocks.set_valid(update.ppn);
         }
-        cx.ahead = 0;
         self.pool.settled = cx.flash.medium.sequence();
         if host_units > 0 {
-            cx.programmed.push(Programmed { op: mapped, units: host_units });
+            cx.took_host_data(mapped, host_units);
         }
         let frontier = &mut self.lanes[lane].frontiers[f];
         frontier.buffer = buffer;
         if full {
             frontier.block = None;
             self.close(block);
-            self.map.closed(&mut MapContext { cx, pool: &mut self.pool }, block)?;
+            self.map.closed(&mut MapContext::new(cx, &mut self.pool), block)?;
         }
         if host_units > 0
             && let Some(lane) = self.gathering.get_mut(f)
@@ -346,14 +343,20 @@ fn followers(units: &[Pending]) -> [u8; 64] {
 
 impl Ftl for PageMapped {
     #[inline]
-    fn locate(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<Located, FtlError> {
+    fn locate(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lpn: Lpn,
+        ahead: u32,
+    ) -> Result<Located, FtlError> {
         if let Some(pending) = self.in_buffer(lpn) {
             let located =
                 Located { place: Place::Buffer(pending.unit.clone()), ready: pending.ready };
             self.report.buffer_hits += 1;
             return Ok(located);
         }
-        let (ppn, ready) = self.map.get(&mut MapContext { cx, pool: &mut self.pool }, lpn)?;
+        let (ppn, ready) =
+            self.map.get(&mut MapContext { cx, pool: &mut self.pool, ahead }, lpn)?;
         Ok(Located { place: ppn.mapped().map_or(Place::Nowhere, Place::Flash), ready })
     }
 
@@ -372,7 +375,7 @@ impl Ftl for PageMapped {
         cx: &mut FtlContext<'_>,
         pages: std::ops::Range<u32>,
     ) -> Result<OpId, FtlError> {
-        self.map.export_entries(&mut MapContext { cx, pool: &mut self.pool }, pages)
+        self.map.export_entries(&mut MapContext::new(cx, &mut self.pool), pages)
     }
 
     fn peek(&self, lpn: Lpn) -> Place {
@@ -389,7 +392,7 @@ impl Ftl for PageMapped {
         cause: Cause,
         after: &[OpId],
     ) -> Result<(), FtlError> {
-        self.at.now = cx.now;
+        self.at.now = cx.command.now;
         let ready = cx.flash.plan.join(cause.class(false), after);
         let mut rest = run;
         while let Some(unit) = rest.first() {
@@ -420,15 +423,15 @@ impl Ftl for PageMapped {
     }
 
     fn trim(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<(), FtlError> {
-        self.at.now = cx.now;
+        self.at.now = cx.command.now;
         if let Some((lane, f)) = self.buffered.remove(&lpn) {
             let buffer = &mut self.lanes[lane].frontiers[f].buffer;
             buffer.retain(|p| !(p.is_host() && p.unit.lpn == lpn));
-            cx.programmed.push(Programmed { op: OpId::NONE, units: 1 });
+            cx.took_host_data(OpId::NONE, 1);
         }
         if self.map.peek(lpn) != Ppn::NONE {
             let (old, _) = self.map.set(
-                &mut MapContext { cx, pool: &mut self.pool },
+                &mut MapContext::new(cx, &mut self.pool),
                 Update { lpn, ppn: Ppn::NONE, op: OpId::NONE },
             )?;
             self.invalidate(old);
@@ -440,7 +443,7 @@ impl Ftl for PageMapped {
     }
 
     fn flush(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
-        self.at.now = cx.now;
+        self.at.now = cx.command.now;
         for f in self.gathering.keys() {
             // host units wait only in the lane in which their stream gathers
             if let Some(lane) = self.gathering[f]
@@ -456,15 +459,15 @@ impl Ftl for PageMapped {
         if fua && self.map.rolls_forward() {
             return Ok(OpId::NONE); // the spare area of the data has all that a mount needs
         }
-        self.map.flush(&mut MapContext { cx, pool: &mut self.pool })
+        self.map.flush(&mut MapContext::new(cx, &mut self.pool))
     }
 
     fn idle(&mut self, cx: &mut FtlContext<'_>) -> Result<Idle, FtlError> {
-        self.at.now = cx.now;
+        self.at.now = cx.command.now;
         if self.collect_in_idle_time(cx)? {
             return Ok(Idle::Worked);
         }
-        self.map.idle(&mut MapContext { cx, pool: &mut self.pool })
+        self.map.idle(&mut MapContext::new(cx, &mut self.pool))
     }
 
     fn for_each_block(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {

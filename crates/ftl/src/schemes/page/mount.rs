@@ -91,8 +91,8 @@ impl PageMapped {
             self.read_spare_areas(block, cx.flash.medium.write_pointer(block));
         }
         let replay =
-            self.map.load(&mut MapContext { cx, pool: &mut self.pool }, &map, &mut self.mount)?;
-        self.map.before_discard(&mut MapContext { cx, pool: &mut self.pool })?;
+            self.map.load(&mut MapContext::new(cx, &mut self.pool), &map, &mut self.mount)?;
+        self.map.before_discard(&mut MapContext::new(cx, &mut self.pool))?;
         for block in unreadable {
             self.pool.erase(cx, block, Cause::Recovery, &[])?;
         }
@@ -102,7 +102,7 @@ impl PageMapped {
         if !was_blank {
             self.follow_entries(cx.flash.medium);
         }
-        self.map.mounted(&mut MapContext { cx, pool: &mut self.pool }, &mut self.mount)?;
+        self.map.mounted(&mut MapContext::new(cx, &mut self.pool), &mut self.mount)?;
         let full = self.adopt_frontiers(cx.flash.medium, data);
         let mut closed: Vec<(u64, BlockId)> = full
             .into_iter()

@@ -10,7 +10,7 @@ mod superblock;
 
 use crate::naive::{AreaSize, Counts, Reference, Shape};
 use flashatlas_device::Registry;
-use flashatlas_device::{Cmd, Device, Inspect, PowerCycle, Reply, Ssd};
+use flashatlas_device::{Cmd, Device, Reply, Ssd, Storage};
 use flashatlas_fixtures::proofs;
 use flashatlas_ftl::Place;
 use flashatlas_types::{Cause, Dur, Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};

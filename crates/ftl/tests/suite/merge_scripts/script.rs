@@ -16,7 +16,7 @@
 //! so on count data blocks.
 
 use flashatlas_device::Registry;
-use flashatlas_device::{Cmd, Device, Inspect, Reply, Ssd};
+use flashatlas_device::{Cmd, Device, Reply, Ssd, Storage};
 use flashatlas_ftl::{MergeClass, Place, Role};
 use flashatlas_types::{Dur, Lba, Lpn, Ps, Seed, Stamp, Tag};
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@
 //! The tests of `crates/lpmt` have this file as a module, too.
 
 use flashatlas_device::Registry;
-use flashatlas_device::{Cmd, Device, Done, DriveConfig, Inspect, Reply, Ssd};
+use flashatlas_device::{Cmd, Device, Done, DriveConfig, Reply, Ssd, Storage};
 use flashatlas_types::{Dur, Lba, Lpn, Ps, Rng, Seed, Stamp, StampSum, Tag};
 use proptest::prelude::*;
 

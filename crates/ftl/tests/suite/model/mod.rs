@@ -7,7 +7,7 @@ pub use array::{Model, SECTORS, Step, sum_of};
 
 use crate::wear::LEVELLED;
 use array::step;
-use flashatlas_device::{Cmd, Device, PowerCycle, Registry, Reply, Ssd};
+use flashatlas_device::{Cmd, Device, Registry, Reply, Ssd, Storage};
 use flashatlas_fixtures::proofs;
 use flashatlas_types::{Lba, Lpn, Ps, Seed, Stamp, Tag};
 use proptest::prelude::*;

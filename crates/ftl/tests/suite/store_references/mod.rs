@@ -13,7 +13,9 @@ use flashatlas_fixtures::layouts::{UNIT_BYTES, lanes};
 use flashatlas_fixtures::proofs;
 use flashatlas_ftl::maps::{MapContext, MapStore, Update};
 use flashatlas_ftl::pool::Pool;
-use flashatlas_ftl::{Copies, FtlContext, PARAMS, Reason, Registry, SchemeConfig};
+use flashatlas_ftl::{
+    Command, Copies, FtlContext, Outcome, PARAMS, Reason, Registry, SchemeConfig,
+};
 use flashatlas_nand::{Flash, Medium, Rules as FlashRules};
 use flashatlas_types::{BlockId, Cause, Layout, Lpn, OpId, Plan, Ppn, Ps, RawConfig, Rng, Seed};
 use rules::{Memory, Reference};
@@ -164,20 +166,13 @@ impl Pair {
 
     /// Calls both; `ahead` more pages of the request follow.
     fn call(&mut self, call: Call, ahead: u32) {
-        let mut programmed = Vec::new();
-        let mut cx = FtlContext {
-            flash: Flash { medium: &mut self.medium, plan: &mut self.plan },
-            now: Ps::ZERO,
-            command: OpId::NONE,
-            number: 0,
-            oldest_unfinished: OpId::NONE,
-            ahead,
-            copies: &mut Copies::default(),
-            programmed: &mut programmed,
-            remapped: None,
-        };
+        let command = Command { oldest_unfinished: OpId::NONE, ..Command::UNTIMED };
+        let (mut copies, mut outcome) = (Copies::default(), Outcome::default());
+        let flash = Flash { medium: &mut self.medium, plan: &mut self.plan };
+        let mut cx = FtlContext::new(flash, &command, &mut copies, &mut outcome);
         let update = |lpn, ppn| Update { lpn: Lpn(lpn), ppn, op: OpId::NONE };
-        let (io, store) = (&mut MapContext { cx: &mut cx, pool: &mut self.pool }, &mut self.store);
+        let (io, store) =
+            (&mut MapContext { cx: &mut cx, pool: &mut self.pool, ahead }, &mut self.store);
         let answer = match call {
             Call::Get(lpn) => store.get(io, Lpn(lpn)).map(|(ppn, _)| Some(ppn)),
             Call::Set(lpn, ppn) => store.set(io, update(lpn, ppn)).map(|(old, _)| Some(old)),

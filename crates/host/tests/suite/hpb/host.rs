@@ -2,7 +2,7 @@
 //! subregions are dropped.
 
 use super::{DRIVE, SUBREGION, config, counter, lba, stack, write};
-use flashatlas_device::{Cmd, Device, Done, PowerCycle, Reply, Stack};
+use flashatlas_device::{Cmd, Device, Done, Reply, Stack, Storage};
 use flashatlas_host::STANDARD;
 use flashatlas_nand::OobRole;
 use flashatlas_types::{Lpn, Ppn, Ps, Seed, Stamp, Tag};
@@ -74,7 +74,7 @@ fn an_entry_saves_the_read_of_a_map_page() {
         host.read(far(n));
         host.settle();
     }
-    host.stack.reset_counters();
+    host.stack.top_mut().reset_counters();
     let hit = (45..60).map(|n| host.read(far(n))).max().unwrap();
     assert_eq!((host.count("hits"), host.count("valid_entries")), (15, 15));
     let bare: Vec<&str> = DRIVE
@@ -173,7 +173,7 @@ fn the_region_that_was_not_read_longest_leaves() {
     assert_eq!(host.count("hits"), 2, "it was read after the other");
     host.read(far(1));
     assert_eq!(host.count("miss_region"), 4);
-    let report = host.stack.reports().remove(0);
+    let report = host.stack.top().reports().remove(0);
     assert_eq!(report.memory.iter().map(|m| m.1).sum::<u64>(), 272);
 }
 
@@ -446,7 +446,7 @@ fn a_map_page_that_cannot_be_read_stops_nobody() {
     }
     assert!((1..4).contains(&host.count("failed_requests")), "asked again only when told again");
     assert_eq!(host.count("map_requests"), 0);
-    assert!(host.stack.failure().is_none());
+    assert!(host.stack.top().failure().is_none());
 }
 
 #[test]
@@ -492,7 +492,7 @@ fn the_layer_forgets_what_it_was_about_when_the_power_fails() {
     let mut host = Host::new(&["hpb.activation_reads=1", "hpb.pinned_regions=1"]);
     host.stack.set_instant(true);
     host.stack.power_cycle(&config, Seed(1)).unwrap();
-    host.stack.reset_counters();
+    host.stack.top_mut().reset_counters();
     for n in 0..4 {
         // the layer's own commands take time again, and are not reported to the host above
         host.submit(n, Cmd::Read { lba: lba(far(0)), sectors: 4 });

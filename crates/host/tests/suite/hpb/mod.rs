@@ -41,7 +41,7 @@ fn stack(more: &[&str]) -> Stack {
 }
 
 fn counter(stack: &Stack, name: &str) -> u64 {
-    let report = stack.reports().into_iter().find(|r| r.layer == "hpb-host").unwrap();
+    let report = stack.top().reports().into_iter().find(|r| r.layer == "hpb-host").unwrap();
     report
         .counters
         .iter()

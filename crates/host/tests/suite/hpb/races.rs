@@ -45,7 +45,7 @@ impl Player {
         let unit = u64::from(self.stack.unit_sectors());
         let pages = lba.0 / unit..(lba.0 + u64::from(sectors)).div_ceil(unit);
         let held: Vec<Stamp> =
-            pages.map(|page| self.stack.peek_stamp(Lpn(page as u32)).unwrap()).collect();
+            pages.map(|page| self.stack.top().peek_stamp(Lpn(page as u32)).unwrap()).collect();
         self.submit(tag, Cmd::Read { lba, sectors });
         assert_eq!(
             self.reply.stamps, held,
@@ -78,7 +78,7 @@ impl Player {
 
     fn play(&mut self, seed: u64, steps: u64) {
         let mut rng = Rng::stream(Seed(seed), "races");
-        let (unit, sectors) = (u64::from(self.stack.unit_sectors()), self.stack.sectors());
+        let (unit, sectors) = (u64::from(self.stack.unit_sectors()), self.stack.top().sectors());
         let hot = 1 + rng.below(200);
         for n in 1..=steps {
             let page = if rng.below(4) > 0 { rng.below(hot) } else { rng.below(sectors / unit) };
@@ -135,7 +135,7 @@ impl Player {
             self.wait(if rng.below(8) == 0 { 0 } else { self.depth });
         }
         self.settle();
-        self.stack.check().unwrap_or_else(|v| panic!("{}: {v}", self.what));
+        self.stack.top().check().unwrap_or_else(|v| panic!("{}: {v}", self.what));
     }
 
     /// Asserts that the counters of both sides agree. Returns the number of accepted entries.
@@ -264,7 +264,8 @@ fn a_wire_format_changes_nothing() {
         };
         let (with, without) = (played(wire), played("off"));
         let counts = |of: &Player| {
-            let report = of.stack.reports().into_iter().find(|r| r.layer == "hpb-host").unwrap();
+            let report =
+                of.stack.top().reports().into_iter().find(|r| r.layer == "hpb-host").unwrap();
             let (wire, rest): (Vec<_>, Vec<_>) =
                 report.counters.into_iter().partition(|(name, _)| name.starts_with("wire_"));
             (wire.into_iter().map(|(_, n)| n).collect::<Vec<_>>(), rest)

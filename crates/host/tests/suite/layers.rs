@@ -189,7 +189,7 @@ fn exercise(config: &DriveConfig, seed: u64, requests: u64) {
             }
             // on some drives, trimmed data may come back after a power failure
             // (docs/RELIABILITY.md, R3)
-            28 if !host.stack.forgets_trims() => {
+            28 if !host.stack.top().forgets_trims() => {
                 host.submit(number, Cmd::Trim { lba: range, sectors: count }, &mut reply, &what);
                 model.trim(lba, count);
             }

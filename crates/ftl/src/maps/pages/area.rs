@@ -475,9 +475,10 @@ impl MapArea {
 mod tests {
     use super::*;
     use crate::pool::MapQuota;
+    use crate::{Command, Copies, Outcome};
     use flashatlas_fixtures::layouts::lanes;
     use flashatlas_nand::{Flash, Medium, Rules};
-    use flashatlas_types::{OpKind, Plan, Ps, Seed};
+    use flashatlas_types::{OpKind, Plan, Seed};
 
     /// One lane of blocks of two pages, three of them for map pages. Pages 0 and 1 fill block A,
     /// new versions of 0 and then page 2 fill block B. To write page 1 again, the last block is

@@ -112,10 +112,10 @@ mod tests {
     use super::super::DEF;
     use super::*;
     use crate::schemes::SchemeConfig;
-    use crate::{Copies, Ftl, FtlContext, PARAMS, Registry};
+    use crate::{Command, Copies, Ftl, FtlContext, Outcome, PARAMS, Registry};
     use flashatlas_fixtures::layouts::lanes;
     use flashatlas_nand::{Flash, Rules, Unit};
-    use flashatlas_types::{Cause, OpId, Plan, Ps, RawConfig, Seed, Stamp};
+    use flashatlas_types::{Cause, OpId, Plan, RawConfig, Seed, Stamp};
     use std::sync::Arc;
 
     const PAGES: u32 = 24;

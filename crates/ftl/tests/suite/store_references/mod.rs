@@ -17,7 +17,7 @@ use flashatlas_ftl::{
     Command, Copies, FtlContext, Outcome, PARAMS, Reason, Registry, SchemeConfig,
 };
 use flashatlas_nand::{Flash, Medium, Rules as FlashRules};
-use flashatlas_types::{BlockId, Cause, Layout, Lpn, OpId, Plan, Ppn, Ps, RawConfig, Rng, Seed};
+use flashatlas_types::{BlockId, Cause, Layout, Lpn, OpId, Plan, Ppn, RawConfig, Rng, Seed};
 use rules::{Memory, Reference};
 use std::collections::BTreeMap;
 use std::sync::Arc;

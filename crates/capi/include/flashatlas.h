@@ -1,10 +1,10 @@
 /*
- * libflashatlas: drives of FlashAtlas, driven by the event loop of a program or another simulator.
+ * libflashatlas: drives of FlashAtlas for the event loop of a program or of another simulator.
  *
  *     fa_drive *drive = fa_drive_create("tiny", NULL, NULL, 0, 1, why, sizeof why);
- *     fa_submit(drive, now, tag, &command, &reply);      what it does is decided at once
- *     fa_next_event(drive, &at);                         schedule yourself there
- *     fa_advance(drive, at, done, 16, &count);           what is complete, and when
+ *     fa_submit(drive, now, tag, &command, &reply);      its effect is decided at once
+ *     fa_next_event(drive, &at);                         call fa_advance at this time
+ *     fa_advance(drive, at, done, 16, &count);           complete commands and times
  *
  * Times are picoseconds of simulated time, and the host keeps the clock. Functions that return an
  * int return a fa_code; fa_drive_error returns the sentence to the code. Drives share no state, and
@@ -21,10 +21,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The version of this interface; `fa_drive_abi` returns the library's own.
+// The version of this interface. `fa_drive_abi` returns the version of the library.
 #define FA_DRIVE_ABI 1
 
-// A time that never comes: the time of the next event of a drive that has none.
+// A time that never comes. It is the time of the next event if there is none.
 #define FA_NEVER 18446744073709551615ull
 
 // Bytes of a sector.
@@ -42,7 +42,7 @@ enum fa_code
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-  // Done.
+  // The call succeeded.
   FA_SUCCESS = 0,
   // A pointer is null, a value has no meaning, or a buffer is too small.
   FA_ERR_ARGUMENT = 1,
@@ -56,19 +56,20 @@ enum fa_code
   FA_ERR_TIME = 5,
   // The power is off: call `fa_power_on`.
   FA_ERR_POWER_OFF = 6,
-  // The power failed in this call, as `fa_power_cut_after` asked for. The command may have been
-  // carried out in part, and is not complete.
+  // The power failed during this call, as requested by `fa_power_cut_after`. The command may
+  // have been carried out in part, and is not complete.
   FA_ERR_POWER_LOST = 7,
   // The data cannot be read. Other commands may follow.
   FA_ERR_UNREADABLE = 8,
-  // The drive cannot go on (no space, or an erase or a program that failed): every later command
-  // gets this code until the power is switched off and on.
+  // The drive stopped, because it has no space or because an erase or a program failed. Every
+  // later command gets this code until the power is switched off and on.
   FA_ERR_FAILED = 9,
   // Commands are in flight, or the drive still works on something.
   FA_ERR_BUSY = 10,
-  // A rule of the drive does not hold: this is a defect of the simulator.
+  // A rule of the drive does not hold. This is a defect of the simulator.
   FA_ERR_CHECK = 11,
-  // The simulator failed. Every later call on the drive gets this code: free the drive.
+  // The simulator failed. Every later call on the drive gets this code; only `fa_drive_free` is
+  // of use.
   FA_ERR_PANIC = 12,
 };
 #ifndef __cplusplus
@@ -102,71 +103,73 @@ typedef uint32_t fa_op;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// A drive. One thread at a time may use it; two drives have nothing in common.
+// A drive. One thread at a time may use it. Two drives share no state.
 typedef struct fa_drive fa_drive;
 
-// Shape of the drive that a host sees.
+// Shape of the drive as its host sees it.
 typedef struct fa_geometry {
-  // Sectors of 512 bytes.
+  // Number of sectors of 512 bytes.
   uint64_t sectors;
-  // Bytes of a mapping unit: writes of whole units need no read.
+  // Bytes of a mapping unit. A write of whole units needs no read.
   uint32_t unit_bytes;
-  // Commands that may be in flight at once.
+  // Largest number of commands that may be in flight at once.
   uint32_t queue_depth;
-  // 1: the drive keeps the bytes of writes (`nand.data=ram`); 0: stamps stand for them.
+  // 1 if the drive stores the bytes of writes (`nand.data=ram`); 0 if it stores stamps instead.
   uint32_t keeps_bytes;
   // Always 0.
   uint32_t reserved;
 } fa_geometry;
 
-// A command. Set all of it to zero first: in a field that is not supported yet, every value but 0
-// is an error.
+// A command. Set the whole structure to zero first. A value other than 0 in a field that is not
+// supported yet is an error.
 typedef struct fa_command {
   // A `fa_op`.
   uint32_t op;
-  // 1: the write is durable when it is complete. 0 for all other commands.
+  // 1 if a write must be durable when it is complete; 0 for all other commands.
   uint32_t fua;
   // The first sector of 512 bytes.
   uint64_t lba;
   // Number of sectors.
   uint32_t sectors;
-  // The namespace: 0, the only one.
+  // The namespace. It is 0, because a drive has only one.
   uint32_t namespace_id;
-  // The stream of a write. Not supported yet: 0.
+  // The stream of a write. Not supported yet, so it is 0.
   uint32_t stream;
-  // The placement handle of a write. Not supported yet: 0.
+  // The placement handle of a write. Not supported yet, so it is 0.
   uint32_t placement;
-  // The command to a zone. Not supported yet: 0.
+  // The command to a zone. Not supported yet, so it is 0.
   uint32_t zone_command;
   // Always 0.
   uint32_t reserved;
-  // Number of a write's content, from which stamps are made. 0: the drive numbers its writes.
+  // Number of a write's content, from which its stamps are made. If it is 0, the drive numbers
+  // the write.
   uint64_t content;
-  // The bytes of a write if the drive keeps bytes (`nand.data=ram`), else null.
+  // The bytes of a write if the drive stores bytes (`nand.data=ram`), otherwise null.
   const void *data;
-  // Bytes at `data`: `sectors` times 512, or 0.
+  // Number of bytes at `data`: `sectors` times 512, or 0 if `data` is null.
   size_t data_bytes;
   // Always 0.
   uint64_t more[4];
 } fa_command;
 
-// Buffers for the result of a read. Other commands need none.
+// Buffers for the result of a read. Other commands need no buffers.
 //
-// The result is there when `fa_submit` returns. A host that models time looks at it when the
-// command is complete.
+// The result is in the buffers when `fa_submit` returns. A host that models time must not use it
+// before the command is complete.
 typedef struct fa_reply {
-  // Room for the bytes of the range, if the drive keeps bytes; null: they are not wanted.
+  // Buffer for the bytes of the range, if the drive stores bytes. Null if the host does not need
+  // them.
   void *data;
-  // Bytes of room at `data`.
+  // Size of the buffer `data` in bytes.
   size_t data_room;
-  // Bytes that were put into `data`.
+  // Number of bytes that were written to `data`.
   size_t data_bytes;
-  // Room for a stamp of each mapping unit that the range touches; null: they are not wanted. The
-  // stamp of a unit that was never written is 0.
+  // Buffer for the stamp of each mapping unit that the range touches. Null if the host does not
+  // need them. The stamp of a unit that was never written is 0.
   uint32_t *stamps;
-  // Number of stamps that `stamps` has room for.
+  // Size of the buffer `stamps`, in stamps.
   size_t stamp_room;
-  // Number of stamps that were put into `stamps`.
+  // Number of stamps that were written to `stamps`.
   size_t stamp_count;
 } fa_reply;
 
@@ -174,7 +177,7 @@ typedef struct fa_reply {
 typedef struct fa_done {
   // Tag of the command.
   uint64_t tag;
-  // The time at which it was complete, in picoseconds.
+  // The time at which the command was complete, in picoseconds.
   uint64_t at_ps;
 } fa_done;
 
@@ -182,18 +185,19 @@ typedef struct fa_done {
 extern "C" {
 #endif // __cplusplus
 
-// Returns the version of this interface that the library has: its `FA_DRIVE_ABI`.
+// Returns the version of the library's interface, which is its `FA_DRIVE_ABI`.
 uint32_t fa_drive_abi(void);
 
 // Returns the version of FlashAtlas.
 const char *fa_version(void);
 
-// Makes a drive: blank, switched on, at time zero.
+// Makes a blank drive, which is switched on, at time zero.
 //
-// `preset` names a drive that comes with the project (`tiny`). If `toml` is not null, it is the
-// text of a drive file, and `preset` is only the name of the drive in messages. The file may build
-// on a preset with `base`. `settings` are `count` texts of the form `key=value`. Returns null if
-// the drive cannot be made, and writes the reason to `error`: at most `room` bytes with the zero.
+// `preset` is the name of a built-in drive, for example `tiny`. If `toml` is not null, it is the
+// text of a drive file, and `preset` is only the name of the drive in messages. The key `base` in
+// the file may name a preset that the file changes. `settings` points to `count` texts of the form
+// `key=value`. If the drive cannot be made, returns null and writes the reason to `error`. The
+// reason has at most `room` bytes, the zero included.
 struct fa_drive *fa_drive_create(const char *preset,
                                  const char *toml,
                                  const char *const *settings,
@@ -202,10 +206,10 @@ struct fa_drive *fa_drive_create(const char *preset,
                                  char *error,
                                  size_t room);
 
-// Frees a drive; does nothing for null.
+// Frees a drive. A null pointer is ignored.
 void fa_drive_free(struct fa_drive *drive);
 
-// Returns the text of the last call on this drive that failed. The text lasts until the next call.
+// Returns the error text of the last failed call on a drive. It is valid until the next call.
 const char *fa_drive_error(const struct fa_drive *drive);
 
 // Writes the shape of the drive to `geometry`.
@@ -213,88 +217,94 @@ int fa_drive_geometry(struct fa_drive *drive, struct fa_geometry *geometry);
 
 // Submits a command at `now_ps`.
 //
-// The effect of the command is decided at once; `fa_advance` reports its completion. `tag` names
-// the command until `fa_advance` fetches it: no other command in flight may have the same tag, and
-// the highest bit of a tag is 0. `now_ps` is at or after the last submission, and at or after the
-// times that `fa_advance` has handled.
+// The effect of the command is decided at once, and `fa_advance` reports its completion. `tag`
+// identifies the command until `fa_advance` fetches it. No other command in flight may have the
+// same tag, and the highest bit of a tag must be 0. `now_ps` must not be earlier than the last
+// submission, nor than the times that `fa_advance` has handled.
 int fa_submit(struct fa_drive *drive,
               uint64_t now_ps,
               uint64_t tag,
               const struct fa_command *command,
               struct fa_reply *reply);
 
-// Writes the time of the drive's next event to `at_ps`: `FA_NEVER`, or a time for `fa_advance`.
+// Writes the time of the drive's next event to `at_ps`, or `FA_NEVER` if there is none.
 int fa_next_event(struct fa_drive *drive, uint64_t *at_ps);
 
-// Lets everything happen up to and including `until_ps`, and fetches the commands that are
-// complete by then.
+// Handles all events up to and including `until_ps`, and fetches the commands that are complete by
+// then.
 //
-// The call writes at most `room` commands to `done`, in the order of time, and their number to
-// `count`. The next call begins with the other ones. `FA_NEVER` is for a host that waits: the
-// drive runs until every command is complete, and no further. Its own work goes on in later calls.
-// The result can be `FA_ERR_POWER_LOST` if a layer writes meanwhile: the commands in `done` are
-// complete all the same.
+// The call writes at most `room` commands to `done`, in order of time, and their number to
+// `count`. If more commands are complete, the next call begins with them. With `FA_NEVER`, the
+// drive runs until every command is complete, and stops there. Its background work then continues
+// in later calls. The result can be `FA_ERR_POWER_LOST` if a layer writes during the call. The
+// commands in `done` are complete even then.
 int fa_advance(struct fa_drive *drive,
                uint64_t until_ps,
                struct fa_done *done,
                size_t room,
                size_t *count);
 
-// Passes idle time: the host asks for nothing from `now_ps` until `until_ps`.
+// Passes idle time. The host submits no command from `now_ps` until `until_ps`.
 //
-// Collection in idle time may use this time. The call does nothing while commands are in flight.
+// The drive may use this time for idle collection. The call does nothing while commands are in
+// flight.
 int fa_idle(struct fa_drive *drive, uint64_t now_ps, uint64_t until_ps);
 
-// Writes every mapping unit once, in ascending order, in no simulated time, and makes it durable.
+// Writes every mapping unit once in ascending order, and makes all of them durable.
 //
-// All bytes are zeros. No command may be in flight. Counters go on: see `fa_reset_counters`.
+// All bytes are zeros. The fill takes no simulated time. No command may be in flight. Counters are
+// not reset: see `fa_reset_counters`.
 int fa_fill(struct fa_drive *drive);
 
 // Cuts the power at `now_ps`.
 //
-// Commands that are complete by then can still be fetched. The others never complete, and
-// everything in the memory of the drive and its layers is lost. Of the writes in flight, real
-// media may hold all, some or none. This medium holds those that the drive had sent to flash.
+// Commands that are complete at that time can still be fetched. All other commands never complete,
+// and everything in the memory of the drive and its layers is lost. After a power failure, a real
+// medium may hold all, some or none of the writes in flight. This medium holds those that the
+// drive had sent to flash.
 int fa_power_cut(struct fa_drive *drive, uint64_t now_ps);
 
-// Cuts the power in the operation that follows `operations` more programs, erases and NVM stores.
+// Cuts the power in the operation after the next `operations` programs, erases and NVM stores.
 //
-// If that operation is a program, it leaves a torn page; an erase has not begun. The call that
-// needs the operation gets `FA_ERR_POWER_LOST`.
+// If that operation is a program, it leaves a torn page. If it is an erase, it has not begun. The
+// call that needs the operation gets `FA_ERR_POWER_LOST`.
 int fa_power_cut_after(struct fa_drive *drive, uint64_t operations);
 
-// Switches the power on at `now_ps`: the drive mounts what is on the medium.
+// Switches the power on at `now_ps`. The drive then mounts the content of the medium.
 //
-// The drive takes commands from `ready_ps` on. This time is an estimate. `ready_ps` may be null.
+// The call writes to `ready_ps` the time from which on the drive accepts commands. This time is an
+// estimate. `ready_ps` may be null.
 int fa_power_on(struct fa_drive *drive, uint64_t now_ps, uint64_t *ready_ps);
 
-// Returns 1 if the power is on, else 0; also 0 for null.
+// Returns 1 if the power is on, and 0 if it is off or the drive is null.
 int fa_is_on(const struct fa_drive *drive);
 
-// Checks every rule of the drive's tables and of the medium. This takes time in proportion to the
-// size of the drive.
+// Checks every rule of the drive's tables and of the medium. The check takes time in proportion to
+// the size of the drive.
 int fa_check(struct fa_drive *drive);
 
-// Sets counters and latencies to zero; the content of the drive stays.
+// Sets counters and latencies to zero. The content of the drive does not change.
 int fa_reset_counters(struct fa_drive *drive);
 
-// Writes the record of the drive to `json`: a JSON text that `fa_string_free` frees.
+// Writes the record of the drive to `json`, as a JSON text. Free it with `fa_string_free`.
 //
-// The record has the counts since the drive was made or its counters were reset: commands with
-// their latencies, flash operations by cause, write amplification, wear. The power must be on.
+// The record contains the counts since the drive was made or its counters were reset: commands
+// with their latencies, flash operations by cause, write amplification and wear. The power must be
+// on.
 int fa_record_json(struct fa_drive *drive, char **json);
 
 // Writes the content of the drive to the file `path`.
 //
-// `fa_checkpoint_load`, here or in another process, and `flashatlas run --precondition
-// checkpoint:FILE` read it. No command may be in flight. The call makes everything durable and
-// switches the drive off and on, in no simulated time. From then on the drive does the same as a
-// drive that loaded the file. Counters start at zero, and a cut that `fa_power_cut_after` asked
-// for is cancelled. The call writes `path`.new, and renames it to `path` once the file is whole.
-// The result is `FA_ERR_UNSUPPORTED` for drives with layers or with bytes (`nand.data=ram`).
+// The file can be read by `fa_checkpoint_load`, also in another process, and by
+// `flashatlas run --precondition checkpoint:FILE`. No command may be in flight. The call makes
+// everything durable and switches the drive off and on, in no simulated time. From then on, the
+// drive behaves like a drive that loaded the file. Counters start at zero, and a cut requested by
+// `fa_power_cut_after` is cancelled. The call writes `path`.new, and renames it to `path` when the
+// file is complete. The result is `FA_ERR_UNSUPPORTED` for drives with layers or with bytes
+// (`nand.data=ram`).
 int fa_checkpoint_save(struct fa_drive *drive, const char *path);
 
-// Loads the content of a checkpoint into the drive; clock and settings stay.
+// Loads the content of a checkpoint into the drive. The clock and the settings do not change.
 //
 // No command may be in flight. If the settings of the saved drive place pages on flash
 // differently, the call refuses the file and names the setting. If the file is damaged, the call
@@ -303,14 +313,14 @@ int fa_checkpoint_load(struct fa_drive *drive, const char *path);
 
 // Adds the parts of a shared library that was made with `flashatlas_plugin.h`.
 //
-// Every drive that is made in this process afterwards can use them by name. The reason for a
-// failure goes to `error`, as for `fa_drive_create`. A callback that has not returned for 30 s
-// ends the process. From the first call on, the library handles SIGSEGV, SIGBUS, SIGFPE, SIGILL
-// and SIGABRT, to name the callback that raised the signal. A host that needs its own handlers
-// must not use plug-ins.
+// Every drive that this process makes afterwards can use these parts by name. The reason for a
+// failure is written to `error`, as by `fa_drive_create`. The process ends if a callback does not
+// return within 30 s. From the first call on, the library handles SIGSEGV, SIGBUS, SIGFPE, SIGILL
+// and SIGABRT, in order to report the callback that raised the signal. A host that needs its own
+// handlers must not use plug-ins.
 int fa_plugin_load(const char *path, char *error, size_t room);
 
-// Frees a string of this library; does nothing for null.
+// Frees a string that this library returned. A null pointer is ignored.
 void fa_string_free(char *string);
 
 #ifdef __cplusplus
@@ -319,4 +329,4 @@ void fa_string_free(char *string);
 
 #endif  /* FLASHATLAS_H */
 
-/* Digest of abi.rs, calls.rs, cbindgen.toml and the lines above: 69bbc7b04af214edb27cc0cabbcaf7ead0c9eb8719e41c6107ba92a317af4262 */
+/* Digest of abi.rs, calls.rs, cbindgen.toml and the lines above: e942c9b3fdd3672f223c4856232c4575f9da916490d36f6845a871af96b77d96 */

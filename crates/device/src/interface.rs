@@ -1,5 +1,5 @@
-//! Interfaces that a drive and a layer over it share: commands ([`Device`]), and a place in the tree
-//! of a stack, with power and inspection ([`Storage`]).
+//! Interfaces that a drive and a layer over it share. [`Device`] takes commands. [`Storage`] is a
+//! place in the tree of a stack, with power and inspection.
 //!
 //! A drive and a layer implement both. What follows from the tree is provided: the answer of a
 //! device is its own answer, together with the answers of the devices below.

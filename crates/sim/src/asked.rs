@@ -50,7 +50,7 @@ impl<'a> Asked<'a> {
                  does",
             ));
         }
-        let input = spec.open(&inputs, capacity, true)?;
+        let input = inputs.open(spec, capacity, true)?;
         if spec.mode == Mode::Open && !input.timed {
             return Err(RunError::option(
                 "mode",

@@ -5,7 +5,7 @@ use crate::checkpoint::Checkpoint;
 use crate::fit::{Extents, LARGEST_EXTENT};
 use crate::parts::AddedPart;
 use crate::trace_name::{TraceName, whole_trace};
-use crate::{Environment, Opener, Reading, RunError, notes};
+use crate::{Environment, Opener, Reading, RunError, RunSpec, notes};
 use flashatlas_device::DriveConfig;
 use flashatlas_types::{Note, Seed};
 use flashatlas_workload::{Opened, ReadOptions, RecordSource, TraceSummary};
@@ -138,6 +138,32 @@ impl<'a> Inputs<'a> {
     /// Returns a copy that shares the measurements of files.
     pub(crate) fn again(&self) -> Inputs<'a> {
         Inputs { measured: Arc::clone(&self.measured), ..*self }
+    }
+
+    /// Opens the trace or the generator of a run, for a drive of `capacity` sectors.
+    ///
+    /// With `hashed`, [`Input::digest`] can return the SHA-256 of the file at the end.
+    ///
+    /// # Errors
+    /// Returns an error if there is neither, if both are given, and if the trace cannot be opened.
+    pub(crate) fn open(
+        &self,
+        spec: &RunSpec,
+        capacity: u64,
+        hashed: bool,
+    ) -> Result<Input<'a>, RunError> {
+        match (&spec.trace, &spec.workload) {
+            (Some(path), None) => self.trace(path, spec.reading.format.as_deref(), hashed),
+            (None, Some(text)) => self.generated(text, capacity, Seed(spec.seed)),
+            (Some(_), Some(_)) => Err(RunError::option(
+                "workload",
+                "a trace was given, too: a run takes one of the two",
+            )),
+            (None, None) => Err(RunError::option(
+                "workload",
+                "a run needs one: ‹trace=FILE›, ‹workload=GENERATOR› or ‹job=FILE›",
+            )),
+        }
     }
 
     /// Opens a trace, or several that `path` names.

@@ -76,7 +76,7 @@ fn carry_out(
     let start = Start { timed: spec.mode != Mode::Untimed, pace, interval: spec.interval()? };
     let mut player = Player::new(drive, oracle, env.metrics, start);
     explain(&mut player, spec.explain.as_deref())?;
-    let reopen = || spec.open(&inputs, capacity, false);
+    let reopen = || inputs.open(spec, capacity, false);
     let pacing = Pacing::of(spec, queue_depth as usize);
     let (out_of_order, passes) =
         stream::play(&mut player, &pacing, &mut input, &reopen, &mut mapper, progress)?;
@@ -444,7 +444,7 @@ fn prepare(
         (Some(_), Some(checkpoint)) => vec![checkpoint.header.extent_sectors],
         _ => spec.extent.sizes().to_vec(),
     };
-    let workload = || spec.open(inputs, capacity, false);
+    let workload = || inputs.open(spec, capacity, false);
     let scan = Scan {
         drive: &spec.drive,
         capacity,

@@ -1,16 +1,16 @@
 //! Values that the options of a run take: the words of choices, and what texts stand for.
 
-use crate::{Input, Inputs, Reading, RunError, RunSpec};
+use crate::RunError;
+use flashatlas_types::Dur;
 use flashatlas_types::quantity::quantity;
-use flashatlas_types::{Dur, HostOp, Seed};
-use flashatlas_workload::{BadKinds, ReadOptions};
+use flashatlas_workload::BadKinds;
 use serde::{Deserialize, Serialize};
 
 /// Rule by which requests are issued.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// Requests arrive at the times of the trace, divided by [`RunSpec::speed`]. A request waits at
+    /// Requests arrive at the times of the trace, divided by [`RunSpec::speed`](crate::RunSpec::speed). A request waits at
     /// the host if the drive's queue has no room.
     Open,
     /// A fixed number of commands in flight.
@@ -122,88 +122,17 @@ pub enum SkipBad {
 }
 
 impl SkipBad {
-    fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         match self {
             SkipBad::Count(count) => *count,
             SkipBad::Kinds(_) => 0,
         }
     }
 
-    fn kinds(&self) -> Result<BadKinds, RunError> {
+    pub(crate) fn kinds(&self) -> Result<BadKinds, RunError> {
         match self {
             SkipBad::Count(_) => Ok(BadKinds::NONE),
             SkipBad::Kinds(names) => Ok(names.parse::<BadKinds>()?),
         }
-    }
-}
-
-impl Reading {
-    /// Returns the options in the form that a reader takes.
-    ///
-    /// # Errors
-    /// Returns an error for texts that have no meaning.
-    pub fn options(&self) -> Result<ReadOptions, RunError> {
-        let time = |key, text: &Option<String>| {
-            text.as_deref().map(|text| duration(key, text)).transpose()
-        };
-        let op = |text: &str| {
-            let allowed = [HostOp::Read, HostOp::Write, HostOp::Trim];
-            allowed.into_iter().find(|op| op.name() == text).ok_or_else(|| {
-                let why = format!("`{text}` is not known (allowed: read, write, trim)");
-                RunError::option("assume_op", why)
-            })
-        };
-        Ok(ReadOptions {
-            skip_bad: self.skip_bad.count(),
-            skip_kinds: self.skip_bad.kinds()?,
-            shift_sectors: self.shift,
-            device_map: self.device_map.as_deref().unwrap_or("separate").parse()?,
-            drop_duplicates: time("drop_duplicates", &self.drop_duplicates)?,
-            time_gap_max: time("time_gap_max", &self.time_gap_max)?,
-            assume_op: self.assume_op.as_deref().map(op).transpose()?,
-        })
-    }
-}
-
-impl RunSpec {
-    /// Returns the format of the preconditioning trace, if the user named one.
-    ///
-    /// If there is a trace to replay, the named format is that trace's.
-    pub(crate) fn before_format(&self) -> Option<&str> {
-        self.reading.format.as_deref().filter(|_| self.trace.is_none())
-    }
-
-    /// Opens the trace or the generator of the run, for a drive of `capacity` sectors.
-    ///
-    /// With `hashed`, [`Input::digest`] can return the SHA-256 of the file at the end.
-    ///
-    /// # Errors
-    /// Returns an error if there is neither, if both are given, and if the trace cannot be opened.
-    pub(crate) fn open<'a>(
-        &self,
-        inputs: &Inputs<'a>,
-        capacity: u64,
-        hashed: bool,
-    ) -> Result<Input<'a>, RunError> {
-        match (&self.trace, &self.workload) {
-            (Some(path), None) => inputs.trace(path, self.reading.format.as_deref(), hashed),
-            (None, Some(text)) => inputs.generated(text, capacity, Seed(self.seed)),
-            (Some(_), Some(_)) => Err(RunError::option(
-                "workload",
-                "a trace was given, too: a run takes one of the two",
-            )),
-            (None, None) => Err(RunError::option(
-                "workload",
-                "a run needs one: ‹trace=FILE›, ‹workload=GENERATOR› or ‹job=FILE›",
-            )),
-        }
-    }
-
-    /// Returns the length of a row in time series, if it was given.
-    ///
-    /// # Errors
-    /// Returns an error if the text is no time, or zero.
-    pub(crate) fn interval(&self) -> Result<Option<Dur>, RunError> {
-        self.interval.as_deref().map(|text| duration("interval", text)).transpose()
     }
 }

@@ -22,11 +22,11 @@ macro_rules! number {
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
         pub struct $name(pub(crate) u32);
         impl $name {
-            #[doc = concat!("Returns the identifier with this number, counted from 0 ", $space, ".")]
+            #[doc = concat!("Returns the identifier with this number (from 0 ", $space, ").")]
             #[inline]
             pub const fn new(number: u32) -> $name { $name(number) }
 
-            #[doc = concat!("Returns the number, counted from 0 ", $space, ".")]
+            #[doc = concat!("Returns the number (from 0 ", $space, ").")]
             #[inline]
             pub const fn number(self) -> u32 { self.0 }
         }

@@ -17,6 +17,7 @@
 //! and the options of the command line.
 
 mod declaration;
+mod parsed;
 #[cfg(test)]
 mod python;
 #[cfg(test)]

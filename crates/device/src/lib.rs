@@ -3,8 +3,8 @@
 //! [`Ssd`] is the controller: it splits requests into mapping units, keeps the write cache, merges
 //! partial units, and puts the FTL, the medium and the timing engine together. A layer is a
 //! [`Device`] that a host puts over one or several drives, and a [`Stack`] is one or several drives
-//! with the layers over them: a tree, in which each device is a [`Storage`]. [`config`] builds all of
-//! them from a preset, a file and single settings, out of the parts that a [`Registry`] names.
+//! with the layers over them: a tree, in which each device is a [`Storage`]. [`config`] builds all
+//! of them from a preset, a file and single settings, out of the parts that a [`Registry`] names.
 //! [`params`] declares the settings.
 //!
 //! ```

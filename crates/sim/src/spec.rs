@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// Requests arrive at the times of the trace, divided by [`RunSpec::speed`](crate::RunSpec::speed). A request waits at
-    /// the host if the drive's queue has no room.
+    /// Requests arrive at the times of the trace, divided by [`speed`](crate::RunSpec::speed). A
+    /// request waits at the host if the drive's queue has no room.
     Open,
     /// A fixed number of commands in flight.
     Closed,

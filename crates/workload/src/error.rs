@@ -68,8 +68,7 @@ impl TraceError {
     }
 }
 
-/// Returns `bytes` as printable text: control and non-ASCII bytes escaped, cut to
-/// [`EXCERPT_CHARS`].
+/// Returns the beginning of `bytes` as printable text, with control and non-ASCII bytes escaped.
 pub fn excerpt(bytes: &[u8]) -> String {
     let mut text = String::new();
     for (i, &byte) in bytes.iter().enumerate() {

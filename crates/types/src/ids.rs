@@ -2,7 +2,8 @@
 //!
 //! The types that number a table's entries convert to and from `usize`, so that a
 //! [`TiVec`](typed_index_collections::TiVec) takes them as its index: a table of lanes cannot be
-//! read at a block. No other crate converts them.
+//! read at a block. Only [`crate::Layout`] turns the numbers of a block in its lane, over the drive
+//! and on a die into each other.
 
 macro_rules! id {
     ($($(#[$doc:meta])* $name:ident($inner:ty);)*) => { $(

@@ -1,7 +1,7 @@
 //! The Python binding: one function for each task of the library, with JSON in and out.
 //!
 //! The binding makes no decisions of the simulation. It opens files and reads the clock (for
-//! progress and wall time), which no crate below does.
+//! progress and wall time), which no crate of the simulation does.
 #![allow(clippy::disallowed_methods)]
 
 mod check;

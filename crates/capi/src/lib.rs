@@ -2,8 +2,8 @@
 //!
 //! The interface is in `include/flashatlas.h`, and in Rust in `src/abi.rs`. The host keeps the
 //! clock. It submits each command at a time that it chooses, asks for the time of the next event,
-//! and fetches complete commands (`drive.rs`). Two drives share no state, and the same calls give
-//! the same answers.
+//! and fetches complete commands (`drive/mod.rs`). Two drives share no state, and the same calls
+//! give the same answers.
 //!
 //! A wrong call returns a code, stores a sentence for `fa_drive_error`, and changes nothing. A
 //! panic of the simulator is caught at the interface. The drive then accepts no further command.

@@ -1,4 +1,4 @@
-"""Documents agree with the code: versions, the order of crates, and numbers of parts."""
+"""Documents agree with the code: versions, crates and their order, and numbers of parts."""
 
 from __future__ import annotations
 
@@ -43,14 +43,17 @@ def test_every_document_names_the_rust_version_of_the_workspace():
     assert {version for _, version in named} == {needed}
 
 
-def crates_of_the_table() -> list[str]:
+def section_of_architecture(title: str) -> str:
     text = (ROOT / "docs/ARCHITECTURE.md").read_text(encoding="utf-8")
-    section = text.split("\n## Crates\n")[1].split("\n## ")[0]
-    return re.findall(r"^\| `([a-z]+)` \|", section, re.MULTILINE)
+    return text.split(f"\n## {title}\n")[1].split("\n## ")[0]
 
 
-def test_each_crate_uses_only_crates_above_it_in_the_table():
-    table = crates_of_the_table()
+def crates_of_the_table() -> list[str]:
+    return re.findall(r"^\| `([a-z]+)` \|", section_of_architecture("Crates"), re.MULTILINE)
+
+
+def packages_of_the_workspace() -> dict[str, list[str]]:
+    """Return the crates, each with the crates of the project that it uses outside of tests."""
     done = subprocess.run(
         ["cargo", "metadata", "--format-version", "1", "--no-deps", "--offline"],
         cwd=ROOT,
@@ -60,7 +63,7 @@ def test_each_crate_uses_only_crates_above_it_in_the_table():
     )
     if done.returncode:
         pytest.skip(f"cargo metadata: {done.stderr.strip()}")
-    packages = {
+    return {
         package["name"].removeprefix("flashatlas-"): [
             one["name"].removeprefix("flashatlas-")
             for one in package["dependencies"]
@@ -68,6 +71,11 @@ def test_each_crate_uses_only_crates_above_it_in_the_table():
         ]
         for package in json.loads(done.stdout)["packages"]
     }
+
+
+def test_each_crate_uses_only_crates_above_it_in_the_table():
+    table = crates_of_the_table()
+    packages = packages_of_the_workspace()
     packages.pop("benches")
     assert sorted(table) == sorted(packages)
     below = [
@@ -77,6 +85,28 @@ def test_each_crate_uses_only_crates_above_it_in_the_table():
         if table.index(other) >= table.index(name)
     ]
     assert below == []
+
+
+def test_each_crate_has_its_invariant_and_three_files_to_read_first():
+    packages = packages_of_the_workspace()
+    _, *parts = re.split(
+        r"^### `([a-z]+)`\n",
+        section_of_architecture("What holds in each crate"),
+        flags=re.MULTILINE,
+    )
+    said = dict(zip(parts[::2], parts[1::2], strict=True))
+    assert [*parts[::2]] == [*crates_of_the_table(), "benches"]
+    assert sorted(said) == sorted(packages)
+    wrong = []
+    for name, text in said.items():
+        wrong += [
+            f"{name}: no {word}" for word in ("Invariant", "Absent") if f"**{word}:**" not in text
+        ]
+        first = re.findall(r"`([^`]+)`", text.partition("\nRead first: ")[2])
+        if len({*first}) != 3 or len(first) != 3:
+            wrong.append(f"{name}: {len(first)} files to read first, expected three")
+        wrong += [f"{name}: no file {path}" for path in first if not (ROOT / path).is_file()]
+    assert wrong == []
 
 
 def test_numbers_of_parts_are_those_of_the_registries():

@@ -15,7 +15,7 @@
 //! use flashatlas_types::Entries;
 //!
 //! let parts = Parts {
-//!     drives: flashatlas_device::Registry::DRIVES,
+//!     drives: flashatlas_host::STANDARD,
 //!     workloads: flashatlas_workload::Registry::STANDARD,
 //!     metrics: Entries::of(METRICS),
 //!     added: &[],

@@ -289,7 +289,7 @@ impl Storage for Mirror {
     }
 
     fn failure(&self) -> Option<SubmitError> {
-        self.own_failure() // the mirror continues without a drive that failed
+        self.failed.clone() // the mirror continues without a drive that failed
     }
 
     fn power_on(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {

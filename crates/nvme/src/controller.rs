@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Namespaces that the changed namespace list holds (Base 5.1.12.1.5).
 pub(crate) const CHANGED: usize = 1024;
 
-/// What remains to be done when the media are done with a command.
+/// Rest of a command, for when the media are done with it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Then {
     /// Count a read of this many bytes; `command` if it is a host read command.
@@ -197,7 +197,7 @@ impl Controller {
         self.settle();
     }
 
-    /// Checks that commands other than those of Fabrics are processed now.
+    /// Checks that the controller processes commands now, and not those of Fabrics alone.
     pub fn check_ready(&self) -> Result<(), Status> {
         let properties = &self.properties;
         let ready = properties.is_ready() && properties.shutdown == Shutdown::None;

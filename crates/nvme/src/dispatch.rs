@@ -16,16 +16,16 @@ use crate::{
     Subsystem,
 };
 
-/// What a refused command with its data looks like to the transport, or what follows.
+/// Refusal of a command, or the next step of one that is not refused.
 type Outcome = Result<Next, Refused>;
 
-/// What follows of a command that is not refused.
+/// Next step of a command.
 enum Next {
-    /// It is complete, and returns this value.
+    /// Completion, with the value that it returns.
     Done(u64),
-    /// It is complete when an event happens.
+    /// Wait for an event.
     Held,
-    /// The media carry it out, after everything in flight if so.
+    /// Work for the media, which begins after everything in flight if `after_all`.
     Io { work: Work, then: Then, after_all: bool },
 }
 

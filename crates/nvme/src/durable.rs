@@ -90,7 +90,7 @@ pub enum DurableError {
         /// Bytes that were given.
         found: usize,
     },
-    /// The first bytes are not those of a record.
+    /// The first bytes are not `FANVMEST`.
     Magic,
     /// The version is not known.
     Version {
@@ -103,7 +103,7 @@ pub enum DurableError {
     Field {
         /// Offset in bytes.
         offset: usize,
-        /// What is wrong.
+        /// Reason.
         error: IdentityError,
     },
 }

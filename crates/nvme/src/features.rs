@@ -41,7 +41,7 @@ pub(crate) struct Features {
     pub keep_alive: u32,
 }
 
-/// What a controller can do, which decides the values of its features.
+/// Abilities of a controller, which decide the values of its features.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub discovery: bool,
@@ -54,7 +54,7 @@ pub(crate) struct Limits {
     pub host_id: [u8; 16],
 }
 
-/// What Set Features asks for beyond a changed value.
+/// Result of Set Features.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SetResult {
     /// The value is set; dword 0 of the completion.
@@ -63,7 +63,7 @@ pub(crate) enum SetResult {
     CacheOff { save: bool },
 }
 
-/// What Get Features returns.
+/// Result of Get Features.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Got {
     pub value: u32,

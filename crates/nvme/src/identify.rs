@@ -14,7 +14,7 @@ pub(crate) const BYTES: usize = 4096;
 /// Command set identifier of the NVM Command Set.
 const NVM: u32 = 0;
 
-/// What Identify tells about.
+/// Subject of an Identify command.
 pub(crate) struct Identified<'a> {
     pub discovery: bool,
     pub controller: ControllerId,
@@ -92,7 +92,8 @@ impl Identified<'_> {
             .u16(514, settings.entries)
             .u32(536, SGLS);
         if discovery {
-            page.u32(96, TRAFFIC_KEEP_ALIVE).text(768, 256, DISCOVERY_NQN).u8(1806, 1); // a direct discovery controller
+            let direct = 1;
+            page.u32(96, TRAFFIC_KEEP_ALIVE).text(768, 256, DISCOVERY_NQN).u8(1806, direct);
             return page.take();
         }
         let volatile = self.namespaces.iter().any(|namespace| namespace.shape.volatile_cache);

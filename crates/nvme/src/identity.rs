@@ -13,7 +13,7 @@ pub const DISCOVERY_NQN: &str = "nqn.2014-08.org.nvmexpress.discovery";
 pub struct IdentityError {
     /// Field of the identity.
     pub field: &'static str,
-    /// What is wrong with it.
+    /// Reason.
     pub why: &'static str,
 }
 

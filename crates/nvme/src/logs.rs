@@ -75,7 +75,7 @@ pub(crate) fn bytes(entry: &Entry) -> u64 {
     (dwords + 1) * 4
 }
 
-/// What the pages are made of that need no media.
+/// Sources of the pages that need no media.
 pub(crate) struct Logs<'a> {
     pub discovery: bool,
     pub errors: &'a ErrorLog,

@@ -26,7 +26,7 @@ pub(crate) enum Shutdown {
     Done = 2,
 }
 
-/// What a write of the configuration asks for.
+/// Requests of a write of the configuration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Asked {
     pub reset: bool,

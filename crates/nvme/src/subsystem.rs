@@ -30,7 +30,7 @@ pub struct Place {
     pub queue: QueueId,
 }
 
-/// What comes of a command at once.
+/// Result of a command that was taken in.
 #[must_use = "the host waits for its completion"]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Step {
@@ -43,7 +43,7 @@ pub enum Step {
     Held,
 }
 
-/// What comes of a command when the media are done with it.
+/// Result of a command that the media are done with.
 #[must_use = "the host waits for its completion"]
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Finished {

@@ -36,7 +36,7 @@ pub struct IoCommand {
     pub(crate) work: Work,
 }
 
-/// What came of a command on the media.
+/// Result of a command on the media.
 #[must_use = "the host waits for its completion"]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IoResult {

@@ -91,7 +91,7 @@ pub struct Row {
     pub by: By,
     /// Reason, or how far the support goes.
     pub why: &'static str,
-    /// Effects beyond being supported, as the effects logs have them (Base 5.1.12.1.6, 5.1.12.1.18).
+    /// Effects beyond being supported, as the logs of effects have them (Base 5.1.12.1.6).
     pub effects: u32,
     /// Bit of a capability field.
     pub capability: Option<(Field, u8)>,

@@ -45,7 +45,7 @@ pub struct Connect {
     pub queue: QueueId,
     /// Entries of the queue.
     pub entries: u32,
-    /// `true` if the host goes on when it loses an I/O queue.
+    /// `true` if the host deletes I/O queues one by one.
     pub deletes_queues: bool,
     /// `true` if the host asks for no flow control of the submission queue.
     pub without_flow_control: bool,

@@ -48,8 +48,6 @@ pub(crate) struct Controller {
     pub id: ControllerId,
     pub host: Nqn,
     pub host_id: [u8; 16],
-    /// `true` if the host goes on when it loses an I/O queue.
-    pub deletes_queues: bool,
     /// Keep alive timeout that Connect asked for, in milliseconds.
     pub asked_keep_alive: u32,
     pub properties: Properties,
@@ -73,9 +71,8 @@ pub(crate) struct Controller {
 impl Controller {
     pub fn new(
         id: ControllerId,
-        host: Nqn,
-        host_id: [u8; 16],
-        (deletes_queues, asked_keep_alive): (bool, u32),
+        (host, host_id): (Nqn, [u8; 16]),
+        asked_keep_alive: u32,
         properties: Properties,
         features: Features,
     ) -> Controller {
@@ -83,7 +80,6 @@ impl Controller {
             id,
             host,
             host_id,
-            deletes_queues,
             asked_keep_alive,
             properties,
             queues: BTreeMap::new(),

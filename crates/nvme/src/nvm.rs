@@ -90,7 +90,7 @@ fn check_options(entry: &Entry, namespace: &Namespace) -> Result<(), Refused> {
     let options = entry.at(12);
     if options & PROTECTION != 0 {
         // the namespace has no metadata, and so no protection information
-        return Err(Status::INVALID_FIELD.at(12, 26));
+        return Err(Status::INVALID_PROTECTION.at(12, 26));
     }
     if options & STORAGE_TAG != 0 {
         return Err(invalid(12, 24));

@@ -55,8 +55,6 @@ impl Status {
     pub const SGL_TYPE_INVALID: Status = never(GENERIC, 0x11);
     /// Keep Alive Timer Expired: in the error log only.
     pub const KEEP_ALIVE_EXPIRED: Status = retry(GENERIC, 0x19);
-    /// Keep Alive Timeout Invalid.
-    pub const KEEP_ALIVE_INVALID: Status = never(GENERIC, 0x1A);
     /// LBA Out of Range.
     pub const LBA_OUT_OF_RANGE: Status = never(GENERIC, 0x80);
     /// Capacity Exceeded: the flash has no room.

@@ -211,9 +211,8 @@ impl Subsystem {
         if self.discovery && connect.keep_alive > 0 {
             features.events = 1 << 31; // Base 3.1.3.3.1
         }
-        let Connect { host, host_id, deletes_queues, entries, keep_alive, .. } = connect;
-        let mut controller =
-            Controller::new(id, host, host_id, (deletes_queues, keep_alive), properties, features);
+        let Connect { host, host_id, entries, keep_alive, .. } = connect;
+        let mut controller = Controller::new(id, (host, host_id), keep_alive, properties, features);
         controller.queues.insert(QueueId::ADMIN, entries);
         controller.wait_for(&self.orphans);
         self.controllers.insert(id, controller);
@@ -244,17 +243,19 @@ impl Subsystem {
         Ok(controller.id)
     }
 
-    /// Ends a queue whose connection is lost, or the association if it cannot go on without (Base
-    /// 3.1.2, 3.3.2.4).
+    /// Ends a queue whose connection is lost, and the association with the admin queue (Base 3.1.2,
+    /// 3.3.2.4).
+    ///
+    /// The association goes on without an I/O queue, whatever the host said of deleting queues:
+    /// Linux closes its I/O queues before it shuts the controller down.
     pub fn lost(&mut self, place: Place) -> Lost {
-        let Some(controller) = self.controllers.get_mut(&place.controller) else {
-            return Lost::Association;
-        };
-        if place.queue != QueueId::ADMIN && controller.deletes_queues {
-            controller.end_queue(place.queue);
-            return Lost::Queue;
+        match self.controllers.get_mut(&place.controller) {
+            Some(controller) if place.queue != QueueId::ADMIN => {
+                controller.end_queue(place.queue);
+                return Lost::Queue;
+            }
+            _ => drop(self.end(place.controller)),
         }
-        self.end(place.controller);
         Lost::Association
     }
 

@@ -23,6 +23,28 @@ A code that no table has is refused in the same way.
 ";
 
 const TAIL: &str = "\
+## Readings
+
+Where the specification leaves a choice, or says two things:
+
+- Controllers are dynamic: they keep no state from earlier associations. Saved features are the
+  subsystem's, and every new controller begins with them.
+- A Connect command for a queue that exists is a Command Sequence Error (Base 3.3.2.3, 6.3), not an
+  Invalid Queue Identifier (Base, Figure 545).
+- An association goes on if the connection of an I/O queue is lost, even if the host did not say
+  that it deletes queues (Base 3.1.2): Linux closes its I/O queues before it shuts down.
+- The volatile write cache is switched for one controller. The switch to off flushes everything. It
+  completes after the commands that were in flight, and its flush comes after them.
+- A controller is not ready while the media carry out commands from before a reset, or of an
+  association that is gone. A late write could undo a newer one.
+- A write that lies in one mapping unit is atomic, also in a power failure (R2 in
+  [RELIABILITY.md](RELIABILITY.md)). NAWUPF and NABSPF say so. AWUPF is one block, because a write
+  over two units may be cut between them.
+- Write Zeroes trims only where trims survive a power failure. Elsewhere it writes zeros, and DEAC
+  is refused.
+- Totals of the SMART log are at most 32 MiB ahead of the durable record.
+- Refused commands are entries of the error log, but not refused Fabrics commands.
+
 ## Log page C0h: write amplification by cause
 
 The page has 512 bytes. Numbers are little-endian, and bytes that the table does not name are zeros.

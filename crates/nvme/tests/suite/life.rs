@@ -2,7 +2,7 @@
 
 use crate::{ENABLE, ONE, Rig, asks};
 use flashatlas_nvme::{
-    Connect, Entry, Lost, QueueId, Status, Step, admin, fabrics, feature, io, log, offset,
+    Entry, Lost, QueueId, Status, Step, admin, fabrics, feature, io, log, offset,
 };
 
 const SHUT_DOWN: u32 = ENABLE | 1 << 14;
@@ -80,14 +80,14 @@ fn a_reset_forgets_queues_features_events_and_errors() {
     assert_eq!(rig.subsystem.queue_entries(io), None, "I/O queues are gone");
     assert_eq!(rig.subsystem.queue_entries(admin), Some(32), "the association stays");
     rig.set_property(admin, ENABLE);
+    let request = rig.admin(admin::ASYNC_EVENT_REQUEST);
+    assert_eq!(rig.begin(admin, &request, &[]).0, Step::Held);
+    assert_eq!(rig.subsystem.take_completions(admin.controller), [], "no event is left");
     assert_eq!(rig.feature(admin, feature::EVENTS, 0), 0);
     assert_eq!(rig.feature(admin, feature::TEMPERATURE, 0), 343, "the default: 70 °C");
     assert_eq!(rig.feature(admin, feature::KEEP_ALIVE, 0), 5000, "what Connect said");
     assert_eq!(rig.log(admin, log::CHANGED, 4096), [0; 4096]);
     assert_eq!(rig.log(admin, log::ERRORS, 64), [0; 64]);
-    let request = rig.admin(admin::ASYNC_EVENT_REQUEST);
-    assert_eq!(rig.begin(admin, &request, &[]).0, Step::Held);
-    assert_eq!(rig.subsystem.take_completions(admin.controller), [], "no event is left");
 }
 
 #[test]
@@ -197,13 +197,7 @@ fn a_queue_ends_with_disconnect_when_nothing_is_in_flight() {
 #[test]
 fn commands_of_a_lost_queue_do_not_answer_on_its_successor() {
     let mut rig = Rig::new();
-    let asked = Connect {
-        deletes_queues: true,
-        ..asks("a", QueueId::ADMIN, flashatlas_nvme::ControllerId::DYNAMIC)
-    };
-    let admin = rig.try_connect(&asked).unwrap().place;
-    rig.set_property(admin, ENABLE);
-    let io = rig.try_connect(&asks("a", QueueId(1), admin.controller)).unwrap().place;
+    let (admin, io) = rig.ready("a");
     let read = rig.io(io::READ, 0, 1, 512);
     let (step, _) = rig.begin(io, &read, &[]);
     let Step::Io(late) = step else { panic!("{step:?}") };

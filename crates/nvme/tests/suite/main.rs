@@ -14,6 +14,7 @@ mod model;
 mod nvm;
 mod ram;
 mod random;
+mod sharing;
 mod switching;
 
 use flashatlas_nvme::{

@@ -96,8 +96,8 @@ fn options_that_are_not_there_are_refused() {
     for (opcode, option, expected) in [
         (io::WRITE, FUA | limited_retry, Status::SUCCESS),
         (io::READ, FUA | limited_retry, Status::SUCCESS),
-        (io::WRITE, 1 << 26, Status::INVALID_FIELD), // PRINFO
-        (io::READ, 1 << 29, Status::INVALID_FIELD),
+        (io::WRITE, 1 << 26, Status::INVALID_PROTECTION), // PRINFO
+        (io::READ, 1 << 29, Status::INVALID_PROTECTION),
         (io::READ, 1 << 24, Status::INVALID_FIELD),  // STC
         (io::WRITE, 1 << 20, Status::INVALID_FIELD), // DTYPE: streams
         (io::WRITE_ZEROES, 1 << 23, Status::INVALID_FIELD), // NSZ

@@ -238,7 +238,14 @@ impl Durable {
             nqn,
             namespace,
         };
-        let mut durable = Durable::new(identity).map_err(field(96))?;
+        let mut durable = Durable::new(identity).map_err(|error| {
+            let offset = match error.field {
+                "serial" => 96,
+                "model" => 116,
+                _ => 156,
+            };
+            DurableError::Field { offset, error }
+        })?;
         let flags = u32_at(12);
         let flag = |bit: u32| flags & 1 << bit != 0;
         durable.saved = Saved {

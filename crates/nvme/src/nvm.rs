@@ -60,7 +60,8 @@ pub(crate) fn work(
     data: &[u8],
 ) -> Result<(Work, Then), Refused> {
     let shape = &namespace.shape;
-    let fua = through || entry.at(12) & FUA != 0;
+    let first_durable = entry.at(12) & FUA != 0;
+    let fua = through || first_durable;
     let opcode = entry.opcode();
     match opcode {
         io::FLUSH => return Ok((Work::Flush, Then::Nothing)),
@@ -70,9 +71,15 @@ pub(crate) fn work(
     check_options(entry, namespace)?;
     let (offset, bytes) = range(namespace, entry.first_block(), entry.blocks())?;
     Ok(match opcode {
-        io::READ => (Work::Read { offset, bytes }, Then::Read { bytes, command: true }),
-        io::COMPARE => (Work::Compare { offset, bytes }, Then::Read { bytes, command: true }),
-        io::VERIFY => (Work::Verify { offset, bytes }, Then::Read { bytes, command: false }),
+        io::READ => {
+            (Work::Read { offset, bytes, first_durable }, Then::Read { bytes, command: true })
+        }
+        io::COMPARE => {
+            (Work::Compare { offset, bytes, first_durable }, Then::Read { bytes, command: true })
+        }
+        io::VERIFY => {
+            (Work::Verify { offset, bytes, first_durable }, Then::Read { bytes, command: false })
+        }
         io::WRITE => (Work::Write { offset, bytes, fua }, Then::Write { bytes }),
         _ => {
             let unit = u64::from(shape.unit_blocks) * u64::from(shape.block_bytes);

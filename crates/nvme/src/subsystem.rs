@@ -312,9 +312,9 @@ impl Subsystem {
     /// Returns the durable record if it is to be written before the completion of the last command
     /// goes out.
     ///
-    /// It is written after a saved feature, the first command after power-on, a shutdown, an entry
-    /// of the error log, and when 32 MiB were read or written. A power failure takes at most that
-    /// much from the totals.
+    /// It is written at power-on, when a controller is enabled, and after a saved feature, a
+    /// shutdown and an entry of the error log. It is also written when 32 MiB were read or written:
+    /// a power failure takes at most that much from the totals.
     pub fn durable_changed(&mut self) -> Option<Durable> {
         let (now, before) = (&self.durable.totals, &self.written);
         let moved = now.units_read - before.units_read + now.units_written - before.units_written;

@@ -15,12 +15,38 @@ pub struct Ticket {
 /// Work of a command on the media. Ranges are bytes inside the namespace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Work {
-    Read { offset: u64, bytes: u64 },
-    Write { offset: u64, bytes: u64, fua: bool },
-    Zero { offset: u64, bytes: u64, unit: u64, trim: bool, durable: bool },
-    Trim { ranges: Vec<(u64, u64)>, durable: bool },
-    Compare { offset: u64, bytes: u64 },
-    Verify { offset: u64, bytes: u64 },
+    /// `first_durable`: what the cache holds is made durable, and then read (FUA of a read).
+    Read {
+        offset: u64,
+        bytes: u64,
+        first_durable: bool,
+    },
+    Write {
+        offset: u64,
+        bytes: u64,
+        fua: bool,
+    },
+    Zero {
+        offset: u64,
+        bytes: u64,
+        unit: u64,
+        trim: bool,
+        durable: bool,
+    },
+    Trim {
+        ranges: Vec<(u64, u64)>,
+        durable: bool,
+    },
+    Compare {
+        offset: u64,
+        bytes: u64,
+        first_durable: bool,
+    },
+    Verify {
+        offset: u64,
+        bytes: u64,
+        first_durable: bool,
+    },
     Flush,
     Health,
 }
@@ -108,8 +134,14 @@ impl Work {
     ) -> Result<Option<Box<Health>>, Failure> {
         let writes = self.changes();
         let failed = |error| Failure::Media { error, writes };
+        if let Work::Read { first_durable: true, .. }
+        | Work::Compare { first_durable: true, .. }
+        | Work::Verify { first_durable: true, .. } = self
+        {
+            media.flush().map_err(|error| Failure::Media { error, writes: true })?;
+        }
         match *self {
-            Work::Read { offset, bytes } => {
+            Work::Read { offset, bytes, .. } => {
                 out.resize(bytes as usize, 0);
                 media.read(offset, out).map_err(failed)?;
             }
@@ -129,11 +161,11 @@ impl Work {
                     media.flush().map_err(failed)?;
                 }
             }
-            Work::Compare { offset, bytes } => {
+            Work::Compare { offset, bytes, .. } => {
                 let data = data.get(..bytes as usize).ok_or(Failure::Data)?;
                 compare(media, offset, data)?;
             }
-            Work::Verify { offset, bytes } => {
+            Work::Verify { offset, bytes, .. } => {
                 verify(media, offset, bytes).map_err(failed)?;
             }
             Work::Flush => media.flush().map_err(failed)?,

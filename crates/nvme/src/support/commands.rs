@@ -56,7 +56,7 @@ pub static IO: &[Row] = &[
     yes(io::FLUSH, "Flush", "Base 7.2", "also with NSID FFFFFFFFh").effects(NAMESPACE),
     yes(io::WRITE, "Write", "NVM 3.3.6", "FUA; no protection information, no directives")
         .effects(CONTENT | NAMESPACE),
-    yes(io::READ, "Read", "NVM 3.3.4", "FUA reads what every read returns").effects(NAMESPACE),
+    yes(io::READ, "Read", "NVM 3.3.4", "FUA makes the cache durable first").effects(NAMESPACE),
     no(0x04, "Write Uncorrectable", "NVM 3.3.7", "faults of the flash are injected below the host"),
     yes(io::COMPARE, "Compare", "NVM 3.3.1", "not fused with Write")
         .effects(NAMESPACE)

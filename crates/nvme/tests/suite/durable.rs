@@ -59,12 +59,14 @@ fn texts_that_no_identity_has_are_refused() {
     assert_eq!(Durable::new(long).unwrap_err().field, "serial");
     let strange = Identity { model: "ü".into(), ..identity() };
     assert_eq!(Durable::new(strange).unwrap_err().field, "model");
-    let mut bytes = new_durable().to_bytes();
-    bytes[164] = b'x';
-    let checksum = crc32c(&bytes[..556]);
-    bytes[556..].copy_from_slice(&checksum.to_le_bytes());
-    let error = Durable::from_bytes(&bytes).unwrap_err();
-    assert!(matches!(error, DurableError::Field { offset: 164, .. }), "{error}");
+    for (at, byte) in [(164, b'x'), (96, 7), (116, 0xFF), (156, 7)] {
+        let mut bytes = new_durable().to_bytes();
+        bytes[at] = byte;
+        let checksum = crc32c(&bytes[..556]);
+        bytes[556..].copy_from_slice(&checksum.to_le_bytes());
+        let error = Durable::from_bytes(&bytes).unwrap_err();
+        assert!(matches!(error, DurableError::Field { offset, .. } if offset == at), "{error}");
+    }
 }
 
 /// Computes CRC32C bit by bit: another program than the one under test.

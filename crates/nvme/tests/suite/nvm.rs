@@ -34,6 +34,21 @@ fn data_is_read_as_it_was_written() {
 }
 
 #[test]
+fn a_read_with_fua_is_of_durable_data() {
+    for (opcode, bytes) in [(io::READ, 4096), (io::COMPARE, 4096), (io::VERIFY, 0)] {
+        let mut rig = Rig::new();
+        let (_, io) = rig.ready("a");
+        written(&mut rig, io, 0, 5);
+        let read = rig.io(opcode, 0, 8, bytes).dword(12, 7 | FUA);
+        assert_eq!(rig.status(io, read, &[5; 4096]), Status::SUCCESS);
+        assert_eq!(rig.ram.calls, "wfr", "opcode {opcode:02x}h");
+        rig.ram.fails = Some(MediaError::Other);
+        let read = rig.io(opcode, 0, 8, bytes).dword(12, 7 | FUA);
+        assert_eq!(rig.status(io, read, &[5; 4096]), Status::WRITE_FAULT);
+    }
+}
+
+#[test]
 fn ranges_beyond_the_end_are_refused_without_overflow() {
     let mut rig = Rig::new();
     let (_, io) = rig.ready("a");

@@ -1,0 +1,209 @@
+//! A controller: the association with one host, its queues, properties and commands in flight.
+
+use crate::errors::ErrorLog;
+use crate::events::Events;
+use crate::features::Features;
+use crate::logs::HealthLog;
+use crate::properties::{Properties, Shutdown};
+use crate::{
+    CommandId, Completion, ControllerId, Entry, IoCommand, NamespaceId, Nqn, QueueId, Status,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Namespaces that the changed namespace list holds (Base 5.1.12.1.5).
+pub(crate) const CHANGED: usize = 1024;
+
+/// Rest of a command, for when the media are done with it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Then {
+    /// Count a read of this many bytes; `command` if it is a host read command.
+    Read { bytes: u64, command: bool },
+    /// Count a write of this many bytes.
+    Write { bytes: u64 },
+    /// Nothing: the command changes data, and no total counts it.
+    Nothing,
+    /// Switch the volatile write cache off, and save that.
+    CacheOff { save: bool },
+    /// Shut the controller down.
+    Shutdown,
+    /// Make a log page of the health.
+    Log(HealthLog),
+}
+
+/// A command that the media carry out.
+pub(crate) struct InFlight {
+    pub queue: QueueId,
+    pub entry: Entry,
+    pub then: Then,
+}
+
+/// A command that waits until others are complete.
+struct Waiting {
+    after: BTreeSet<u64>,
+    command: IoCommand,
+}
+
+/// A controller.
+pub(crate) struct Controller {
+    pub id: ControllerId,
+    pub host: Nqn,
+    pub host_id: [u8; 16],
+    /// Keep alive timeout that Connect asked for, in milliseconds.
+    pub asked_keep_alive: u32,
+    pub properties: Properties,
+    /// Entries of each queue.
+    pub queues: BTreeMap<QueueId, u32>,
+    pub features: Features,
+    pub errors: ErrorLog,
+    pub events: Events,
+    /// Critical warnings that the host has or had a chance to hear of.
+    pub warnings: u8,
+    pub changed: BTreeSet<NamespaceId>,
+    /// Completions without a call that they answer.
+    pub outbox: Vec<Completion>,
+    in_flight: BTreeMap<u64, InFlight>,
+    /// Commands from before a reset that the media still carry out. Nobody waits for them, and the
+    /// controller is not ready before they are done.
+    stopping: BTreeSet<u64>,
+    waiting: Vec<Waiting>,
+}
+
+impl Controller {
+    pub fn new(
+        id: ControllerId,
+        (host, host_id): (Nqn, [u8; 16]),
+        asked_keep_alive: u32,
+        properties: Properties,
+        features: Features,
+    ) -> Controller {
+        Controller {
+            id,
+            host,
+            host_id,
+            asked_keep_alive,
+            properties,
+            queues: BTreeMap::new(),
+            features,
+            errors: ErrorLog::default(),
+            events: Events::default(),
+            warnings: 0,
+            changed: BTreeSet::new(),
+            outbox: Vec::new(),
+            in_flight: BTreeMap::new(),
+            stopping: BTreeSet::new(),
+            waiting: Vec::new(),
+        }
+    }
+
+    /// Returns the number of commands that the media carry out.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.len() + self.stopping.len()
+    }
+
+    /// Returns `true` if this identifier is of a command that is not complete.
+    pub fn knows(&self, queue: QueueId, id: CommandId) -> bool {
+        let same = |other: &InFlight| other.queue == queue && other.entry.id() == id;
+        self.in_flight.values().any(same) || (queue == QueueId::ADMIN && self.events.has(id))
+    }
+
+    /// Returns `true` if commands of this queue are not complete.
+    pub fn is_busy(&self, queue: QueueId) -> bool {
+        self.in_flight.values().any(|other| other.queue == queue)
+    }
+
+    /// Takes a command in, and returns it if it need not wait for others.
+    ///
+    /// If it is to come after `all`, it waits for every command that is in flight.
+    pub fn take_in(
+        &mut self,
+        command: IoCommand,
+        in_flight: InFlight,
+        all: bool,
+    ) -> Option<IoCommand> {
+        let mut after = BTreeSet::new();
+        if all {
+            after.extend(self.in_flight.keys().chain(&self.stopping).copied());
+        }
+        self.in_flight.insert(command.ticket.number, in_flight);
+        if after.is_empty() {
+            return Some(command);
+        }
+        self.waiting.push(Waiting { after, command });
+        None
+    }
+
+    /// Returns the command of a ticket if a host still waits for it, and appends the commands that
+    /// waited for it alone.
+    pub fn done(&mut self, number: u64, released: &mut Vec<IoCommand>) -> Option<InFlight> {
+        self.stopping.remove(&number);
+        for waiting in &mut self.waiting {
+            waiting.after.remove(&number);
+        }
+        let free = self.waiting.extract_if(.., |waiting| waiting.after.is_empty());
+        released.extend(free.map(|waiting| waiting.command));
+        self.settle();
+        self.in_flight.remove(&number)
+    }
+
+    /// Follows the configuration: the controller is ready once nothing from before is carried out.
+    pub fn settle(&mut self) {
+        self.properties.settle(self.stopping.is_empty());
+    }
+
+    /// Waits, before it is ready, for commands of associations that are gone.
+    pub fn wait_for(&mut self, orphans: &BTreeSet<u64>) {
+        self.stopping.extend(orphans);
+    }
+
+    /// Ends a queue. Nobody waits for its commands any more.
+    pub fn end_queue(&mut self, queue: QueueId) {
+        self.queues.remove(&queue);
+        self.in_flight.retain(|&number, other| {
+            let stays = other.queue != queue;
+            if !stays {
+                self.stopping.insert(number);
+            }
+            stays
+        });
+    }
+
+    /// Returns the commands that the media still carry out when the association ends.
+    pub fn orphans(&self) -> impl Iterator<Item = u64> + '_ {
+        let waiting = |number: &u64| {
+            self.waiting.iter().any(|waiting| waiting.command.ticket.number == *number)
+        };
+        self.in_flight.keys().chain(&self.stopping).copied().filter(move |one| !waiting(one))
+    }
+
+    /// Forgets what a controller level reset resets (Base 3.7.2). `features` are the values after
+    /// it.
+    pub fn reset(&mut self, features: Features) {
+        // what waits for others never began: it is forgotten
+        let waiting = self.waiting.drain(..).map(|waiting| waiting.command.ticket.number);
+        let never_began: BTreeSet<u64> = waiting.collect();
+        let began = std::mem::take(&mut self.in_flight).into_keys();
+        self.stopping.extend(began.filter(|number| !never_began.contains(number)));
+        self.queues.retain(|&queue, _| queue == QueueId::ADMIN);
+        self.features = features;
+        self.errors = ErrorLog::default();
+        self.events = Events::default();
+        self.warnings = 0;
+        self.changed.clear();
+        self.outbox.clear();
+        self.settle();
+    }
+
+    /// Checks that the controller processes commands now, and not those of Fabrics alone.
+    pub fn check_ready(&self) -> Result<(), Status> {
+        let properties = &self.properties;
+        let ready = properties.is_ready() && properties.shutdown == Shutdown::None;
+        if ready && !properties.fatal { Ok(()) } else { Err(Status::SEQUENCE_ERROR) }
+    }
+
+    /// Notes a changed namespace, for the log page.
+    pub fn note_changed(&mut self, nsid: NamespaceId) {
+        if self.changed.len() < CHANGED {
+            self.changed.insert(nsid);
+        }
+    }
+}

@@ -1,0 +1,523 @@
+//! A subsystem: its controllers, and everything that they share.
+
+use crate::connect::{Connect, Connected, Invalid};
+use crate::controller::{Controller, InFlight, Then};
+use crate::discovery::DiscoveryEntry;
+use crate::durable::{Durable, Totals};
+use crate::errors::Refused;
+use crate::events::Event;
+use crate::features::{Features, Limits};
+use crate::identity::{DISCOVERY_NQN, Identity, Namespace, NamespaceNames, Nqn};
+use crate::logs;
+use crate::properties::Properties;
+use crate::settings::Settings;
+use crate::work::{Failure, IoCommand, IoResult, Ticket, Work};
+use crate::{
+    Completion, ControllerId, Entry, Health, MediaError, MediaShape, NamespaceId, QueueId, Status,
+};
+use flashatlas_types::Ps;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Units of 512 bytes that the totals may be ahead of the durable record: 32 MiB.
+const TOTALS_LAG: u64 = 1 << 16;
+
+/// Queue of a controller, where commands come from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Place {
+    /// The controller.
+    pub controller: ControllerId,
+    /// Its queue.
+    pub queue: QueueId,
+}
+
+/// Result of a command that was taken in.
+#[must_use = "the host waits for its completion"]
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// The command is complete.
+    Done(Completion),
+    /// The media are to carry it out.
+    Io(IoCommand),
+    /// The command waits. [`Subsystem::finish`] hands it out as an [`IoCommand`], or
+    /// [`Subsystem::take_completions`] completes it.
+    Held,
+}
+
+/// Result of a command that the media are done with.
+#[must_use = "the host waits for its completion"]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Finished {
+    /// Completion, and the queue that it goes to. `None` if nobody waits for it any more.
+    pub completion: Option<(Place, Completion)>,
+    /// Commands that waited for this one: the media are to carry them out now.
+    pub released: Vec<IoCommand>,
+}
+
+/// Part of an association that a transport has lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lost {
+    /// The queue. The others go on.
+    Queue,
+    /// The association. The connections of its other queues are to be closed.
+    Association,
+}
+
+/// A subsystem with its controllers, or a discovery service.
+///
+/// No method waits. A server keeps the subsystem in a lock, and carries out what the media are to
+/// do without it.
+pub struct Subsystem {
+    pub(crate) settings: Settings,
+    pub(crate) discovery: bool,
+    pub(crate) namespaces: Vec<Namespace>,
+    pub(crate) durable: Durable,
+    pub(crate) controllers: BTreeMap<ControllerId, Controller>,
+    pub(crate) entries: Vec<DiscoveryEntry>,
+    pub(crate) generation: u64,
+    /// Commands of associations that are gone, which the media still carry out. A controller that
+    /// begins after them is not ready before they are done: they could undo its writes.
+    orphans: BTreeSet<u64>,
+    next_controller: u16,
+    next_ticket: u64,
+    /// `true` if the durable record is to be written.
+    pub(crate) changed: bool,
+    /// Totals in the record that was written last.
+    written: Totals,
+    /// Simulated time with power, as far as it is known.
+    powered: Ps,
+}
+
+impl Subsystem {
+    /// Powers on a subsystem with one namespace. `durable` is the record from before the power
+    /// went, or a new one.
+    ///
+    /// # Panics
+    /// Panics if the shape of the media or the settings are out of range.
+    pub fn new(settings: Settings, shape: MediaShape, mut durable: Durable) -> Subsystem {
+        settings.check();
+        let block = shape.block_bytes;
+        assert!(block.is_power_of_two() && (512..=1 << 16).contains(&block), "blocks of {block}");
+        assert!(shape.blocks > 0 && shape.unit_blocks > 0 && shape.bytes() > 0, "{shape:?}");
+        durable.power_on();
+        let namespaces = vec![Namespace { names: durable.identity.namespace, shape }];
+        Subsystem::with(settings, false, namespaces, durable, Vec::new())
+    }
+
+    /// Makes a discovery service that lists these entries.
+    ///
+    /// # Panics
+    /// Panics if the settings are out of range.
+    pub fn discovery(settings: Settings, entries: Vec<DiscoveryEntry>) -> Subsystem {
+        settings.check();
+        let identity = Identity {
+            serial: String::new(),
+            model: String::new(),
+            firmware: String::new(),
+            nqn: Nqn::new(DISCOVERY_NQN).expect("it is a name"),
+            namespace: NamespaceNames::default(),
+        };
+        let durable = Durable::new(identity).expect("no text is too long");
+        Subsystem::with(settings, true, Vec::new(), durable, entries)
+    }
+
+    fn with(
+        settings: Settings,
+        discovery: bool,
+        namespaces: Vec<Namespace>,
+        durable: Durable,
+        entries: Vec<DiscoveryEntry>,
+    ) -> Subsystem {
+        Subsystem {
+            settings,
+            discovery,
+            namespaces,
+            written: durable.totals,
+            durable,
+            controllers: BTreeMap::new(),
+            entries,
+            generation: 1,
+            orphans: BTreeSet::new(),
+            next_controller: 0,
+            next_ticket: 0,
+            changed: !discovery,
+            powered: Ps::ZERO,
+        }
+    }
+
+    /// Returns the name of the subsystem.
+    pub fn nqn(&self) -> &Nqn {
+        &self.durable.identity.nqn
+    }
+
+    /// Returns the settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Returns the controllers that have an association, in order.
+    pub fn controllers(&self) -> impl Iterator<Item = ControllerId> + '_ {
+        self.controllers.keys().copied()
+    }
+
+    /// Creates a queue, and for an admin queue the association with a controller (Base 6.3).
+    ///
+    /// # Errors
+    /// Returns the completion that refuses the command. Connect never adds to the error log.
+    pub fn connect(&mut self, entry: &Entry, data: &[u8]) -> Result<Connected, Completion> {
+        let connect = Connect::read(entry, data)?;
+        let entries = connect.entries;
+        let flow_control = !connect.without_flow_control;
+        let controller =
+            self.establish(connect).map_err(|invalid: Invalid| invalid.completion(entry))?;
+        let queue = QueueId((entry.at(10) >> 16) as u16);
+        let completion = Completion::value(entry.id(), controller.0.into());
+        Ok(Connected { place: Place { controller, queue }, entries, flow_control, completion })
+    }
+
+    fn establish(&mut self, connect: Connect) -> Result<ControllerId, Invalid> {
+        if connect.subsystem != *self.nqn() {
+            return Err(Invalid::data(256));
+        }
+        if !self.settings.admits(&connect.host) {
+            return Err(Status::CONNECT_INVALID_HOST.into());
+        }
+        let largest = match connect.queue {
+            QueueId::ADMIN => self.settings.admin_entries,
+            _ => self.settings.entries,
+        };
+        if connect.entries < 2 || connect.entries > largest.into() {
+            return Err(Invalid::command(44));
+        }
+        if connect.queue == QueueId::ADMIN { self.associate(connect) } else { self.add(&connect) }
+    }
+
+    /// Allocates a controller: dynamic controllers have no state from earlier associations but the
+    /// saved features, which are the subsystem's here.
+    fn associate(&mut self, connect: Connect) -> Result<ControllerId, Invalid> {
+        if connect.controller != ControllerId::DYNAMIC {
+            return Err(Invalid::data(16));
+        }
+        if self.controllers.len() >= usize::from(self.settings.controllers) {
+            return Err(Status::CONTROLLER_BUSY.into());
+        }
+        // fewer controllers than identifiers: one is free
+        let free = |id: &ControllerId| !self.controllers.contains_key(id);
+        let ids = (0..ControllerId::RESERVED)
+            .map(|step| self.next_controller.wrapping_add(step) % ControllerId::RESERVED);
+        let id = ids.map(ControllerId).find(free).ok_or(Status::CONTROLLER_BUSY)?;
+        self.next_controller = (id.0 + 1) % ControllerId::RESERVED;
+        let properties = Properties::new(self.discovery, self.settings.entries);
+        let mut features = Features::new(&self.durable.saved, connect.keep_alive);
+        if self.discovery && connect.keep_alive > 0 {
+            features.events = 1 << 31; // Base 3.1.3.3.1
+        }
+        let Connect { host, host_id, entries, keep_alive, .. } = connect;
+        let mut controller = Controller::new(id, (host, host_id), keep_alive, properties, features);
+        controller.queues.insert(QueueId::ADMIN, entries);
+        controller.wait_for(&self.orphans);
+        self.controllers.insert(id, controller);
+        Ok(id)
+    }
+
+    /// Adds an I/O queue to an association.
+    fn add(&mut self, connect: &Connect) -> Result<ControllerId, Invalid> {
+        let most = self.settings.queues;
+        let controller = self.controllers.get_mut(&connect.controller);
+        let controller = controller.filter(|_| !self.discovery).ok_or(Invalid::data(16))?;
+        if connect.host != controller.host {
+            return Err(Invalid::data(512));
+        }
+        if connect.host_id != [0; 16] && connect.host_id != controller.host_id {
+            return Err(Invalid::data(0));
+        }
+        if connect.queue.0 > controller.features.queues.unwrap_or(most) {
+            return Err(Invalid::command(42));
+        }
+        if controller.check_ready().is_err() || !controller.properties.queue_entries_fit() {
+            return Err(Invalid::command(42));
+        }
+        if controller.queues.contains_key(&connect.queue) {
+            return Err(Status::SEQUENCE_ERROR.into());
+        }
+        controller.queues.insert(connect.queue, connect.entries);
+        Ok(controller.id)
+    }
+
+    /// Ends a queue whose connection is lost, and the association with the admin queue (Base 3.1.2,
+    /// 3.3.2.4).
+    ///
+    /// The association goes on without an I/O queue, whatever the host said of deleting queues:
+    /// Linux closes its I/O queues before it shuts the controller down.
+    pub fn lost(&mut self, place: Place) -> Lost {
+        match self.controllers.get_mut(&place.controller) {
+            Some(controller) if place.queue != QueueId::ADMIN => {
+                controller.end_queue(place.queue);
+                return Lost::Queue;
+            }
+            _ => drop(self.end(place.controller)),
+        }
+        Lost::Association
+    }
+
+    fn end(&mut self, controller: ControllerId) -> Option<Controller> {
+        let ended = self.controllers.remove(&controller)?;
+        self.orphans.extend(ended.orphans());
+        Some(ended)
+    }
+
+    /// Returns `true` if the transport may fetch another command of this controller, from any of
+    /// its queues.
+    ///
+    /// The effect of a command is decided when it is fetched (ADR 0005). The window is how far that
+    /// runs ahead of the completions. Asynchronous Event Requests take no place in it.
+    pub fn may_fetch(&self, controller: ControllerId) -> bool {
+        let window = usize::from(self.settings.fetch_window);
+        self.controllers.get(&controller).is_some_and(|one| one.in_flight() < window)
+    }
+
+    /// Returns the entries of a queue, or `None` if it does not exist.
+    pub fn queue_entries(&self, place: Place) -> Option<u32> {
+        self.controllers.get(&place.controller)?.queues.get(&place.queue).copied()
+    }
+
+    /// Returns the keep alive timeout in milliseconds while it is active (Base 3.9.2).
+    ///
+    /// Every command of the host starts it anew (Base 3.9.4). The clock is the transport's.
+    pub fn keep_alive(&self, controller: ControllerId) -> Option<u32> {
+        let one = self.controllers.get(&controller)?;
+        let timeout = one.features.keep_alive;
+        (timeout > 0 && one.check_ready().is_ok()).then_some(timeout)
+    }
+
+    /// Ends an association whose keep alive timeout has passed (Base 3.9.5). The transport closes
+    /// its connections.
+    pub fn expire(&mut self, controller: ControllerId) {
+        if let Some(mut one) = self.end(controller) {
+            let count = self.count_error();
+            one.errors.event(count, Status::KEEP_ALIVE_EXPIRED);
+        }
+    }
+
+    /// Returns completions that answer no call: events, and aborted requests. They go to the admin
+    /// queue of the controller.
+    pub fn take_completions(&mut self, controller: ControllerId) -> Vec<Completion> {
+        let Some(one) = self.controllers.get_mut(&controller) else { return Vec::new() };
+        let mut taken = std::mem::take(&mut one.outbox);
+        if one.check_ready().is_ok() {
+            taken.extend(std::iter::from_fn(|| one.events.report()));
+        }
+        taken
+    }
+
+    /// Returns the durable record if it is to be written before the completion of the last command
+    /// goes out.
+    ///
+    /// It is written at power-on, when a controller is enabled, and after a saved feature, a
+    /// shutdown and an entry of the error log. It is also written when 32 MiB were read or written:
+    /// a power failure takes at most that much from the totals.
+    pub fn durable_changed(&mut self) -> Option<Durable> {
+        let (now, before) = (&self.durable.totals, &self.written);
+        let moved = now.units_read - before.units_read + now.units_written - before.units_written;
+        if !self.changed && moved < TOTALS_LAG {
+            return None;
+        }
+        self.changed = false;
+        self.written = self.durable.totals;
+        let mut durable = self.durable.clone();
+        durable.totals.powered_ms = durable.powered_ms(self.powered);
+        Some(durable)
+    }
+
+    /// Tells the hosts of the health of the media: a critical warning that is new becomes an event.
+    pub fn observe(&mut self, health: &Health) {
+        self.powered = health.powered;
+        self.durable.totals.percentage_used =
+            self.durable.totals.percentage_used.max(health.percentage_used);
+        for controller in self.controllers.values_mut() {
+            let warnings = logs::warnings(&controller.features, health);
+            let asked = controller.features.events as u8;
+            for bit in (0..8).filter(|bit| warnings & asked & !controller.warnings & 1 << bit != 0)
+            {
+                controller.events.raise(Event::warning(bit));
+            }
+            // a warning that the host does not ask for yet is told when it asks
+            controller.warnings = warnings & asked;
+        }
+    }
+
+    /// Changes the size of the namespace, and tells the hosts.
+    ///
+    /// # Panics
+    /// Panics if there is no such namespace.
+    pub fn resize(&mut self, nsid: NamespaceId, blocks: u64) {
+        self.namespaces[nsid.0 as usize - 1].shape.blocks = blocks;
+        for controller in self.controllers.values_mut() {
+            controller.note_changed(nsid);
+            if controller.features.events & 1 << 8 != 0 {
+                controller.events.raise(Event::NAMESPACE_CHANGED);
+            }
+        }
+    }
+
+    /// Replaces the entries of the discovery log, and tells the hosts.
+    pub fn set_entries(&mut self, entries: Vec<DiscoveryEntry>) {
+        self.entries = entries;
+        self.generation += 1;
+        for controller in self.controllers.values_mut() {
+            if controller.features.events & 1 << 31 != 0 {
+                controller.events.raise(Event::DISCOVERY_CHANGED);
+            }
+        }
+    }
+
+    /// Finishes a command that the media have carried out. `out` has the bytes that it returns.
+    pub fn finish(&mut self, result: IoResult, out: &mut Vec<u8>) -> Finished {
+        let mut finished = Finished::default();
+        let Ticket { controller: id, number } = result.ticket;
+        if self.orphans.remove(&number) {
+            for controller in self.controllers.values_mut() {
+                let nobody = controller.done(number, &mut finished.released);
+                debug_assert!(nobody.is_none(), "numbers are used once");
+            }
+        }
+        let Some(controller) = self.controllers.get_mut(&id) else {
+            out.clear();
+            return finished;
+        };
+        let Some(InFlight { queue, entry, then }) = controller.done(number, &mut finished.released)
+        else {
+            out.clear();
+            return finished;
+        };
+        let outcome = match result.outcome {
+            Ok(health) => self.succeeded(id, then, health.as_deref(), out),
+            Err(failure) => {
+                self.failed(id, then, failure);
+                Err(failure.status().into())
+            }
+        };
+        let completion = match outcome {
+            Ok(()) => Completion::new(entry.id(), Status::SUCCESS),
+            Err(refused) => self.refuse(Place { controller: id, queue }, &entry, refused),
+        };
+        finished.completion = Some((Place { controller: id, queue }, completion));
+        finished
+    }
+
+    fn succeeded(
+        &mut self,
+        id: ControllerId,
+        then: Then,
+        health: Option<&Health>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Refused> {
+        let totals = &mut self.durable.totals;
+        let units = |bytes: u64| bytes / 512;
+        match then {
+            Then::Read { bytes, command } => {
+                totals.units_read += units(bytes);
+                totals.reads += u64::from(command);
+            }
+            Then::Write { bytes } => {
+                totals.units_written += units(bytes);
+                totals.writes += 1;
+            }
+            Then::Nothing => {}
+            Then::CacheOff { save } => {
+                if save {
+                    self.durable.saved.cache = Some(false);
+                    self.changed = true;
+                }
+                if let Some(controller) = self.controllers.get_mut(&id) {
+                    controller.features.cache = false;
+                    controller.features.switching = false;
+                }
+            }
+            Then::Shutdown => self.shut_down(id),
+            Then::Log(log) => {
+                let health = health.ok_or(Status::INTERNAL_ERROR)?;
+                self.observe(health);
+                if let Some(controller) = self.controllers.get(&id) {
+                    *out = log.make(&self.durable, &controller.features, health);
+                }
+                self.log_was_read(id, log.log, log.retain);
+            }
+        }
+        Ok(())
+    }
+
+    /// Follows a failure: a switch of the cache does not happen, and hosts hear of media that
+    /// cannot go on.
+    fn failed(&mut self, id: ControllerId, then: Then, failure: Failure) {
+        if matches!(failure, Failure::Media { error: MediaError::Unreadable, .. }) {
+            self.durable.totals.media_errors += 1;
+        }
+        if let Some(controller) = self.controllers.get_mut(&id) {
+            match then {
+                Then::CacheOff { .. } => controller.features.switching = false,
+                Then::Shutdown => controller.properties.fatal = true,
+                _ => {}
+            }
+        }
+        let stopped = matches!(
+            failure,
+            Failure::Media { error: MediaError::PowerLost | MediaError::Other, .. }
+        );
+        if stopped {
+            for controller in self.controllers.values_mut() {
+                controller.events.raise(Event::INTERNAL_ERROR);
+            }
+        }
+    }
+
+    /// Counts an error, and returns its number.
+    pub(crate) fn count_error(&mut self) -> u64 {
+        self.durable.totals.errors = self.durable.totals.errors.wrapping_add(1).max(1);
+        self.changed = true;
+        self.durable.totals.errors
+    }
+
+    /// Returns the completion of a refused command, and notes it in the error log.
+    pub(crate) fn refuse(&mut self, place: Place, entry: &Entry, refused: Refused) -> Completion {
+        let count = self.count_error();
+        let mut completion = Completion::new(entry.id(), refused.status);
+        if let Some(controller) = self.controllers.get_mut(&place.controller) {
+            controller.errors.command(count, place.queue, entry, refused);
+            completion.status = completion.status.with_more();
+        }
+        completion
+    }
+
+    /// Returns the limits of a controller's features.
+    pub(crate) fn limits(&self, controller: &Controller) -> Limits {
+        Limits {
+            discovery: self.discovery,
+            cache: self.namespaces.iter().any(|one| one.shape.volatile_cache),
+            queues: self.settings.queues,
+            namespaces: self.namespaces.len() as u32,
+            has_queues: controller.queues.len() > 1,
+            host_id: controller.host_id,
+        }
+    }
+
+    /// Makes a command for the media, and remembers what is to follow. It waits for everything in
+    /// flight if `after_all`.
+    pub(crate) fn io(
+        &mut self,
+        place: Place,
+        entry: &Entry,
+        (work, then): (Work, Then),
+        after_all: bool,
+    ) -> Step {
+        self.next_ticket += 1;
+        let ticket = Ticket { controller: place.controller, number: self.next_ticket };
+        let in_flight = InFlight { queue: place.queue, entry: *entry, then };
+        let Some(controller) = self.controllers.get_mut(&place.controller) else {
+            return Step::Done(Completion::new(entry.id(), Status::SEQUENCE_ERROR));
+        };
+        match controller.take_in(IoCommand { ticket, work }, in_flight, after_all) {
+            Some(command) => Step::Io(command),
+            None => Step::Held,
+        }
+    }
+}

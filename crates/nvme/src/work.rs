@@ -1,0 +1,231 @@
+//! Commands that need the media, carried out without the controller.
+
+use crate::{ControllerId, Health, Media, MediaError, Status};
+
+/// Bytes that zeroing, comparing and verifying take at once.
+const PIECE: usize = 1 << 16;
+
+/// Name of a command in flight, unique while its subsystem lives.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Ticket {
+    pub(crate) controller: ControllerId,
+    pub(crate) number: u64,
+}
+
+/// Work of a command on the media. Ranges are bytes inside the namespace.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Work {
+    /// `first_durable`: what the cache holds is made durable, and then read (FUA of a read).
+    Read {
+        offset: u64,
+        bytes: u64,
+        first_durable: bool,
+    },
+    Write {
+        offset: u64,
+        bytes: u64,
+        fua: bool,
+    },
+    Zero {
+        offset: u64,
+        bytes: u64,
+        unit: u64,
+        trim: bool,
+        durable: bool,
+    },
+    Trim {
+        ranges: Vec<(u64, u64)>,
+        durable: bool,
+    },
+    Compare {
+        offset: u64,
+        bytes: u64,
+        first_durable: bool,
+    },
+    Verify {
+        offset: u64,
+        bytes: u64,
+        first_durable: bool,
+    },
+    Flush,
+    Health,
+}
+
+/// A command that is decided and waits for the media.
+///
+/// [`IoCommand::carry_out`] needs no controller. Its result goes to
+/// [`crate::Subsystem::finish`].
+#[must_use = "the host waits for its completion"]
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct IoCommand {
+    pub(crate) ticket: Ticket,
+    pub(crate) work: Work,
+}
+
+/// Result of a command on the media.
+#[must_use = "the host waits for its completion"]
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct IoResult {
+    pub(crate) ticket: Ticket,
+    pub(crate) outcome: Result<Option<Box<Health>>, Failure>,
+}
+
+/// Reason why work on the media failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Failure {
+    Media {
+        error: MediaError,
+        writes: bool,
+    },
+    Mismatch,
+    /// The transport handed over less data than the command transfers.
+    Data,
+}
+
+impl Failure {
+    pub const fn status(self) -> Status {
+        match self {
+            Failure::Mismatch => Status::COMPARE_FAILURE,
+            Failure::Data => Status::DATA_TRANSFER_ERROR,
+            Failure::Media { error: MediaError::OutOfSpace, .. } => Status::CAPACITY_EXCEEDED,
+            Failure::Media { error: MediaError::Unreadable, .. } => Status::UNRECOVERED_READ,
+            Failure::Media { error: MediaError::Other, writes: true } => Status::WRITE_FAULT,
+            Failure::Media { .. } => Status::INTERNAL_ERROR,
+        }
+    }
+}
+
+impl IoCommand {
+    /// Returns the name of the command, by which a transport may remember it.
+    pub const fn ticket(&self) -> Ticket {
+        self.ticket
+    }
+
+    /// Carries the command out; may wait as long as the media do.
+    ///
+    /// `data` has the bytes from the host that [`crate::Subsystem::begin`] got. `out` receives the
+    /// bytes that the command returns; what it held before is gone.
+    pub fn carry_out<M: Media + ?Sized>(
+        &self,
+        media: &mut M,
+        data: &[u8],
+        out: &mut Vec<u8>,
+    ) -> IoResult {
+        out.clear();
+        let outcome = self.work.carry_out(media, data, out);
+        if outcome.is_err() {
+            out.clear();
+        }
+        IoResult { ticket: self.ticket, outcome }
+    }
+}
+
+impl Work {
+    /// Returns `true` if the work changes the media, or makes changes durable.
+    pub const fn changes(&self) -> bool {
+        matches!(self, Work::Write { .. } | Work::Zero { .. } | Work::Trim { .. } | Work::Flush)
+    }
+
+    fn carry_out<M: Media + ?Sized>(
+        &self,
+        media: &mut M,
+        data: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Box<Health>>, Failure> {
+        let writes = self.changes();
+        let failed = |error| Failure::Media { error, writes };
+        if let Work::Read { first_durable: true, .. }
+        | Work::Compare { first_durable: true, .. }
+        | Work::Verify { first_durable: true, .. } = self
+        {
+            media.flush().map_err(|error| Failure::Media { error, writes: true })?;
+        }
+        match *self {
+            Work::Read { offset, bytes, .. } => {
+                out.resize(bytes as usize, 0);
+                media.read(offset, out).map_err(failed)?;
+            }
+            Work::Write { offset, bytes, fua } => {
+                let data = data.get(..bytes as usize).ok_or(Failure::Data)?;
+                media.write(offset, data, fua).map_err(failed)?;
+            }
+            Work::Zero { offset, bytes, unit, trim, durable } => {
+                zero(media, offset..offset + bytes, trim.then_some(unit), durable)
+                    .map_err(failed)?;
+            }
+            Work::Trim { ref ranges, durable } => {
+                for &(offset, bytes) in ranges {
+                    media.trim(offset, bytes).map_err(failed)?;
+                }
+                if durable {
+                    media.flush().map_err(failed)?;
+                }
+            }
+            Work::Compare { offset, bytes, .. } => {
+                let data = data.get(..bytes as usize).ok_or(Failure::Data)?;
+                compare(media, offset, data)?;
+            }
+            Work::Verify { offset, bytes, .. } => {
+                verify(media, offset, bytes).map_err(failed)?;
+            }
+            Work::Flush => media.flush().map_err(failed)?,
+            Work::Health => return Ok(Some(Box::new(media.health()))),
+        }
+        Ok(None)
+    }
+}
+
+/// Makes a range read as zeros: units that lie in it are trimmed if `unit` is given, and zeros are
+/// written elsewhere.
+fn zero<M: Media + ?Sized>(
+    media: &mut M,
+    range: std::ops::Range<u64>,
+    unit: Option<u64>,
+    durable: bool,
+) -> Result<(), MediaError> {
+    let write = |media: &mut M, mut from: u64, to: u64| {
+        while from < to {
+            let bytes = (to - from).min(PIECE as u64);
+            media.write(from, &ZEROS[..bytes as usize], durable)?;
+            from += bytes;
+        }
+        Ok(())
+    };
+    if let Some(unit) = unit {
+        let (first, last) = (range.start.next_multiple_of(unit), range.end / unit * unit);
+        if first < last {
+            write(media, range.start, first)?;
+            media.trim(first, last - first)?;
+            write(media, last, range.end)?;
+            return if durable { media.flush() } else { Ok(()) };
+        }
+    }
+    write(media, range.start, range.end)
+}
+
+static ZEROS: [u8; PIECE] = [0; PIECE];
+
+fn compare<M: Media + ?Sized>(media: &mut M, offset: u64, data: &[u8]) -> Result<(), Failure> {
+    let mut held = vec![0; data.len().min(PIECE)];
+    let mut at = offset;
+    for expected in data.chunks(PIECE) {
+        let held = &mut held[..expected.len()];
+        media.read(at, held).map_err(|error| Failure::Media { error, writes: false })?;
+        if held != expected {
+            return Err(Failure::Mismatch);
+        }
+        at += expected.len() as u64;
+    }
+    Ok(())
+}
+
+fn verify<M: Media + ?Sized>(media: &mut M, offset: u64, bytes: u64) -> Result<(), MediaError> {
+    let mut held = vec![0; PIECE.min(bytes as usize)];
+    let (mut at, end) = (offset, offset + bytes);
+    while at < end {
+        let piece = (end - at).min(PIECE as u64);
+        media.read(at, &mut held[..piece as usize])?;
+        at += piece;
+    }
+    Ok(())
+}

@@ -2,7 +2,7 @@
 
 use crate::{ENABLE, Rig, SHAPE};
 use flashatlas_nvme::{Entry, Lost, MediaError, Place, QueueId, Step, admin, fabrics, io};
-use flashatlas_testing::proofs::cases;
+use flashatlas_fixtures::proofs::cases;
 use proptest::prelude::*;
 
 /// Makes entries, many of them close to commands that are there.

@@ -15,7 +15,7 @@ use flashatlas_nand::params::DATA;
 use flashatlas_types::{ConfigError, MEMORY_PER_UNIT};
 use serde_json::{Value, json};
 
-/// A drive, and the requests that it is to take.
+/// A drive and the requests that the run sends to it.
 pub(crate) struct Asked<'a> {
     pub config: DriveConfig,
     pub inputs: Inputs<'a>,
@@ -46,8 +46,8 @@ impl<'a> Asked<'a> {
         if spec.filesystem.is_some() {
             return Err(RunError::option(
                 "filesystem",
-                "it is for job files (‹job=FILE›); of the generators, ext4-sync sends what ext4 \
-                 does",
+                "only job files (‹job=FILE›) use it; the generator ext4-sync sends the requests of \
+                 ext4",
             ));
         }
         let input = inputs.open(spec, capacity, true)?;
@@ -68,14 +68,14 @@ impl<'a> Asked<'a> {
 
 /// Returns the plan of a run without running it.
 ///
-/// The plan has the `config` of the run's record, the added `parts` that the run uses, the paths of
-/// the trace and the checkpoint that it reads (`files`), and the [`layout`] of its drive. A run
-/// with a `job` file also has the digest of this file and of all files that it includes. Two runs
-/// with equal plans give equal results if their files have the same content, the build is the same
-/// and the seed is the same.
+/// The plan contains the `config` of the run's record, the added `parts` that the run uses, the
+/// `files` (the paths of the trace and the checkpoint that the run reads) and the [`layout`] of the
+/// drive. For a run with a job file, `job` is a digest of this file and of all files that it
+/// includes. Two runs with equal plans give equal results if their files have the same content, the
+/// build is the same and the seed is the same.
 ///
 /// # Errors
-/// Returns the errors of [`crate::run`] that show before anything runs.
+/// Returns those errors of [`crate::run`] that are found before anything runs.
 pub fn planned(spec: &RunSpec, env: &Environment<'_>) -> Result<Value, RunError> {
     let Asked { config, inputs, requests } = Asked::of(spec, env)?;
     let mut files: Vec<String> = match &requests {
@@ -106,16 +106,16 @@ pub fn planned(spec: &RunSpec, env: &Environment<'_>) -> Result<Value, RunError>
     Ok(json!({ "config": config, "parts": parts, "files": files, "job": job, "layout": layout }))
 }
 
-/// Returns counts of a drive by name: the units that it exports, and the parts of its flash.
+/// Returns named counts of a drive: the units that it exports and the parts of its flash.
 ///
 /// `keeps_checkpoints` is `true` if a checkpoint can hold the drive.
 ///
 /// # Errors
-/// Returns an error if no such drive can be made.
+/// Returns an error if a drive with this configuration cannot be made.
 pub fn layout(config: &DriveConfig) -> Result<Value, ConfigError> {
     let layout = config.layout()?;
     Ok(json!({
-        // a checkpoint holds the stamps of a drive, but neither bytes nor the tables of layers
+        // a checkpoint contains stamps, but neither the bytes of units nor the tables of layers
         "keeps_checkpoints":
             config.params.get(DATA) == "none" && config.layers().is_empty(),
         "exported_bytes": config.shape().bytes(),
@@ -137,7 +137,7 @@ fn check(
     workloads: &flashatlas_workload::Registry,
 ) -> Result<(), RunError> {
     if spec.depth.is_some() && spec.mode != Mode::Closed {
-        return Err(RunError::option("depth", "only closed mode uses one (‹mode=closed›)"));
+        return Err(RunError::option("depth", "only the closed mode uses a depth (‹mode=closed›)"));
     }
     if let Some(depth) = spec.depth
         && !(1..=queue_depth).contains(&depth)

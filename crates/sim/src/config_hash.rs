@@ -5,8 +5,8 @@ use sha2::{Digest, Sha256};
 
 /// Returns the SHA-256 of the compact JSON text of a configuration, with its keys in their order.
 ///
-/// Of a precondition with a file only the kind counts, because the path of a file is no part of a
-/// configuration. The `interval` of the time series does not count, either.
+/// If the precondition names a file, only the kind of precondition is hashed, because the path of a
+/// file is not a part of a configuration. The `interval` of the time series is not hashed, either.
 pub fn config_hash(config: &Value) -> String {
     let mut config = config.clone();
     if let Some(precondition) = config.get_mut("precondition")

@@ -18,7 +18,7 @@ pub struct Build<'a> {
     pub commit: Option<&'a str>,
 }
 
-/// The parts that names choose from, the files of this machine, and the build that records name.
+/// The parts that can be chosen by name, the files of this machine, and the build for records.
 #[derive(Clone, Copy)]
 pub struct Environment<'a> {
     /// Presets, schemes, map stores, victim policies, classifiers, layers.

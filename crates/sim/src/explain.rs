@@ -1,5 +1,7 @@
-//! Reasons for latencies: the critical path of every request, summed by reason in bins of equal
-//! latency. So the record can compare the slowest requests with the others.
+//! Reasons for latencies, from the critical path of every request.
+//!
+//! The times on the paths are summed by reason, in bins of requests with nearly the same latency.
+//! From these sums, the record compares the slowest requests with the other requests.
 
 use crate::RunError;
 use flashatlas_device::Stack;
@@ -10,20 +12,22 @@ use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// Reasons, each with a time in picoseconds.
+/// Time of each reason, in picoseconds.
 type Parts = [u128; Reason::ALL.len()];
 
-/// Number of requests whose critical paths are shown whole. Each is from another burst.
+/// Number of requests whose whole critical paths are shown. No two of them belong to one burst.
 const LONGEST: usize = 5;
 
-/// Number of bursts whose longest request is kept during the run. They are more than [`LONGEST`],
-/// because a request that joins two bursts replaces both.
+/// Number of bursts whose longest request is kept during the run.
+///
+/// The number is larger than [`LONGEST`], because a request that joins two bursts replaces the
+/// longest requests of both.
 const BURSTS: usize = 4 * LONGEST;
 
 /// Number of completions after which the drives drop the paths that are no longer needed.
 const FORGET_EVERY: u32 = 1024;
 
-/// Bands of the requests by latency: the name, and the share of the requests at its upper end.
+/// Bands of latency: the name of each band, and the share of the requests up to its upper end.
 const BANDS: [(&str, f64); 5] =
     [("p0", 0.5), ("p50", 0.9), ("p90", 0.99), ("p99", 0.999), ("p99.9", 1.0)];
 
@@ -77,8 +81,9 @@ struct Long {
 
 /// Keeps a request if it is the longest of its burst.
 ///
-/// A burst is the requests that are in the drive at the same time. `longest` has one request of
-/// each burst, the longest first, and at most [`BURSTS`]. `steps` makes the path of a kept request.
+/// A burst is a set of requests that are in the drive at the same time. `longest` contains the
+/// longest request of each burst, for at most [`BURSTS`] bursts, in descending order of latency.
+/// `steps` returns the path of the request and is called only if the request is kept.
 fn keep(
     longest: &mut Vec<Long>,
     op: HostOp,
@@ -118,7 +123,7 @@ pub(crate) struct Explain {
     /// Histogram that decides which latencies share a bin, as in the record.
     scale: Histogram<u64>,
     ops: [BTreeMap<u64, Bin>; 4],
-    /// The longest of each burst, the longest first.
+    /// The longest request of each burst, in descending order of latency.
     longest: Vec<Long>,
     until_forgotten: u32,
 }
@@ -144,7 +149,7 @@ impl Explain {
     /// Adds a completed request of the measured part.
     pub fn note(&mut self, drive: &Stack, request: Completed) {
         let Completed { op, tag, arrived, submitted, at } = request;
-        // under layers, a request completes with a command of some drive that ends at that time
+        // below layers, a request completes when some drive's command completes at the same time
         let tag = drive.is_bare().then(|| Tag(tag.into()));
         let paths = drive.drives().into_iter().filter_map(|ssd| ssd.path(tag, at, submitted));
         let path = paths.min_by_key(|steps| before_issue(steps));
@@ -170,7 +175,7 @@ impl Explain {
         });
     }
 
-    /// Drops, in one of [`FORGET_EVERY`] calls, the paths that ended before `oldest`.
+    /// Drops the paths that ended before `oldest`, in one of [`FORGET_EVERY`] calls.
     ///
     /// `oldest` returns the time at which the oldest command in flight was submitted. Older paths
     /// are not needed any more.
@@ -183,7 +188,7 @@ impl Explain {
         }
     }
 
-    /// Returns `explain` of the record.
+    /// Returns the value of the record's key `explain`.
     pub fn to_json(&self) -> Value {
         let done = HostOp::ALL.iter().zip(&self.ops).filter(|(_, bins)| !bins.is_empty());
         let ops: Map<String, Value> =
@@ -198,7 +203,7 @@ impl Explain {
 
     /// Returns the mean times of the slowest requests and of each band.
     ///
-    /// Bins are not split: a bin that reaches beyond a percentile counts as above it.
+    /// Bins are not split. A bin that contains a percentile counts as above this percentile.
     fn of_bins(&self, bins: &BTreeMap<u64, Bin>) -> Value {
         let total: u64 = bins.values().map(|bin| bin.requests).sum();
         let (mut slowest, mut from, mut bands) = (Bin::default(), None, Vec::new());
@@ -234,7 +239,7 @@ impl Long {
         self.at.since(self.arrived)
     }
 
-    /// Returns the steps with times from the request's arrival on.
+    /// Returns the request and its steps; the times of steps count from the request's arrival.
     ///
     /// Neighbouring steps with the same reason become one step.
     fn to_json(&self) -> Value {
@@ -287,7 +292,7 @@ fn described(op: OpKind, cause: Option<Cause>) -> String {
 mod tests {
     use super::*;
 
-    /// Returns arrival and completion of the requests that are kept, the longest first.
+    /// Returns the arrivals and completions of the requests that are kept, the longest first.
     fn kept(requests: &[(u64, u64)]) -> Vec<(u64, u64)> {
         let mut longest = Vec::new();
         for &(arrived, at) in requests {
@@ -298,11 +303,11 @@ mod tests {
 
     #[test]
     fn of_requests_in_the_drive_at_once_the_longest_is_kept() {
-        // 10 to 40 and 20 to 45 overlap: 30 is longer than 25; 50 to 52 came when both had gone
+        // 10 to 40 and 20 to 45 overlap, and the first is longer; 50 to 52 arrives after both
         assert_eq!(kept(&[(10, 40), (20, 45), (50, 52)]), [(10, 40), (50, 52)]);
-        // 45 to 90 was there with 60 to 80, and is longer
+        // 45 to 90 overlaps 60 to 80 and 30 to 50, and is the longest of the three
         assert_eq!(kept(&[(10, 40), (30, 50), (60, 80), (45, 90)]), [(45, 90), (10, 40)]);
-        // one that begins where another ends was never beside it
+        // a request that begins when another one ends does not overlap it
         assert_eq!(kept(&[(0, 10), (10, 30)]), [(10, 30), (0, 10)]);
     }
 

@@ -1,4 +1,4 @@
-//! Trace addresses on a drive of another size.
+//! Mapping of trace addresses to a drive of another size.
 
 use crate::{Fit, RunError};
 use flashatlas_types::{HostOp, Lba, Request, SECTOR_BYTES};
@@ -14,11 +14,11 @@ pub(crate) const LARGEST_EXTENT: u64 = 2048;
 pub(crate) struct Mapper {
     fit: Fit,
     capacity: u64,
-    /// Touched extents, sorted: their index is their place on the drive.
+    /// Touched extents, sorted; the index of an extent is its place on the drive.
     extents: Vec<(u32, u64)>,
     /// Sectors of an extent.
     extent: u64,
-    /// Requests that `wrap` moved because they would have crossed the end of the drive.
+    /// Number of requests that `wrap` moved because they would have crossed the end of the drive.
     pub crossed_end: u64,
 }
 
@@ -62,7 +62,7 @@ impl Extents {
 }
 
 impl Mapper {
-    /// Returns a mapper for a workload that touches `extents`, which fit.
+    /// Returns a mapper for a workload that touches `extents`; the extents must fit the drive.
     pub fn new(fit: Fit, capacity: u64, extents: Extents) -> Mapper {
         let extent = extents.size;
         let extents = extents.touched.into_iter().collect();
@@ -74,7 +74,7 @@ impl Mapper {
         self.extent
     }
 
-    /// Returns the extents in the order of their places; none unless `compact` packs them.
+    /// Returns the extents in the order of their places, or no extents without `compact`.
     pub fn extents(&self) -> &[(u32, u64)] {
         &self.extents
     }
@@ -102,7 +102,7 @@ impl Mapper {
 
     /// Returns the request at its place on the drive.
     ///
-    /// Returns `Ok(None)` for a trim if nothing that it covers is on the drive.
+    /// Returns `Ok(None)` for a trim of which no sector is on the drive.
     pub fn map(&mut self, record: &Record, number: u64) -> Result<Option<Request>, RunError> {
         let r = record.request;
         if r.op == HostOp::Flush {
@@ -119,8 +119,9 @@ impl Mapper {
         let r = record.request;
         if record.device != 0 {
             return Err(RunError::Fit(format!(
-                "request {number} goes to the trace's address space number {}, a drive is one: use \
-                 ‹fit=compact› to lay them side by side (or ‹fit=wrap› to let them overlap)",
+                "request {number} goes to the trace's address space number {}, but a drive has \
+                 one: use ‹fit=compact› to lay them side by side (or ‹fit=wrap› to let them \
+                 overlap)",
                 record.device + 1
             )));
         }
@@ -138,8 +139,8 @@ impl Mapper {
 
     /// Maps a request to its address modulo the capacity, so that address spaces overlap.
     ///
-    /// A request that would cross the end of the drive starts in the first 4 KiB page instead, with
-    /// its offset in the page.
+    /// A request that would cross the end of the drive starts in the first 4 KiB page instead, at
+    /// the same offset within the page.
     fn wrap(&mut self, r: Request, number: u64) -> Result<Request, RunError> {
         let sectors = u64::from(r.sectors);
         let mut lba = r.lba.0 % self.capacity;
@@ -158,10 +159,10 @@ impl Mapper {
 
     /// Returns the request at the places of its packed extents.
     ///
-    /// Returns `None` for a trim if nothing that it covers is on the drive.
+    /// Returns `None` for a trim of which no sector is on the drive.
     ///
-    /// Consecutive extents stay consecutive, so a request keeps its shape. A trim is cut to its
-    /// first run of extents that something else touches.
+    /// Consecutive extents stay consecutive, so a request stays in one piece. A trim is cut to the
+    /// first run of its extents that reads or writes touch.
     fn compact(&self, r: Request, device: u32) -> Option<Request> {
         let extent = self.extent;
         let place = |e: u64| self.extents.binary_search(&(device, e)).ok();
@@ -169,7 +170,8 @@ impl Mapper {
         let first = match place(lba / extent) {
             Some(first) => first,
             None => {
-                // only trims touch extents that are not listed: begin at the next listed one
+                // only a trim can touch an extent that is not listed: begin at the next listed
+                // extent
                 let next = self.extents.partition_point(|&e| e < (device, lba / extent));
                 let &(d, e) = self.extents.get(next)?;
                 if d != device || e * extent >= end {
@@ -220,7 +222,7 @@ mod tests {
         assert_eq!(place(&mut m, across), Some((EXTENT - 8, 16)));
         assert_eq!(place(&mut m, far), Some((2 * EXTENT + 7, 16)));
         assert_eq!(place(&mut m, other), Some((3 * EXTENT + 3, 1)));
-        // a trim of extents 3 to 6 covers what is listed of them
+        // of the extents 3 to 6, the trim covers the two that are listed
         assert_eq!(
             place(&mut m, record(HostOp::Trim, 0, 3 * EXTENT, 4 * 2048)),
             Some((0, 2 * 2048))
@@ -240,7 +242,10 @@ mod tests {
         assert!(error(&mut m, record(HostOp::Write, 0, u64::MAX, 10)).contains("`fit=wrap`"));
         assert!(error(&mut m, record(HostOp::Write, 1, 0, 1)).contains("address space number 2"));
         let mut extents = Extents::of(EXTENT);
-        assert!(!extents.add(&record(HostOp::Write, 0, 0, 1), 100), "an extent is larger");
+        assert!(
+            !extents.add(&record(HostOp::Write, 0, 0, 1), 100),
+            "an extent is larger than the drive"
+        );
     }
 
     #[test]

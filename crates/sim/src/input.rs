@@ -1,5 +1,6 @@
-//! Inputs of a run. The caller gives names, and a way to open files by name. The library itself
-//! opens no file.
+//! Inputs of a run.
+//!
+//! The caller passes names and a way to open files by name. The library itself opens no file.
 
 use crate::checkpoint::Checkpoint;
 use crate::fit::{Extents, LARGEST_EXTENT};
@@ -28,13 +29,13 @@ pub struct InputPart {
     pub operations: bool,
     /// Length of the file in bytes, if known.
     pub length: Option<u64>,
-    /// Start of its range on the drive, in bytes.
+    /// Start of the file's range on the drive, in bytes.
     pub start_bytes: u64,
-    /// Length of its range in bytes, if known.
+    /// Length of the file's range in bytes, if known.
     pub bytes: Option<u64>,
     /// Number of passes over the file, in a merge.
     pub times: Option<u64>,
-    /// Number of requests of each pass, if a pass leaves some out.
+    /// Number of requests that each pass plays, if a pass does not play the whole file.
     pub requests: Option<u64>,
     /// Reason for the choice of the format, if it is a guess.
     pub guess: Option<String>,
@@ -52,11 +53,11 @@ pub struct InputFile {
 
 /// A workload that is being read.
 pub struct Input<'a> {
-    /// Path, or the generator's text.
+    /// Path of the trace, or text of the generator.
     pub name: String,
-    /// Format, or `generator`.
+    /// Format of the trace, or `generator`.
     pub format: &'static str,
-    /// `none`, `gz`, `bz2`, `xz` or `zst`.
+    /// Compression: `none`, `gz`, `bz2`, `xz` or `zst`.
     pub compression: &'static str,
     /// `true` if its records name their operations.
     pub operations: bool,
@@ -64,9 +65,9 @@ pub struct Input<'a> {
     pub timed: bool,
     /// The records.
     pub source: Box<dyn RecordSource + 'a>,
-    /// Bytes of the file, where known.
+    /// Length of the file in bytes, if known.
     pub length: Option<u64>,
-    /// The files: one, or the files of a merge; none of a generator.
+    /// The file, or the files of a merge; empty for a generator.
     pub parts: Vec<InputPart>,
 }
 
@@ -80,9 +81,10 @@ pub struct Inputs<'a> {
     pub added: &'a [AddedPart],
     /// Options for reading records.
     pub options: ReadOptions,
-    /// Sectors of the drive, where there is one.
+    /// Number of sectors of the drive, if there is one.
     pub capacity: Option<u64>,
-    /// Files that were measured. The key has the path, the format and the options of reading.
+    /// Files that were measured. A key consists of the path, the format and the options for
+    /// reading.
     pub(crate) measured: Arc<Measured>,
 }
 
@@ -110,7 +112,7 @@ impl<'a> Inputs<'a> {
     /// Returns the inputs of a run on a drive of `capacity` sectors.
     ///
     /// # Errors
-    /// Returns an error if options of reading make no sense.
+    /// Returns an error if an option for reading has no meaning.
     pub fn of(
         env: &Environment<'a>,
         reading: &Reading,
@@ -125,7 +127,7 @@ impl<'a> Inputs<'a> {
         })
     }
 
-    /// Returns inputs without a run: there is no drive, and there are no added parts.
+    /// Returns inputs for reading without a run, a drive or added parts.
     pub fn new(
         opener: &'a dyn Opener,
         workloads: flashatlas_workload::Registry,
@@ -145,7 +147,8 @@ impl<'a> Inputs<'a> {
     /// With `hashed`, [`Input::digest`] can return the SHA-256 of the file at the end.
     ///
     /// # Errors
-    /// Returns an error if there is neither, if both are given, and if the trace cannot be opened.
+    /// Returns an error if neither or both are given, or if the trace or generator cannot be
+    /// opened.
     pub(crate) fn open(
         &self,
         spec: &RunSpec,
@@ -166,7 +169,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Opens a trace, or several that `path` names.
+    /// Opens the trace or the several traces that `path` names.
     ///
     /// With `hashed`, [`Input::digest`] can return the SHA-256 of the file at the end.
     ///
@@ -207,7 +210,9 @@ impl<'a> Inputs<'a> {
         })
     }
 
-    /// Opens a file and all files beside it of the same recording; they are read with `options`.
+    /// Opens a file and, beside it, the other files of the same recording.
+    ///
+    /// All are read with `options`.
     pub(crate) fn opened(
         &self,
         path: &str,
@@ -303,7 +308,7 @@ impl Input<'_> {
     /// Returns the next record, or `Ok(None)` at the end.
     ///
     /// # Errors
-    /// Returns an error that names the file.
+    /// Returns an error that names the file if the record cannot be read.
     #[inline]
     pub fn next_record(&mut self) -> Result<Option<flashatlas_workload::Record>, RunError> {
         let read = self.source.next();
@@ -320,7 +325,7 @@ impl Input<'_> {
         self.length.map(|length| self.source.bytes_read() as f64 / length.max(1) as f64)
     }
 
-    /// Refuses a trace whose records name no operation, unless the user named one.
+    /// Refuses a trace whose records name no operation, unless `assume_op` is given.
     ///
     /// # Errors
     /// Returns an error that names the format and the option.
@@ -362,10 +367,9 @@ impl Input<'_> {
         files.map(|file| file.path.clone()).collect()
     }
 
-    /// Returns the SHA-256 of the whole file, or of the digests of several files. Returns
-    /// `Ok(None)` if no file was hashed.
+    /// Returns the SHA-256 of the whole file, or of the digests of several files.
     ///
-    /// Reads what is left of the files.
+    /// Reads the files to their ends first. Returns `Ok(None)` if no file was hashed.
     ///
     /// # Errors
     /// Returns an error if the rest cannot be read.
@@ -379,7 +383,7 @@ impl Input<'_> {
         })
     }
 
-    /// Returns the record's entry for each file if there are several; otherwise none.
+    /// Returns the record's entries for the files, or no entries if there is only one file.
     ///
     /// # Errors
     /// Returns an error if the rest of a file cannot be read.
@@ -434,13 +438,13 @@ impl Input<'_> {
     }
 }
 
-/// Returns the SHA-256 of digests, one a line.
+/// Returns the SHA-256 of the digests, written one per line.
 fn joined(digests: &[String]) -> String {
     crate::config_hash::hex(&Sha256::digest(digests.join("\n")))
 }
 
 impl InputFile {
-    /// Returns the SHA-256 of the file, or `None` if it was not hashed. Reads what is left of it.
+    /// Returns the SHA-256 of the file, or `None` if it was not hashed. Reads the file to its end.
     fn digest(&self) -> Option<Result<String, RunError>> {
         let tap = self.tap.as_ref()?;
         let rest = io::copy(&mut TapReader(Arc::clone(tap)), &mut io::sink());
@@ -450,10 +454,11 @@ impl InputFile {
     }
 }
 
-/// Reads a whole trace, and returns its summary and the bytes that its packed extents need (`--fit
-/// compact`).
+/// Reads a whole trace, and returns its summary and the size of its packed extents.
 ///
-/// `progress` sees the requests and bytes read so far; it returns `false` to stop.
+/// The size is the number of bytes that the trace takes on a drive with `--fit compact`.
+///
+/// `progress` gets the numbers of requests and bytes read so far, and returns `false` to stop.
 ///
 /// # Errors
 /// Returns the errors of reading, and [`RunError::Interrupted`].

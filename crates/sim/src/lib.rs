@@ -1,5 +1,6 @@
-//! Replay of a workload on a device. Every read is checked, everything is counted, and one record
-//! is returned at the end.
+//! Replay of a workload on a device.
+//!
+//! A run checks every read, counts everything, and returns one record at the end.
 //!
 //! ```
 //! use flashatlas_sim::metrics::METRICS;

@@ -1,8 +1,8 @@
-//! A run whose requests come from outside, one by one, with their bytes: a drive that is served to
-//! real programs.
+//! A run whose requests come from outside: a drive that is served to real programs.
 //!
-//! Everything else is as in other runs: the oracle compares the stamp of every unit that is read,
-//! the metrics see every command, and the run ends with a record and its tables.
+//! The requests arrive one by one, with their bytes. Everything else is as in other runs: the
+//! oracle compares the stamp of every unit that is read, the metrics see every command, and the run
+//! ends with a record and its tables.
 
 use crate::checkpoint::{Checkpoint, CheckpointError, Header, on_flash};
 use crate::metrics::{Findings, Pace, Start};
@@ -23,10 +23,10 @@ use std::io::Read;
 
 /// Store of a drive's flash while the drive is off; `E` is its error.
 pub trait Kept<E> {
-    /// Writes the kept content to a blank medium, and returns `true` if there was any.
+    /// Writes the kept content to a blank medium, and returns `true` if there was content.
     ///
-    /// `on_flash` has the parameters of the drive that decide the places of pages on flash. If the
-    /// result is `true`, the drive is mounted as after a power failure.
+    /// `on_flash` contains the parameters that decide the places of pages on flash. If the result
+    /// is `true`, the drive is mounted as after a power failure.
     ///
     /// # Errors
     /// Returns an error if the kept content is of another drive.
@@ -37,7 +37,7 @@ pub trait Kept<E> {
         on_flash: &Map<String, Value>,
     ) -> Result<bool, E>;
 
-    /// Handles a mount that went wrong; `medium` is as the mount has left it.
+    /// Handles a failed mount; `medium` is in the state in which the mount has left it.
     ///
     /// # Errors
     /// Returns the error to report instead of the mount's own.
@@ -67,18 +67,18 @@ pub struct Live {
     spec: RunSpec,
     config: DriveConfig,
     player: Player,
-    /// Content number of the next write: above every number that is on the drive.
+    /// Content number of the next write, above every content number on the drive.
     content: u64,
     awaited: Awaited,
     /// Header of the checkpoint that the drive began with, if one was given.
     origin: Option<Header>,
 }
 
-/// Commands that somebody waits for. A tag is used again as soon as its command is complete; a
-/// ticket is never used again.
+/// Commands whose completion somebody waits for. A tag is used again as soon as its command is
+/// complete; a ticket is never used again.
 #[derive(Default)]
 struct Awaited {
-    /// The ticket of the command that has each tag; 0 if nobody waits.
+    /// For each tag, the ticket of its command, or 0 if nobody waits for the command.
     tickets: Vec<u64>,
     last: u64,
     /// Completion times of commands that nobody has asked for yet, by ticket.
@@ -107,14 +107,14 @@ impl Live {
     /// Powers a drive on, with the `kept` content of its flash.
     ///
     /// # Errors
-    /// Returns an error for a configuration that is no drive, an error of `kept`, and a medium that
-    /// cannot be mounted.
+    /// Returns an error if the configuration describes no drive, if `kept` returns an error, or if
+    /// the medium cannot be mounted.
     pub fn begin<E: From<RunError>>(
         spec: &RunSpec,
         env: &Environment<'_>,
         kept: &mut impl Kept<E>,
     ) -> Result<Live, E> {
-        drawn_streams(); // streams drawn on this thread before belong to another run
+        drawn_streams(); // streams that this thread drew before belong to another run
         let config = env
             .registry
             .load(&spec.drive, spec.drive_toml.as_deref(), &spec.set)
@@ -127,7 +127,7 @@ impl Live {
         let mut oracle = Oracle::new(units, unit_sectors);
         let mut content = 1;
         if laid_out {
-            medium.keep_journal(); // the changes of the mount are kept, too
+            medium.keep_journal(); // the journal records the changes of the mount, too
             if let Err(error) = drive.remount([medium], &config, Seed(spec.seed)) {
                 kept.mount_failed(drive.ssd_mut().faults())?;
                 return Err(failed(0, error).into());
@@ -136,7 +136,7 @@ impl Live {
             let held: Result<Vec<Stamp>, _> =
                 (0..units).map(|unit| drive.top().peek_stamp(Lpn(unit))).collect();
             oracle = Oracle::expecting(held.map_err(|e| failed(0, e))?, unit_sectors);
-            // one program holds 2^16 writes at most
+            // one program contains at most 2^16 writes
             content += drive.ssd().medium().sequence() << 16;
         }
         let start = Start { timed: true, pace: Pace::Clients, interval: spec.interval()? };
@@ -148,8 +148,8 @@ impl Live {
 
     /// Notes for the record how the content of the flash was made.
     ///
-    /// `precondition` is what was asked for; if it is a checkpoint, `made` is the checkpoint's
-    /// header.
+    /// `precondition` is the state that was asked for. The record gets the header in `made` only if
+    /// `precondition` is a checkpoint.
     pub fn began_as(&mut self, precondition: Precondition, made: Made) {
         let given = matches!(precondition, Precondition::Checkpoint(_));
         self.spec.precondition = precondition;
@@ -176,7 +176,7 @@ impl Live {
         self.player.now
     }
 
-    /// Returns the number of commands that the drive takes at once.
+    /// Returns the number of commands that the drive accepts at once.
     pub fn queue_depth(&self) -> usize {
         self.config.params.get(QUEUE_DEPTH) as usize
     }
@@ -196,9 +196,9 @@ impl Live {
         self.player.drive.next_event()
     }
 
-    /// Lets everything happen up to `until`; if nothing is in flight, the drive may work by itself.
+    /// Simulates the drive up to `until`; if no command is in flight, it may do background work.
     ///
-    /// A time that has passed already changes nothing.
+    /// If `until` has already passed, time stands still.
     ///
     /// # Errors
     /// Returns an error if the drive cannot go on.
@@ -211,7 +211,7 @@ impl Live {
     /// Lets time pass until at most `in_flight` commands are in flight.
     ///
     /// # Errors
-    /// Returns an error if nothing will happen any more.
+    /// Returns an error if commands are in flight and no event is left.
     pub fn wait_for(&mut self, in_flight: usize) -> Result<(), RunError> {
         let awaited = &mut self.awaited;
         while self.player.in_flight() > in_flight {
@@ -222,8 +222,8 @@ impl Live {
 
     /// Hands a request to the drive now; `data` are the bytes of a write.
     ///
-    /// Returns its ticket, which is 0 unless somebody `waits`, and the bytes of a read if the drive
-    /// keeps bytes.
+    /// Returns the ticket of the request, or 0 if nobody `waits` for the request. Also returns the
+    /// bytes of a read if the drive keeps bytes.
     ///
     /// # Errors
     /// Returns an error for a request that the drive refuses, and if the drive cannot go on.
@@ -245,14 +245,14 @@ impl Live {
         self.awaited.done.remove(&ticket)
     }
 
-    /// Returns the error for commands in flight while nothing will happen any more.
+    /// Returns the error that commands are in flight and no event is left.
     pub fn stalled(&self) -> RunError {
         self.player.stalled()
     }
 
-    /// Lets everything come to its end, looks at every unit once more, and makes the record.
+    /// Waits until all commands are complete, checks every unit once more, and makes the record.
     ///
-    /// `extra` are notes of the sender of the requests.
+    /// `extra` are notes from the program that sent the requests.
     ///
     /// # Errors
     /// Returns an error if a rule is broken or the drive cannot go on; there is no record then.

@@ -1,8 +1,8 @@
 //! Several traces on one drive: `merge:FILE,key=value;FILE,key=value`.
 //!
 //! Each part has its own range of the drive's addresses, and its address 0 is the start of this
-//! range. If the end of a range is needed and not given, it follows from the highest address of the
-//! file. The file is then read once before the run.
+//! range. If the end of a range is needed and not given, it is computed from the highest address of
+//! the file. For this, the file is read once before the run.
 
 use crate::RunError;
 use crate::input::{Input, InputPart, Inputs, MERGED};
@@ -11,10 +11,10 @@ use flashatlas_types::quantity::quantity;
 use flashatlas_types::{Dur, Param, ParamDef, Params, Ps, SECTOR_BYTES, Text};
 use flashatlas_workload::{Begin, Merge, MergePart, settings_of};
 
-/// Maximum number of parts of a merge, including copies, because each keeps a file open.
+/// Maximum number of parts of a merge, including copies. Each of them keeps a file open.
 const MOST_PARTS: usize = 256;
 
-/// Ranges that follow from a file end at a multiple of this many sectors (1 MiB).
+/// Sectors (1 MiB) to a multiple of which a range is rounded up if it is computed from a file.
 const RANGE_STEP: u64 = 2048;
 
 /// Number of requests between two checks whether the user asked to stop.
@@ -61,7 +61,7 @@ const COPIES: Param<u32> =
 const DEVICE_MAP: Param<Text> =
     Param::text("device_map", "its address spaces: `collapse` or `select:N`").or("");
 
-/// Settings of a part; `format` is the last, because commas belong to it.
+/// Settings of a part; `format` is the last, because its value may contain commas.
 pub const MERGE_PARAMS: &[ParamDef] = &[
     AT.def,
     SPACE.def,
@@ -88,7 +88,7 @@ struct Setup {
     params: Params,
 }
 
-/// A number of bytes, or a share of something in hundred-millionths.
+/// A whole number, or a share in hundred-millionths.
 enum Amount {
     Whole(u64),
     Share(u64),
@@ -124,7 +124,7 @@ impl Setup {
         })
     }
 
-    /// Returns the amount that `param` names: a percentage, or what `whole` reads.
+    /// Returns the value of `param`: a percentage, or a number that `whole` parses.
     fn amount(
         &self,
         param: Param<Text>,
@@ -147,7 +147,7 @@ impl Setup {
         }
     }
 
-    /// Returns the whole sectors that `param` names on a drive of `capacity` sectors.
+    /// Returns the value of `param` in sectors, on a drive of `capacity` sectors.
     fn sectors(&self, param: Param<Text>, capacity: Option<u64>) -> Result<Option<u64>, RunError> {
         let sector = u64::from(SECTOR_BYTES);
         match self.amount(param, |text| quantity(text, false))? {
@@ -244,8 +244,8 @@ impl<'a> Inputs<'a> {
 
     /// Opens a part, or one of its copies.
     ///
-    /// `next` is the sector behind the part before. `followed` is `true` if the next part begins
-    /// where this one ends.
+    /// `next` is the first sector behind the range of the previous part. `followed` is `true` if
+    /// the next part begins where this part ends.
     fn part(
         &self,
         setup: &Setup,
@@ -264,7 +264,7 @@ impl<'a> Inputs<'a> {
         let (file, said) = self.opened(path, format, hashed, &options)?;
         if !file.times {
             let why = format!(
-                "format {} carries no times, which say where its requests stand among the others",
+                "format {} carries no times, and a merge needs them to order the requests",
                 said.format
             );
             return refuse(path, "format", &why);
@@ -273,7 +273,7 @@ impl<'a> Inputs<'a> {
         let start = at.unwrap_or(next);
         let given = setup.sectors(SPACE, self.capacity)?;
         if given == Some(0) {
-            return refuse(path, SPACE.key(), "a range of nothing; expected at least a sector");
+            return refuse(path, SPACE.key(), "a range of nothing; expected at least one sector");
         }
         let requests = setup.amount(REQUESTS, flashatlas_types::quantity::count)?;
         let by_share = matches!(requests, Some(Amount::Share(_)));
@@ -327,7 +327,7 @@ impl<'a> Inputs<'a> {
         Ok((part, said))
     }
 
-    /// Returns the requests of a file, and the sector behind its highest address.
+    /// Returns the number of requests of a file, and the sector behind its highest address.
     ///
     /// The file is read once, and the result is kept.
     fn measured(
@@ -362,7 +362,7 @@ mod tests {
     fn shares_are_exact() {
         assert_eq!(hundredths("50"), Some(50_000_000));
         assert_eq!(hundredths("33.333333"), Some(33_333_333));
-        assert_eq!(of(29_000_000, 100), 29, "which 0.29 * 100 is not");
+        assert_eq!(of(29_000_000, 100), 29, "floating-point 0.29 * 100 is less than 29");
         assert_eq!((hundredths("101"), hundredths("-1"), hundredths("")), (None, None, None));
     }
 }

@@ -9,7 +9,7 @@ use flashatlas_types::Entry;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// An added part that the drive of a checkpoint was made of, as records name it.
+/// An added part that the drive of a checkpoint uses, in the form of run records.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NeededPart {
@@ -21,7 +21,7 @@ pub(crate) struct NeededPart {
 }
 
 impl NeededPart {
-    /// Returns the parts of `added` that a mount of a drive of `config` needs.
+    /// Returns the parts of `added` that a drive of `config` uses.
     pub fn of(config: &DriveConfig, added: &[AddedPart]) -> Vec<NeededPart> {
         let params: Map<String, Value> = config
             .pairs()
@@ -43,8 +43,8 @@ impl NeededPart {
 
     /// Returns the reason why a drive that this part wrote cannot be mounted, or `None`.
     ///
-    /// The reason is that the part is missing from `added`, or has another digest. Parts that only
-    /// decided the places of pages, such as policies, are not needed for a mount.
+    /// The reason is that the part is missing from `added`, or has another digest there. Parts that
+    /// only decided the places of pages, such as policies, are not needed for a mount.
     pub fn missing(&self, added: &[AddedPart]) -> Option<String> {
         if ![SchemeDef::KIND, MapStoreDef::KIND].contains(&self.kind.as_str()) {
             return None;

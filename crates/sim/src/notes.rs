@@ -1,10 +1,10 @@
-//! The notes of runs: omissions and simplifications of a run, and reasons against a steady state.
+//! The notes of runs: omissions and simplifications, and reasons against a steady state.
 
 use flashatlas_types::{RANK_MIDDLE, notes};
 use serde_json::Value;
 
 notes! {
-    /// A drive that completed nothing for long.
+    /// A drive that completed no request for a long time.
     pub(crate) STOOD_STILL = "stood-still", 5,
         "the drive stood still: from {from:.2} s on no request completed for {seconds:.2} s while \
          some were outstanding",
@@ -12,18 +12,18 @@ notes! {
          ftl.gc_pace=paced` bounds how much it does at once; if it is the host, use `-s \
          timing.passed_max=10ms`.";
 
-    /// A drive that its workload outlived.
+    /// A drive that wore out before its workload ended.
     pub(crate) WORN_OUT = "worn-out", 3,
         "the drive is worn out: at request {request} {retired} blocks had gone bad, and the data \
          had no room; the numbers are of the requests before it",
         "`nand.endurance` and the spare share decide how long it lasts.";
 
-    /// A format that nobody named, and no unit in the text.
+    /// A format that the user did not name, in a trace whose text names no units.
     pub(crate) FORMAT_GUESSED = "format-guessed", 4,
         "{path} was taken for {format} by its looks: {rests_on}",
         "Name the format (`--format`), with its units if it is `columns`: then nothing is guessed.";
 
-    /// Units that were read and never written.
+    /// Units that were read and had never been written.
     pub(crate) UNMAPPED_READS = "unmapped-reads", 10,
         "{units} of the units read had never been written: they cost no flash operation and look \
          fast (precondition the drive)",
@@ -36,7 +36,7 @@ notes! {
         "Make a drive small by `drive.channels`, `drive.ways` or `drive.dies`, or export more of \
          it: `drive.over_provisioning=0.28`.";
 
-    /// A run without time.
+    /// A run in which no simulated time passes.
     pub(crate) UNTIMED = "untimed", 20,
         "untimed: no time passes, so there are no latencies and no work in idle time",
         "Take another `--mode` for latencies.";
@@ -51,7 +51,7 @@ notes! {
         "the drive was filled in address order in no time: it starts unaged",
         "Use `--precondition steady`, or a warm-up, for a drive that collects.";
 
-    /// A run that no seed changes.
+    /// A run whose results do not depend on the seed.
     pub NOTHING_DRAWN = "nothing-drawn", 45,
         "no random number was drawn: another seed gives the same results",
         "Runs with other seeds say nothing about noise here.";
@@ -111,12 +111,12 @@ notes! {
         "the preconditioned drive was switched off and on: it began with what stood on flash",
         "Caches begin empty: use `--warmup` where they should not.";
 
-    /// FLUSHes that no trace had.
+    /// FLUSHes that were added to the workload.
     pub(crate) FLUSHES_ADDED = "flushes-added", RANK_MIDDLE,
         "a FLUSH was added after every {writes} writes",
         "The option `flush_every` asks for it.";
 
-    /// A checkpoint of a trace that was laid out otherwise.
+    /// A checkpoint whose trace was placed on the drive in another way.
     pub(crate) LAID_OUT_OTHERWISE = "laid-out-otherwise", RANK_MIDDLE,
         "the checkpoint was made of a trace with fit {before}, this one is placed with {now}: \
          equal addresses of the two are different places on the drive",
@@ -143,7 +143,7 @@ notes! {
         "{records} records that repeated the one before within {within} were dropped",
         "The option `drop_duplicates` asks for it.";
 
-    /// Records before the first one.
+    /// Records with a time before the first record's.
     pub(crate) BEFORE_FIRST = "before-first", RANK_MIDDLE,
         "{records} records carry an earlier time than the first; they arrive together with it",
         "Sort the trace by time if the order matters.";
@@ -190,7 +190,7 @@ notes! {
         "{units} units were still in the write cache at the end: their programs are not counted",
         "Write amplification is lower by their share; a longer run makes it small.";
 
-    /// Requests that NVMe would cut.
+    /// Requests that NVMe would send as several commands.
     pub(crate) LONGER_THAN_NVME = "longer-than-nvme", RANK_MIDDLE,
         "{requests} reads and writes are longer than 65,536 blocks: NVMe would send each as \
          several commands, here it is one",
@@ -300,9 +300,9 @@ notes! {
         "Lookups are the fastest that this DRAM allows.";
 }
 
-/// Replaces the text of every note of a record and of statistics of jobs by its code.
+/// Replaces the text of every note in a record and in statistics of jobs by the note's code.
 ///
-/// A record in which something rests on a sentence shows it so: see `FLASHATLAS_NOTES` in
+/// So a program that depends on the wording of a note shows up: see `FLASHATLAS_NOTES` in
 /// `docs/FORMATS.md`.
 pub fn say_codes(record: &mut Value, jobs: Option<&mut Value>) {
     let codes = |notes: Option<&mut Value>| {

@@ -1,4 +1,4 @@
-//! Access of the library to the machine, which its caller gives.
+//! Access of the library to the machine, as the caller provides it.
 
 use std::io::{self, Read};
 
@@ -13,28 +13,30 @@ pub trait Opener: Sync {
     /// Returns the error of the system.
     fn open(&self, path: &str) -> io::Result<Stream>;
 
-    /// Returns the value of an environment variable, for job files that name one, or `None` if it
-    /// is not set.
+    /// Returns the value of an environment variable, or `None` if it is not set.
+    ///
+    /// Job files may name variables.
     fn variable(&self, name: &str) -> Option<String> {
         let _ = name;
         None
     }
 
-    /// Returns the names of the files in the folder of `path`; none if it cannot be listed.
+    /// Returns the names of the files in the folder of `path`, or no names if it cannot be listed.
     fn names_beside(&self, path: &str) -> Vec<String> {
         let _ = path;
         Vec::new()
     }
 
-    /// Returns the bytes of memory that a run may take (see [`crate::free_memory`]); `None` if they
-    /// are unknown.
+    /// Returns the bytes of memory that a run may take, or `None` if they are unknown.
+    ///
+    /// See [`crate::free_memory`].
     fn free_memory(&self) -> Option<u64> {
         None
     }
 
     /// Returns `true` if the user asked to stop.
     ///
-    /// It is called now and then while a file is read in advance.
+    /// The method is called from time to time while a file is read in advance.
     fn stopped(&self) -> bool {
         false
     }

@@ -1,23 +1,23 @@
-//! The oracle: the stamp that every mapping unit must hold. Each read is compared, always.
+//! The oracle: the stamp that every mapping unit must hold. Every read is compared with it.
 
 use flashatlas_prefetch as prefetch;
 use flashatlas_types::{HostOp, Lpn, Request, Stamp, StampSum, at_once, share};
 
-/// Number of units with wrong content that are described: the first ones.
+/// Number of units with wrong content that are described, counted from the first.
 const DESCRIBED: usize = 3;
 
-/// Number of units that are worth a thread: fewer take less time than the start of the thread.
+/// Smallest number of units for a thread: fewer units take less time than starting a thread.
 const WORTH_A_THREAD: usize = 1 << 18;
 
 /// The expected content of a drive.
 pub(crate) struct Oracle {
     expected: Vec<Stamp>,
     unit_sectors: u64,
-    /// Units compared by reads of the workload.
+    /// Number of units that reads of the workload compared.
     pub units_checked: u64,
-    /// Units compared after the last request.
+    /// Number of units that were compared after the last request.
     pub units_swept: u64,
-    /// Units that held another stamp than expected.
+    /// Number of units that held another stamp than expected.
     pub violations: u64,
     /// The first violations, in words.
     pub described: Vec<String>,
@@ -25,7 +25,7 @@ pub(crate) struct Oracle {
 
 impl Oracle {
     pub fn new(units: u32, unit_sectors: u32) -> Oracle {
-        // zeroed words take no memory until they are written, and become stamps in place
+        // zeroed words take no memory until they are written, and are turned into stamps in place
         let expected = vec![0; units as usize].into_iter().map(Stamp).collect();
         Oracle::expecting(expected, unit_sectors)
     }
@@ -42,7 +42,7 @@ impl Oracle {
         }
     }
 
-    /// Returns the content number of a filled page, as of a write of this page alone.
+    /// Returns the content number of a filled page, as if a write of this page alone had filled it.
     #[inline]
     pub fn filling(lpn: Lpn) -> u64 {
         1 << 63 | u64::from(lpn.0)
@@ -89,7 +89,7 @@ impl Oracle {
         }
     }
 
-    /// Notes a request that was cut short, like [`Oracle::apply`] for a whole request.
+    /// Notes a request that was carried out only in part; [`Oracle::apply`] notes a whole request.
     ///
     /// A unit that still holds its old version must keep it. `held` returns the stamp of a unit, if
     /// the unit can be read.
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(oracle.violations, 1);
         oracle.apply(&request(HostOp::Trim, 7, 9), 6);
         oracle.compare(&request(HostOp::Read, 0, 16), &[old[0], Stamp::ZERO], 7);
-        assert_eq!(oracle.violations, 1, "a trim forgets whole units only");
+        assert_eq!(oracle.violations, 1, "a trim empties only the units that it covers whole");
         let mut held = StampSum::default();
         held.add(Lpn(0), old[0]);
         assert!(oracle.sweep_at_once(held));

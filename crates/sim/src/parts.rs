@@ -1,4 +1,4 @@
-//! Parts that names of a run choose from: the project's own, and the added ones with their origin.
+//! Parts that a run can choose by name: the project's own, and added parts with their origin.
 
 use crate::metrics::MetricDef;
 use flashatlas_device::{LayerDef, Part, Preset, Registry};
@@ -37,7 +37,7 @@ pub enum AnyPart {
     Format(&'static FormatDef),
     /// A generator of requests.
     Generator(&'static GeneratorDef),
-    /// Something that is measured.
+    /// A metric.
     Metric(&'static MetricDef),
 }
 
@@ -112,8 +112,8 @@ impl Parts {
     /// Returns these parts and one more.
     ///
     /// # Errors
-    /// Returns an error for a name or a key that is taken, as [`Registry::with`]; the error names
-    /// the origin of the part that has it.
+    /// Returns an error for a name or a key that is taken, as [`Registry::with`] does. If an added
+    /// part has the same kind and name, the error names the origins of both parts.
     pub fn with(mut self, part: AnyPart, origin: &Origin) -> Result<Parts, ConfigError> {
         let (kind, name) = part.named();
         if let Some(before) = self.added.iter().find(|p| (p.kind, p.name) == (kind, name)) {
@@ -139,7 +139,7 @@ impl Parts {
     }
 }
 
-/// Returns the added parts that a run used, for its record to name their origin.
+/// Returns the added parts that a run used, so that its record names their origins.
 pub(crate) fn in_use(added: &[AddedPart], record: &Value) -> Vec<Value> {
     let config = &record["config"];
     let texts: Vec<&str> = (config["params"].as_object().into_iter().flat_map(|p| p.values()))

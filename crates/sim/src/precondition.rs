@@ -1,7 +1,8 @@
-//! Preconditioning: brings a drive into a state, in no simulated time.
+//! Preconditioning: a drive is brought into a state without a passing of simulated time.
 //!
 //! A preconditioned drive is then switched off and on again. So the run begins with the content of
-//! the flash alone. A checkpoint of this content, loaded another day, gives the same bytes.
+//! the flash alone. A run that loads a checkpoint of this content gives a record with the same
+//! bytes.
 
 use crate::checkpoint::{Checkpoint, Header, forget_empty};
 use crate::fit::Mapper;
@@ -15,13 +16,13 @@ use flashatlas_nand::params::DATA;
 use flashatlas_types::{HostOp, Ps, Seed, Stamp, Tag};
 use serde_json::json;
 
-/// Smallest write id of preconditioning; the ids of the run lie below.
+/// Number below all content numbers of preconditioning and above all content numbers of the run.
 const CONTENT: u64 = 1 << 62;
 
-/// Returns the drive of a run in the state that `precondition` names, its counters zero.
+/// Returns the drive of a run in the state that `precondition` names, with counters at zero.
 ///
-/// `trace` is the preconditioning trace, and `checkpoint` the content of a checkpoint file, if the
-/// precondition names one.
+/// `trace` is the preconditioning trace, if the precondition names a trace. `checkpoint` is the
+/// content of the checkpoint file, if the precondition names a checkpoint.
 pub(crate) fn preconditioned(
     precondition: &Precondition,
     seed: Seed,

@@ -1,15 +1,16 @@
-//! Progress of a run, as its caller is told.
+//! Progress of a run, as it is reported to the caller.
 
 /// Progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// `precondition`, `scan`, `settle` (passes before the measured one), `run` or `check`.
+    /// Phase of the run: `precondition`, `scan`, `settle` (passes before the measured pass), `run`
+    /// or `check`.
     pub phase: &'static str,
-    /// Requests so far.
+    /// Number of requests so far.
     pub requests: u64,
-    /// Share done, 0 to 1, if it is known.
+    /// Share of the phase that is done, from 0 to 1, if it is known.
     pub share: Option<f64>,
 }
 
-/// Requests between two calls of the progress function.
+/// Number of requests between two calls of the progress function.
 pub(crate) const PROGRESS_EVERY: u64 = 8192;

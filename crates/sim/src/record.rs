@@ -1,4 +1,4 @@
-//! The run record: everything that a run found out, as JSON. See `docs/FORMATS.md`.
+//! The run record: all findings of a run, as JSON. See `docs/FORMATS.md`.
 
 use crate::config_hash::config_hash;
 use crate::environment::Build;
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 /// Name and version of the record's layout.
 pub const SCHEMA: &str = "flashatlas.run/2";
 
-/// Returns a parameter's value as JSON; a time as text with its unit.
+/// Returns a parameter's value as JSON; a time becomes a text with its unit.
 pub(crate) fn param(value: &Param) -> Value {
     match value {
         Param::Int(n) => (*n).into(),
@@ -25,8 +25,8 @@ pub(crate) fn param(value: &Param) -> Value {
 
 /// Returns the configuration of a run, by the names of the options.
 ///
-/// With a seed and a trace, the configuration describes the whole run. The declarations of the
-/// options say which of them stand here ([`crate::Recorded`]).
+/// With a seed and a trace, the configuration describes the whole run. The declaration of an option
+/// decides whether the configuration contains the option ([`crate::Recorded`]).
 pub(crate) fn config(spec: &RunSpec, drive: &DriveConfig) -> Value {
     let [options, reading] = options::recorded(&spec.settings());
     let before = match &spec.precondition {
@@ -62,7 +62,7 @@ pub(crate) fn head(spec: &RunSpec, drive: &DriveConfig, build: Build<'_>) -> Map
     record
 }
 
-/// Returns the notes of what the run leaves out or simplifies, `extra` last.
+/// Returns the notes on omissions and simplifications of the run, with `extra` last.
 pub(crate) fn approximations(spec: &RunSpec, extra: Vec<Note>) -> Vec<Note> {
     let mut list: Vec<Note> = Vec::new();
     match spec.mode {

@@ -1,38 +1,40 @@
-//! Memory of the machine, and drives that need more.
+//! Memory of the machine, and drives that need more memory than there is.
 //!
-//! A table takes no memory when it is allocated: the system hands out pages when they are written.
-//! So the tables of a drive may be larger than the memory if little of the drive is written. They
-//! may not if the drive is filled: the kernel would end the process, and a notebook with it.
+//! A table takes no memory when it is allocated, because the system provides pages only when they
+//! are written. So the tables of a drive may be larger than the memory if little of the drive is
+//! written. If the drive is filled, its tables must fit the memory, or Linux would end the process
+//! and, with it, a notebook that the run belongs to.
 
 use crate::{Precondition, RunError};
 use flashatlas_device::DriveConfig;
 use flashatlas_types::ConfigError;
 
-/// Bytes of memory that a written unit takes at least. On `tlc-nvme-1tb`, where other memory hardly
-/// counts, 17.9 bytes were measured for each exported unit (`fill`), and 17.3 for each physical
-/// unit (`steady`). On smaller drives and with log-block schemes, 21 to 34 bytes were measured.
+/// Least number of bytes of memory that a written unit takes. On `tlc-nvme-1tb`, where the other
+/// memory of the process is negligible, 17.9 bytes were measured for each exported unit (`fill`),
+/// and 17.3 for each physical unit (`steady`). On smaller drives and with log-block schemes, 21 to
+/// 34 bytes were measured.
 const CERTAIN_PER_UNIT: u64 = 16;
 
-/// Returns the bytes of memory that a run takes at least for the units that it preconditions.
+/// Returns the least bytes of memory that a run takes for the units that it preconditions.
 ///
 /// The number is known for `fill` and `steady`; it is 0 for any other precondition.
 ///
 /// # Errors
-/// Returns an error if no such drive can be made.
+/// Returns an error if a drive with this configuration cannot be made.
 pub(crate) fn certain_bytes(
     precondition: &Precondition,
     config: &DriveConfig,
 ) -> Result<u64, ConfigError> {
     let units = match precondition {
         Precondition::Fill => u64::from(config.shape().units()),
-        // every block was written when the drive has reached its steady state
+        // a drive in its steady state has written every block
         Precondition::Steady => u64::from(config.layout()?.slots()) * u64::from(config.drives()),
         _ => 0,
     };
     Ok(units * CERTAIN_PER_UNIT)
 }
 
-/// Refuses a drive whose tables find no room, and a precondition that takes more than `free` bytes.
+/// Refuses a drive whose tables do not fit, and a precondition that takes more than `free` bytes.
 ///
 /// # Errors
 /// Returns an error that names the largest drive that fits.
@@ -67,7 +69,7 @@ struct Version {
     root: &'static str,
     limit: &'static str,
     usage: &'static str,
-    /// Fields of `memory.stat` for content of files, which the kernel drops when it needs the room.
+    /// Fields of `memory.stat` for cached files, which the kernel drops when it needs memory.
     files: [&'static str; 2],
 }
 
@@ -86,10 +88,10 @@ const V2: Version = Version {
 
 /// Returns the bytes of memory that this process may take, or `None` if the system is not Linux.
 ///
-/// The number is the smallest of the bytes that Linux has available (`MemAvailable` of
-/// `/proc/meminfo`), and of the bytes left under each limit of the process's control groups, of
-/// both versions (`cgroups(7)`). Swap is not counted, because tables are accessed in random order.
-/// `read` returns the content of a file, if there is one.
+/// The number is the smallest of these: the bytes that Linux has available (`MemAvailable` of
+/// `/proc/meminfo`), and the bytes left under each limit of the process's control groups. Control
+/// groups of both versions count (`cgroups(7)`). Swap is not counted, because tables are accessed
+/// in random order. `read` returns the content of a file, if there is one.
 pub fn free_memory(read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
     let available = field(&read("/proc/meminfo")?, "MemAvailable:")?.saturating_mul(1024);
     let own = read("/proc/self/cgroup").unwrap_or_default();
@@ -106,9 +108,9 @@ pub fn free_memory(read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
     limits.chain([available]).min()
 }
 
-/// Returns the fewest bytes that are left in a group or in a group around it.
+/// Returns the smallest number of bytes left in a group or in one of the groups that contain it.
 ///
-/// A container sees its own group as the root.
+/// In a container, the container's own group is the root.
 fn left_of(version: &Version, path: &str, read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
     let inside = path.trim_matches('/');
     let ends = inside.match_indices('/').map(|(at, _)| at).chain([0, inside.len()]);
@@ -165,7 +167,7 @@ mod tests {
             ("/sys/fs/cgroup/memory//memory.usage_in_bytes", "650000\n"),
         ];
         assert_eq!(free(&v1), Some(50_000));
-        // a limit that is not reached for long is not what holds
+        // a limit far above the available memory does not count
         let wide = [MEMINFO, own, ("/sys/fs/cgroup/a/memory.max", "99999999\n")];
         assert_eq!(free(&wide), Some(1_024_000));
     }

@@ -1,4 +1,4 @@
-//! A run: from its specification to its record and tables.
+//! A run, from its specification to its record and tables.
 
 use crate::asked::{Asked, Requests};
 use crate::checkpoint::Header;
@@ -39,7 +39,7 @@ pub struct Outcome {
 
 /// Carries out `spec` and returns its record.
 ///
-/// `progress` is called now and then and stops the run by returning `false`.
+/// `progress` is called from time to time; the run stops if it returns `false`.
 ///
 /// # Errors
 /// Returns a [`RunError`] for bad input, for a drive that cannot go on, and for a broken invariant.
@@ -52,7 +52,7 @@ pub fn run(
     caught(|| carry_out(spec, env, progress))
 }
 
-/// Returns the result of `work`, or the fault of a part in it.
+/// Returns the result of `work`, or the fault of a part that occurred in it.
 fn caught<T>(work: impl FnOnce() -> Result<T, RunError>) -> Result<T, RunError> {
     PartFault::catching(work).unwrap_or_else(|fault| Err(fault.into()))
 }
@@ -62,7 +62,7 @@ fn carry_out(
     env: &Environment<'_>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
-    drawn_streams(); // streams drawn on this thread before belong to another run
+    drawn_streams(); // streams that this thread drew before belong to another run
     let Asked { config, inputs, requests } = Asked::of(spec, env)?;
     let queue_depth = config.params.get(QUEUE_DEPTH);
     let capacity = config.shape().sectors;
@@ -169,7 +169,8 @@ fn run_jobs(
     Ok(Outcome { jobs: Some(statistics), ..outcome })
 }
 
-/// Returns a note if a trace is placed on the drive otherwise than the trace of the checkpoint.
+/// Returns a note if the trace and the checkpoint's trace are placed on the drive in different
+/// ways.
 fn laid_out_otherwise(header: &Header, spec: &RunSpec) -> Option<Note> {
     let other = spec.trace.is_some()
         && header.precondition.get("trace").is_some()
@@ -186,7 +187,7 @@ pub fn kinds_skipped(account: &Account) -> Vec<(&'static str, u64)> {
     counts.filter(|&(_, count)| count > 0).map(|(kind, count)| (kind.name(), count)).collect()
 }
 
-/// Returns the value `kinds` of the note of bad records that were skipped.
+/// Returns the value `kinds` for the note on bad records that were skipped.
 fn kinds(account: &Account) -> (&'static str, NoteValue) {
     let kinds: Vec<String> =
         kinds_skipped(account).iter().map(|(kind, count)| format!("{count} {kind}")).collect();
@@ -194,7 +195,7 @@ fn kinds(account: &Account) -> (&'static str, NoteValue) {
     ("kinds", text.into())
 }
 
-/// Returns notes of what reading left out of a trace or changed in it.
+/// Returns notes on records that reading left out of a trace or changed.
 fn left_out(account: &Account, reading: &Reading) -> Vec<Note> {
     let text = |option: &Option<String>| NoteValue::from(option.clone().unwrap_or_default());
     let within = ("within", text(&reading.drop_duplicates));
@@ -230,10 +231,11 @@ fn left_out(account: &Account, reading: &Reading) -> Vec<Note> {
     found
 }
 
-/// Time without a completion, while requests are outstanding, above which a note reports it.
+/// Longest time without a completion, while requests are outstanding, that needs no note.
 const STILL: Dur = Dur(1_000_000_000_000);
 
-/// Returns a note if no request completed for longer than [`STILL`] while some were outstanding.
+/// Returns a note if no request completed for longer than [`STILL`] while requests were
+/// outstanding.
 fn stood_still((length, from): (Dur, Ps)) -> Option<Note> {
     let seconds = |ps: u64| NoteValue::from(ps as f64 / 1e12);
     (length > STILL).then(|| {
@@ -241,7 +243,7 @@ fn stood_still((length, from): (Dur, Ps)) -> Option<Note> {
     })
 }
 
-/// Share of the exported flash above which a note reports spare flash.
+/// Largest amount of spare flash that needs no note, as a share of the exported flash.
 const SPARE_MOST: f64 = 0.5;
 
 /// Returns a note if a drive has more spare flash than real drives have.
@@ -256,14 +258,14 @@ pub(crate) struct Source<'a> {
     pub format: &'static str,
     /// SHA-256 of the file, if the source is a file.
     pub digest: Option<String>,
-    /// Files that the source names, which were read, too.
+    /// Files that the source names and that were read as well.
     pub named: &'a [NamedFile],
     /// Counts of the records that were left out.
     pub account: Account,
     pub origin: Option<Header>,
-    /// Bytes of the extents that were packed, if they were.
+    /// Bytes of an extent, if extents were packed.
     pub packed: Option<u64>,
-    /// The record's entry for each file, if there are several.
+    /// The record's entries for the files, if there are several files.
     pub parts: Vec<Value>,
 }
 
@@ -284,7 +286,7 @@ pub(crate) fn finish(
         return Err(RunError::Interrupted);
     }
     if player.worn_out.is_none() {
-        // the tables of a drive that cannot go on are half changed; what it holds is checked below
+        // the tables of a worn-out drive may be half changed, so only its content is checked below
         player.drive.top().check().map_err(RunError::Broken)?;
     }
     let swept = sweep(&mut player.drive, &mut player.oracle, player.tally.submitted, progress)?;
@@ -415,9 +417,9 @@ struct Prepared {
     drive: Stack,
     oracle: Oracle,
     mapper: Mapper,
-    /// Header of the checkpoint that the drive was loaded from, if it was.
+    /// Header of the checkpoint that the drive was loaded from, if there was a checkpoint.
     origin: Option<Header>,
-    /// Notes on the trace that preconditioned the drive.
+    /// Notes on guessed formats of the trace that preconditioned the drive.
     guesses: Vec<Note>,
 }
 
@@ -439,7 +441,7 @@ fn prepare(
         .as_mut()
         .map(|c| std::mem::take(&mut c.extents))
         .filter(|extents| !extents.is_empty());
-    // a checkpoint with packed extents decides their size
+    // a checkpoint with packed extents decides the size of extents
     let sizes = match (&packed, &checkpoint) {
         (Some(_), Some(checkpoint)) => vec![checkpoint.header.extent_sectors],
         _ => spec.extent.sizes().to_vec(),
@@ -497,7 +499,7 @@ fn prepare(
 
 /// Carries out the preconditioning of `spec`, and writes the drive as a checkpoint to `out`.
 ///
-/// Errors call the output `name`. A workload is read only to pack its addresses (`compact`).
+/// Errors name the output `name`. A workload is read only to pack its addresses (`compact`).
 ///
 /// # Errors
 /// Returns the errors of [`run`], and an error if `out` cannot be written.
@@ -511,7 +513,7 @@ pub fn save_checkpoint(
     if spec.precondition == Precondition::None {
         return Err(RunError::option(
             "precondition",
-            "a blank drive needs no checkpoint: say how to precondition it",
+            "a blank drive needs no checkpoint: give a precondition",
         ));
     }
     if spec.job.is_some() {

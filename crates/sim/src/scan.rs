@@ -7,24 +7,27 @@ use crate::{Environment, Fit, Progress, RunError};
 
 /// Scan of a workload before a run with `fit=compact`.
 pub(crate) struct Scan<'a> {
-    /// Name of the drive, and its sectors.
+    /// Name of the drive.
     pub drive: &'a str,
+    /// Number of sectors of the drive.
     pub capacity: u64,
     pub fit: Fit,
     pub inputs: &'a Inputs<'a>,
-    /// Path of the preconditioning trace and the format that was named, if there is a trace.
+    /// Path of the preconditioning trace, if there is one, and the format that the user named for
+    /// it.
     pub before: Option<(&'a str, Option<&'a str>)>,
     /// Opens the workload, if it is scanned as well.
     pub workload: Option<&'a dyn Fn() -> Result<Input<'a>, RunError>>,
-    /// Requests of the workload that are played.
+    /// Number of requests of the workload that are played.
     pub limit: u64,
 }
 
 impl Scan<'_> {
     /// Returns the extents that the workload and its preconditioning touch.
     ///
-    /// The extents have the first of `sizes` with which they fit the drive. Extents that are
-    /// `packed` already need not fit. The result is empty if the run is not `compact`.
+    /// The size of the extents is the first of `sizes` with which the extents fit the drive. If a
+    /// checkpoint has `packed` extents, the extents need not fit. The result is empty if the run is
+    /// not `compact`.
     pub fn touched(
         &self,
         sizes: &[u64],
@@ -47,7 +50,7 @@ impl Scan<'_> {
         Err(RunError::Fit(too_large(needed, least, self.capacity, self.drive, env)))
     }
 
-    /// Returns the extents of one size; stops at the first that no longer fits `capacity`.
+    /// Returns the extents of one size; stops at the first extent that exceeds `capacity`.
     fn of_size(
         &self,
         size: u64,
@@ -85,7 +88,7 @@ impl Scan<'_> {
 
 /// Describes a workload that does not fit a drive even if it is packed.
 ///
-/// The text has the bytes of the workload, and the drives that hold it.
+/// The text names the size of the packed workload, and the drives that are large enough for it.
 fn too_large(
     needed: u64,
     extent: u64,

@@ -1,10 +1,12 @@
-//! `until=steady`: the workload is played again and again until five passes in a row are a steady
-//! state. Then it is played once more and measured.
+//! `until=steady`: a workload is repeated until it is steady, and then measured.
+//!
+//! The workload is played until five passes in a row are a steady state. Then it is played once
+//! more, and this pass is measured.
 //!
 //! The SNIA Solid State Storage Performance Test Specification (version 2.0.2) does the same with
-//! rounds: until five in a row pass, and at most 25. It reports the five that passed. Passes that
-//! were chosen because they look alike look more alike than they are, so here the pass after them
-//! is measured.
+//! rounds: it plays rounds until five in a row pass, and at most 25 rounds. It reports the five
+//! rounds that passed. Passes that are chosen because they look alike look more alike than they
+//! are, so here the pass after them is measured.
 
 use crate::RunError;
 use crate::metrics::{Pace, Start};
@@ -13,14 +15,14 @@ use crate::steadiness::{Count, ROUNDS, Rounds, Verdict};
 use flashatlas_types::Note;
 use serde_json::{Value, json};
 
-/// Passes without a steady state, after which the next one is measured all the same.
+/// Number of passes without a steady state after which the next pass is measured all the same.
 pub(crate) const PASSES_MAX: usize = 25;
 
 /// The passes of a workload before it is measured.
 pub(crate) struct Passes {
     start: Start,
     page_bytes: f64,
-    /// Counts at the beginning, and at the end of each pass; at most the last six are looked at.
+    /// Counts at the beginning, and at the end of each pass; only the last six counts are used.
     ends: Vec<Count>,
     judged: Value,
     steady: bool,
@@ -29,16 +31,16 @@ pub(crate) struct Passes {
 impl Passes {
     /// Returns the passes of a run before its first pass.
     ///
-    /// `count` has the drive's counts so far, and a page has `page_bytes` bytes.
+    /// `count` contains the drive's counts so far; `page_bytes` is the size of a page.
     pub fn new(start: Start, page_bytes: u32, count: Count) -> Passes {
         let page_bytes = f64::from(page_bytes);
         Passes { start, page_bytes, ends: vec![count], judged: Value::Null, steady: false }
     }
 
-    /// Notes the end of a pass, and returns `true` if the next one is measured.
+    /// Notes the end of a pass, and returns `true` if the next pass is measured.
     ///
     /// # Errors
-    /// Returns an error if the passes have nothing that can be judged.
+    /// Returns an error if neither throughput nor write amplification of the passes can be judged.
     pub fn ended(&mut self, count: Count) -> Result<bool, RunError> {
         self.ends.push(count);
         let passes = self.ends.len() - 1;
@@ -60,9 +62,9 @@ impl Passes {
         Ok(self.steady || passes == PASSES_MAX)
     }
 
-    /// Notes the end of the measured pass, and judges it with the four before it.
+    /// Notes the end of the measured pass, and judges it with the four passes before it.
     ///
-    /// A trace has phases of its own, so fifths of a pass say less than passes do.
+    /// A trace has phases of its own, so passes are better rounds than fifths of a pass.
     pub fn measured(&mut self, count: Count) -> Verdict {
         self.ends.push(count);
         self.judge().expect("five passes came before")

@@ -1,4 +1,4 @@
-//! Values that the options of a run take: the words of choices, and what texts stand for.
+//! Values of the options of a run: the words of choices, and the parsing of texts.
 
 use crate::RunError;
 use flashatlas_types::Dur;
@@ -15,7 +15,7 @@ pub enum Mode {
     Open,
     /// A fixed number of commands in flight.
     Closed,
-    /// The drive has as many commands in flight as it accepts.
+    /// The host keeps as many commands in flight as the drive accepts.
     Asap,
     /// No time passes at all: operations are counted, latencies are not known.
     Untimed,
@@ -35,13 +35,13 @@ pub enum Until {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precondition {
-    /// Nothing: a blank drive.
+    /// No content: a blank drive.
     #[default]
     None,
     /// Every logical page written once, in ascending order.
     Fill,
-    /// The steady state that uniform random writes of single units lead to, by the model of the
-    /// victim policy.
+    /// The steady state that uniform random writes of single units lead to, computed with the model
+    /// of the victim policy.
     Steady,
     /// The writes and trims of a trace, in no simulated time.
     Trace(String),
@@ -49,7 +49,7 @@ pub enum Precondition {
     Checkpoint(String),
 }
 
-/// Treatment of a trace whose addresses lie beyond the drive.
+/// Treatment of addresses that lie beyond the drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fit {
@@ -65,7 +65,7 @@ pub enum Fit {
 /// Size of the extents that [`Fit::Compact`] packs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Extent {
-    /// The largest with which the workload fits the drive.
+    /// The largest size with which the workload fits the drive.
     #[serde(rename = "auto")]
     Auto,
     /// 2048 sectors.
@@ -115,9 +115,9 @@ pub fn duration(key: &'static str, text: &str) -> Result<Dur, RunError> {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum SkipBad {
-    /// At most this many of any kind.
+    /// Maximum number of bad records to skip, of all kinds together.
     Count(u64),
-    /// All of these kinds, by their names, separated by commas.
+    /// Names of kinds, separated by commas; all records of these kinds are skipped.
     Kinds(String),
 }
 

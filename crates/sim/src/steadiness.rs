@@ -1,21 +1,21 @@
 //! The project's criterion of a steady state for a measured part.
 //!
 //! The measured part is cut into [`ROUNDS`] rounds of equally many requests. A quantity is steady
-//! where its rounds pass the definition of the SNIA Solid State Storage Performance Test
-//! Specification (version 2.0.2, "steady state"): the largest and the smallest round differ by at
-//! most 20 % of the mean, and the straight line that fits them best rises or falls by at most 10 %
-//! of the mean. The specification tracks a drive until five rounds in a row pass. Here the five
-//! rounds are the whole measured part, because that is what a run record reports.
+//! if its rounds meet the definition of the SNIA Solid State Storage Performance Test Specification
+//! (version 2.0.2, "steady state"): the largest and the smallest round differ by at most 20 % of
+//! the mean, and the straight line that fits the rounds best rises or falls by at most 10 % of the
+//! mean. The specification tracks a drive until five rounds in a row pass. Here the five rounds are
+//! the whole measured part, because that is what a run record reports.
 //!
-//! Rounds alone miss a drive that has not begun to collect: each of its rounds is equally fast. So
-//! flows must balance as well ([`imbalance`]).
+//! Rounds alone would accept a drive that has not begun to collect, because all its rounds are
+//! equally fast. So programmed and erased pages must balance as well ([`imbalance`]).
 
 use crate::notes::{FREE_BLOCKS_CHANGE, IOPS_UNSTEADY, NOTHING_PROGRAMMED, WAF_UNSTEADY};
 use flashatlas_nand::Counters;
 use flashatlas_types::{Layout, Note, NoteDef};
 use serde_json::{Map, Value, json};
 
-/// Rounds of the measurement window.
+/// Number of rounds of the measured part.
 pub const ROUNDS: usize = 5;
 /// Largest difference between two rounds, as a share of their mean.
 pub const RANGE_MAX: f64 = 0.20;
@@ -36,7 +36,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Returns the spread of five rounds; 0 if all are 0.
+    /// Returns the spread of five rounds; it is 0 if all rounds are 0.
     pub fn of(rounds: &[f64; ROUNDS]) -> Spread {
         let mean = rounds.iter().sum::<f64>() / ROUNDS as f64;
         if mean == 0.0 {
@@ -48,13 +48,13 @@ impl Spread {
         Spread { range: (largest - smallest) / mean, trend: rise / mean }
     }
 
-    /// Returns `true` if the rounds pass.
+    /// Returns `true` if range and trend are within their bounds.
     pub fn is_steady(self) -> bool {
         self.range <= RANGE_MAX && self.trend.abs() <= TREND_MAX
     }
 }
 
-/// Returns the rise of the least-squares line from one value to the next; there are at least two.
+/// Returns the rise of the least-squares line from one value to the next, for at least two values.
 pub fn slope(values: &[f64]) -> f64 {
     let middle = (values.len() - 1) as f64 / 2.0;
     let along = |i: usize| i as f64 - middle;
@@ -73,9 +73,9 @@ pub fn imbalance(came: u64, went: u64) -> Option<f64> {
 /// Counts of a drive's work since some start.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Count {
-    /// Picoseconds, or requests if no time passes.
+    /// Picoseconds that have passed, or requests if no time passes.
     pub clock: u64,
-    /// Requests of the host.
+    /// Number of requests of the host.
     pub requests: u64,
     /// Bytes that the host wrote.
     pub written: u64,
@@ -110,11 +110,11 @@ impl Count {
 pub struct Rounds {
     /// The name of the rounds, such as `fifths of the run`.
     pub of: &'static str,
-    /// Requests a second in each; `None` if time shows nothing about the drive.
+    /// Requests a second in each round; `None` if time shows nothing about the drive.
     pub iops: Option<[f64; ROUNDS]>,
-    /// Bytes written in each.
+    /// Bytes written in each round.
     pub written: [f64; ROUNDS],
-    /// Bytes of the pages programmed in each.
+    /// Bytes of the pages programmed in each round.
     pub programmed: [f64; ROUNDS],
     /// Pages programmed in all rounds.
     pub programmed_pages: u64,
@@ -197,7 +197,8 @@ mod tests {
 
     #[test]
     fn the_spread_of_rounds_by_hand() {
-        // mean 10; 12 - 9 = 3; line: sum (i - 2) y / 10 = (-18 - 10 + 10 + 24) / 10 = 0.6 a round
+        // the mean is 10, and the range is 12 - 9 = 3; the line rises by sum (i - 2) y / 10 = (-18
+        // - 10 + 10 + 24) / 10 = 0.6 a round
         let spread = Spread::of(&[9.0, 10.0, 9.0, 10.0, 12.0]);
         assert!((spread.range - 0.3).abs() < 1e-12);
         assert!((spread.trend - 0.24).abs() < 1e-12);
@@ -230,7 +231,7 @@ mod tests {
     fn writes_that_never_reach_the_flash_are_no_steady_state() {
         // five equal rounds of no work: range and trend are 0
         assert_eq!(reasons(4096.0, 0, 0), ["nothing-programmed"]);
-        // erases alone (of what was written before) do not make it one
+        // erases alone (of blocks that were written before) are no steady state, either
         assert_eq!(reasons(4096.0, 0, 50), ["nothing-programmed"]);
         assert_eq!(reasons(0.0, 0, 0), [""; 0], "reads alone");
         assert_eq!(reasons(4096.0, 50, 50), [""; 0]);
@@ -256,10 +257,12 @@ mod tests {
         (0..SERIES).filter(alarm).count() as f64 / f64::from(SERIES)
     }
 
-    /// The trend of normal rounds has a standard deviation of 4 / sqrt(10) of theirs, and the
-    /// range of five exceeds 4 of them with a probability of 0.039: with 2 % of noise an alarm is
-    /// a trend beyond 3.95 standard deviations (1 in 10,000), with 3 % beyond 2.64 (0.8 %), and
-    /// with 5 % beyond 1.58 (11 %).
+    /// The probabilities follow from normally distributed rounds.
+    ///
+    /// Let s be the standard deviation of a round. The trend has a standard deviation of 4 s /
+    /// sqrt(10), and the range of five rounds exceeds 4 s with a probability of 0.039. So an alarm
+    /// is mostly a trend beyond its bound: 3.95 standard deviations of the trend with 2 % of noise
+    /// (1 in 10,000), 2.64 with 3 % (0.8 %), and 1.58 with 5 % (11 %).
     #[test]
     fn false_alarms_on_stationary_series() {
         assert!(false_alarms(0.02) <= 0.001);

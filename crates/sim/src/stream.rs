@@ -1,5 +1,6 @@
-//! Pacing of traces and generators: one stream of requests, at its own times or as fast as a queue
-//! depth allows.
+//! Pacing of traces and generators.
+//!
+//! A stream of requests is played at its own times or as fast as a queue depth allows.
 
 use crate::fit::Mapper;
 use crate::input::Input;
@@ -15,17 +16,17 @@ use flashatlas_workload::ext4::FLUSH;
 /// together.
 const AHEAD: usize = 16;
 
-/// Time of the latest arrival: 200 of the 213 days that fit simulated time.
+/// Latest time of an arrival: 200 days, of the 213 days that simulated time can represent.
 const LATEST_PS: f64 = 200.0 * 86_400e12;
 
-/// Rules for playing a stream, as the options of a run give them.
+/// Rules for playing a stream, from the options of a run.
 pub(crate) struct Pacing {
     issue: Issue,
-    /// Requests at the start that are not measured.
+    /// Number of requests at the start that are not measured.
     warmup: u64,
     /// `true` if the workload is played again until its passes are steady.
     settles: bool,
-    /// Requests after which the workload, or each of its passes, ends.
+    /// Number of requests after which the workload, or each of its passes, ends.
     limit: u64,
     /// Number of writes after which a FLUSH is added; 0: no FLUSH is added.
     flush_every: u64,
@@ -35,15 +36,15 @@ pub(crate) struct Pacing {
 enum Issue {
     /// The request is issued at once, and no time passes.
     Untimed,
-    /// The request is issued as soon as fewer commands than this are in flight.
+    /// The request is issued as soon as fewer than `depth` commands are in flight.
     InQueue { depth: usize },
-    /// The request is issued at its own time divided by `speed`, or as soon as fewer commands than
-    /// `depth` are in flight.
+    /// The request is issued at its own time divided by `speed`, but not before fewer than `depth`
+    /// commands are in flight.
     AtTimes { depth: usize, speed: f64 },
 }
 
 impl Pacing {
-    /// Returns the rules of a run on a drive that takes `queue_depth` commands at once.
+    /// Returns the rules of a run on a drive that accepts `queue_depth` commands at once.
     pub fn of(spec: &RunSpec, queue_depth: usize) -> Pacing {
         Pacing {
             issue: match spec.mode {
@@ -65,7 +66,7 @@ struct Coming {
     request: Request,
     /// Number of the request in the workload, from 1.
     number: u64,
-    /// The latest arrival so far.
+    /// Arrival of the request, or of an earlier request if that arrives later.
     due: Ps,
 }
 
@@ -74,22 +75,23 @@ struct Stream<'a> {
     player: &'a mut Player,
     pacing: &'a Pacing,
     mapper: &'a mut Mapper,
-    /// Requests of the workload so far, including earlier passes.
+    /// Number of requests of the workload so far, including earlier passes.
     number: u64,
-    /// Requests that come before the measured part.
+    /// Number of requests before the measured part.
     warmup: u64,
     until_flush: u64,
-    /// Start of this pass, and the latest arrival.
+    /// Start of this pass.
     base: Ps,
+    /// Latest arrival so far.
     latest: Ps,
     out_of_order: u64,
 }
 
-/// Plays all requests of `input`, and waits until the last is complete; `reopen` opens the workload
-/// anew.
+/// Plays all requests of `input`, and waits until the last request is complete.
 ///
-/// Returns the number of requests with an earlier time than a request before them. If passes come
-/// before the measured pass, also returns all passes and the verdict on the last five.
+/// `reopen` opens the workload anew. Returns the number of requests with an earlier time than a
+/// request before them. If there are passes before the measured pass, also returns all passes and
+/// the verdict on the last five.
 pub(crate) fn play<'i>(
     player: &mut Player,
     pacing: &Pacing,
@@ -136,7 +138,7 @@ pub(crate) fn play<'i>(
 }
 
 impl Stream<'_> {
-    /// Plays `input` to its end, or to the limit; returns the number of requests played.
+    /// Plays `input` to its end or to the limit, and returns the number of requests played.
     fn pass(
         &mut self,
         input: &mut Input<'_>,
@@ -315,7 +317,7 @@ fn make_room(player: &mut Player, depth: usize) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Returns a time of the trace at the speed of the run; at speed 1 it is exact to the picosecond.
+/// Returns a time of the trace at the speed of the run; at speed 1, the time is exact.
 fn scaled(at: Ps, speed: f64, number: u64) -> Result<Ps, RunError> {
     let scaled = at.0 as f64 / speed;
     match speed == 1.0 {

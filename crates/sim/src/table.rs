@@ -1,12 +1,13 @@
-//! Tables: results of a run that are too long for its record. A table has named columns of equal
-//! length.
+//! Tables: results of a run that are too long for its record.
+//!
+//! A table has named columns of equal length.
 
 /// The values of a column.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Column {
     /// Whole numbers.
     Int(Vec<i64>),
-    /// Numbers; a missing one is NaN.
+    /// Numbers; a missing number is NaN.
     Float(Vec<f64>),
     /// Words from a short list, by their numbers in the list.
     Words {
@@ -33,10 +34,10 @@ impl Column {
     }
 }
 
-/// A table. See `docs/FORMATS.md` for the columns of each.
+/// A table. See `docs/FORMATS.md` for the columns of each table.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Table {
-    /// The name of the metric that filled it.
+    /// The name of the table.
     pub name: &'static str,
     /// Columns in order.
     pub columns: Vec<(String, Column)>,

@@ -1,8 +1,9 @@
 //! Names of traces that stand for several files.
 //!
-//! `merge:FILE,key=value;FILE,key=value` is several traces as one ([`crate::merged`]), and
-//! `cpus:FILE;FILE` the files of one recording, one for each CPU. Everything else is one file. In
-//! the name of a file of these lists, a backslash comes before each `;`, `,` and backslash.
+//! `merge:FILE,key=value;FILE,key=value` stands for several traces that are played as one
+//! ([`crate::merged`]). `cpus:FILE;FILE` stands for the files of one recording, with one file for
+//! each CPU. Any other name is one file. In the file names of these lists, a backslash precedes
+//! each `;`, `,` and backslash.
 
 use crate::RunError;
 
@@ -17,7 +18,7 @@ const CPUS: &str = "cpus:";
 pub(crate) struct PartText {
     /// File of the part.
     pub path: String,
-    /// `key=value`, with commas between.
+    /// Settings `key=value`, separated by commas.
     pub settings: String,
 }
 
@@ -26,7 +27,7 @@ pub(crate) struct PartText {
 pub(crate) enum TraceName {
     /// One file.
     File(String),
-    /// Several traces as one.
+    /// Several traces that are played as one.
     Merge(Vec<PartText>),
     /// A recording in several files.
     Cpus(Vec<String>),
@@ -36,10 +37,10 @@ fn refuse<T>(why: impl Into<String>) -> Result<T, RunError> {
     Err(RunError::option("trace", why))
 }
 
-/// Returns `text` cut at each `sign`, with backslashes left as they are.
+/// Returns the pieces of `text` between the characters `sign`, with their backslashes.
 ///
 /// # Errors
-/// Returns an error for a backslash before a character that needs none.
+/// Returns an error for a backslash before a character that needs no backslash.
 fn cut(text: &str, sign: char) -> Result<Vec<&str>, RunError> {
     let (mut pieces, mut from, mut behind) = (Vec::new(), 0, false);
     for (at, c) in text.char_indices() {
@@ -85,8 +86,8 @@ impl TraceName {
     /// Parses the name of a trace.
     ///
     /// # Errors
-    /// Returns an error for a merge without parts, a part without a file or with a merge in it, and
-    /// stray backslashes.
+    /// Returns an error for a merge without parts, a part without a file, a part that is a merge,
+    /// and stray backslashes.
     pub fn of(text: &str) -> Result<TraceName, RunError> {
         if let Some(files) = text.strip_prefix(CPUS) {
             let files = cut(files, ';')?.into_iter().map(|file| without_backslashes(file.trim()));
@@ -125,7 +126,7 @@ impl TraceName {
         Ok(TraceName::Merge(parts.collect::<Result<_, _>>()?))
     }
 
-    /// Returns the files that `text` names, which is no merge.
+    /// Returns the files that `text` names, if `text` is not a merge.
     ///
     /// # Errors
     /// Returns the errors of [`TraceName::of`], and an error for a merge.
@@ -163,7 +164,7 @@ impl TraceName {
             TraceName::Cpus(files) => files.iter_mut().for_each(|file| *file = change(file)),
             TraceName::Merge(parts) => {
                 for part in parts {
-                    // the name of a part was read before
+                    // the name of a part was parsed before
                     let mut name = TraceName::of(&part.path)
                         .unwrap_or_else(|_| TraceName::File(part.path.clone()));
                     name.change(change);
@@ -174,12 +175,13 @@ impl TraceName {
     }
 }
 
-/// Returns the name of the trace that `name` stands for.
+/// Returns the name of the whole trace that `name` belongs to.
 ///
-/// A file of one CPU stands for all files of its recording that `beside` finds in its folder.
+/// If `name` is the file of one CPU, the whole trace consists of all files of the recording in the
+/// same folder. `beside` lists that folder.
 ///
 /// # Errors
-/// Returns an error for a name without meaning.
+/// Returns an error for a name that cannot be parsed.
 pub fn whole_trace(name: &str, beside: &dyn Fn(&str) -> Vec<String>) -> Result<String, RunError> {
     let whole = |path: &str| {
         let cpus = of_each_cpu(path, beside);
@@ -200,8 +202,10 @@ pub fn whole_trace(name: &str, beside: &dyn Fn(&str) -> Vec<String>) -> Result<S
     Ok(found.text())
 }
 
-/// Returns the files beside `path` that blktrace wrote with it, `NAME.blktrace.0` and so on, in the
-/// order of their CPUs; all are compressed as `path` is. Empty for another name.
+/// Returns the files beside `path` that belong to the same recording of blktrace.
+///
+/// The files are called `NAME.blktrace.0` and so on, and are sorted by CPU. Only files with the
+/// same compression as `path` count. The result is empty if `path` has no such name.
 fn of_each_cpu(path: &str, beside: &dyn Fn(&str) -> Vec<String>) -> Vec<String> {
     let (folder, name) = path.rfind('/').map_or(("", path), |at| path.split_at(at + 1));
     let Some((stem, _, suffix)) = cpu_of(name) else { return Vec::new() };
@@ -217,7 +221,7 @@ fn of_each_cpu(path: &str, beside: &dyn Fn(&str) -> Vec<String>) -> Vec<String> 
     found.into_iter().map(|(_, path)| path).collect()
 }
 
-/// Returns what stands before the number of the CPU, the number, and what stands behind it.
+/// Returns the text before the number of the CPU, this number, and the text behind it.
 fn cpu_of(name: &str) -> Option<(&str, u32, &str)> {
     const MARK: &str = ".blktrace.";
     let at = name.rfind(MARK)? + MARK.len();
@@ -227,7 +231,7 @@ fn cpu_of(name: &str) -> Option<(&str, u32, &str)> {
     Some((&name[..at], cpu.parse().ok().filter(|_| known)?, suffix))
 }
 
-/// Returns the settings of a merge, one text for each part; `None` for a name that is no merge.
+/// Returns the settings of a merge, one text for each part, or `None` if `name` is no merge.
 pub(crate) fn merge_settings(name: &str) -> Option<Vec<String>> {
     match TraceName::of(name) {
         Ok(TraceName::Merge(parts)) => Some(parts.into_iter().map(|part| part.settings).collect()),
@@ -238,7 +242,7 @@ pub(crate) fn merge_settings(name: &str) -> Option<Vec<String>> {
 /// Returns the files that the trace called `name` is read from.
 ///
 /// # Errors
-/// Returns an error for a name without meaning.
+/// Returns an error for a name that cannot be parsed.
 pub fn trace_files(name: &str) -> Result<Vec<String>, RunError> {
     let mut files = Vec::new();
     TraceName::of(name)?.change(&mut |path| {
@@ -248,10 +252,10 @@ pub fn trace_files(name: &str) -> Result<Vec<String>, RunError> {
     Ok(files)
 }
 
-/// Returns the name of the trace called `name` if its files are `files`, in their order.
+/// Returns `name` with its files replaced by `files`, in the same order.
 ///
 /// # Errors
-/// Returns an error for a name without meaning, and for another number of files.
+/// Returns an error for a name that cannot be parsed, and for a wrong number of files.
 pub fn trace_with_files(name: &str, files: &[String]) -> Result<String, RunError> {
     if trace_files(name)?.len() != files.len() {
         return refuse(format!("`{name}` names another number of files than {}", files.len()));
@@ -279,7 +283,11 @@ mod tests {
         assert_eq!(TraceName::of(name).unwrap().text(), name);
         let moved = trace_with_files(name, &["x".into(), r"y\;z".into()]).unwrap();
         assert_eq!(trace_files(&moved).unwrap(), ["x", r"y\;z"]);
-        assert_eq!(trace_files("a;b,c").unwrap(), ["a;b,c"], "a file as ever");
+        assert_eq!(
+            trace_files("a;b,c").unwrap(),
+            ["a;b,c"],
+            "without a prefix, the name is one file"
+        );
     }
 
     #[test]
@@ -288,12 +296,16 @@ mod tests {
         let beside = |_: &str| names.map(str::to_owned).to_vec();
         let whole = |name: &str| whole_trace(name, &beside).unwrap();
         assert_eq!(whole("in/tr.blktrace.2"), "cpus:in/tr.blktrace.2;in/tr.blktrace.10");
-        assert_eq!(whole("tr.blktrace.0.gz"), "tr.blktrace.0.gz", "it is compressed, they are not");
+        assert_eq!(
+            whole("tr.blktrace.0.gz"),
+            "tr.blktrace.0.gz",
+            "this file is compressed, the others are not"
+        );
         assert_eq!(whole("u.blktrace.1"), "u.blktrace.1");
         assert_eq!(
             whole("cpus:tr.blktrace.2"),
             "cpus:tr.blktrace.2",
-            "one alone, if that is meant"
+            "one file alone can be asked for"
         );
         let merge = whole("merge:tr.blktrace.2,times=2;x");
         assert_eq!(

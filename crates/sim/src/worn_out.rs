@@ -1,6 +1,6 @@
 //! The end of a drive: its blocks went bad until its data had no room.
 //!
-//! This is a result, not a fault: the measurements until then are the record of the run.
+//! This is a result, not a fault: the run's record contains the measurements up to this point.
 
 use crate::RunError;
 use crate::player::{Player, WornOut};
@@ -9,7 +9,8 @@ use flashatlas_device::SubmitError;
 use flashatlas_types::{FtlError, Ps, Request, Stamp};
 
 impl Player {
-    /// Returns the error that the drive cannot go on at a request: it is worn out, or it failed.
+    /// Returns the error that the drive cannot go on at a request, because it is worn out or
+    /// failed.
     pub(crate) fn ended(&self, request: u64, error: SubmitError) -> RunError {
         match (failed(request, error), self.retired()) {
             (
@@ -20,10 +21,10 @@ impl Player {
         }
     }
 
-    /// Returns the error for a request that the drive refused, as [`Player::ended`].
+    /// Returns the error for a request that the drive refused, as [`Player::ended`] does.
     ///
-    /// A drive that is worn out may have written a part of the request: a unit that still holds its
-    /// old version is expected to keep it.
+    /// A worn-out drive may have written a part of the request. A unit that still holds its old
+    /// version is expected to keep this version.
     pub(crate) fn refused(&mut self, r: &Request, number: u64, error: SubmitError) -> RunError {
         let ended = self.ended(number, error);
         if let RunError::WornOut { .. } = ended {
@@ -41,10 +42,11 @@ impl Player {
         self.drive.drives().iter().map(|drive| drive.ftl_report().retired_blocks).sum()
     }
 
-    /// Ends the run if the drive wore out in its measured part; commands under way complete.
+    /// Ends the run if the drive wore out in the measured part; commands in flight complete first.
     ///
     /// # Errors
-    /// Returns any other error of `played`, and an error if the drive wore out before that part.
+    /// Returns any other error of `played`, and an error if the drive wore out before the measured
+    /// part.
     pub(crate) fn until_worn_out(&mut self, played: Result<(), RunError>) -> Result<(), RunError> {
         match played {
             Err(RunError::WornOut { request, retired, .. }) if self.is_measuring() => {

@@ -1,10 +1,10 @@
-//! Checkpoints: a preconditioned drive in a file, to start many runs from.
+//! Checkpoints: files with a preconditioned drive, from which many runs can start.
 //!
 //! A checkpoint holds the content of the flash, and the stamp that each page must have. A run that
-//! loads it switches the drive on: the scheme mounts the medium. So a run from a checkpoint does
-//! exactly the same as a run that preconditions the drive itself. A checkpoint fits every drive
-//! with the same parameters for the places of pages on flash. `docs/FORMATS.md` describes the
-//! bytes.
+//! loads a checkpoint switches the drive on, and the scheme mounts the medium. Such a run does
+//! exactly the same as a run that preconditions the drive itself. Some parameters decide the places
+//! of pages on flash. A checkpoint fits every drive with the same values of these parameters.
+//! `docs/FORMATS.md` describes the bytes.
 
 mod sections;
 
@@ -27,7 +27,7 @@ use crate::error::VERSION;
 const MAGIC: [u8; 8] = *b"FACHKPT\n";
 const SCHEMA: &str = "flashatlas.checkpoint/4";
 const END: [u8; 4] = *b"DONE";
-/// Maximum number of bytes of the header.
+/// Maximum size of the header, in bytes.
 const HEADER_BYTES_MAX: usize = 1 << 20;
 
 /// Header of a checkpoint: its drive, and how the checkpoint was made.
@@ -43,8 +43,8 @@ pub(crate) struct Header {
     pub logical_units: u32,
     pub precondition: Value,
     pub fit: Value,
-    /// Sectors of an extent, if extents were packed. Old checkpoints lack this field: their extents
-    /// have the largest size.
+    /// Size of an extent in sectors, if extents were packed. Old checkpoints lack this field,
+    /// because their extents always have the largest size.
     #[serde(default = "largest_extent")]
     pub extent_sectors: u64,
     pub seed: u64,
@@ -65,7 +65,7 @@ pub(crate) struct Checkpoint {
     pub extents: Vec<(u32, u64)>,
 }
 
-/// Returns the parameters of `config` that decide what is on flash, the capacity among them.
+/// Returns the parameters of `config` that decide what is on flash, without the capacity.
 pub(crate) fn on_flash(config: &DriveConfig) -> Map<String, Value> {
     let capacity = ["drive.logical_pages", "drive.over_provisioning"];
     let pairs = config.on_flash().filter(|(key, _)| !capacity.contains(key));
@@ -167,8 +167,7 @@ impl Checkpoint {
 
     /// Reads a checkpoint that a drive of `config` can mount.
     ///
-    /// Memory for a section is allocated only after the length in the file was found to fit this
-    /// drive.
+    /// Memory for a section is allocated only if the section's length in the file suits this drive.
     pub fn read(input: &mut dyn Read, config: &DriveConfig) -> Result<Checkpoint, CheckpointError> {
         let layout = config.layout().expect("the configuration is checked");
         let mut input = Input { input, at: 0 };
@@ -225,7 +224,7 @@ impl Checkpoint {
             nvm_wear: Vec::new(),
             sequence: header.sequence,
         };
-        // a map page and its header fill no more than a frame and a sector
+        // a map page together with its header takes at most a frame and a sector
         let map_bytes = image.map_slots.len() * (layout.frame_bytes() as usize + 512);
         let image = Image {
             map_bytes: input.bytes_up_to(b"MAPB", map_bytes)?,
@@ -279,8 +278,8 @@ pub fn save(
 /// Reads the content of the flash from a checkpoint, and the stamps that the pages must have.
 ///
 /// # Errors
-/// Returns an error if the file is no checkpoint, is damaged, is of a drive other than `config`'s,
-/// or needs a part that is not among `added`.
+/// Returns an error if the file is not a checkpoint, is damaged, or needs a part that is not in
+/// `added`. Returns an error if the checkpoint belongs to a drive that does not match `config`.
 pub fn load(
     config: &DriveConfig,
     added: &[AddedPart],

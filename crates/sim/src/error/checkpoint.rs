@@ -20,14 +20,14 @@ pub enum CheckpointError {
         /// Length of the file, in bytes.
         at: u64,
     },
-    /// The file has other bytes than were written.
+    /// Some bytes of the file differ from the bytes that were written.
     Damaged {
         /// Offset of the damaged part, in bytes.
         at: u64,
         /// Description of the damage.
         why: String,
     },
-    /// The checkpoint needs a part that is missing or differs; the text names it.
+    /// The checkpoint needs a part that is missing or differs; the text names the part.
     Part(String),
     /// The checkpoint is of another drive.
     OtherDrive {
@@ -35,7 +35,7 @@ pub enum CheckpointError {
         key: String,
         /// Value of the parameter in the checkpoint.
         has: String,
-        /// Value of the parameter here.
+        /// Value of the parameter in the drive that loads the checkpoint.
         expected: String,
     },
 }

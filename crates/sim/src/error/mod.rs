@@ -53,7 +53,8 @@ pub enum RunError {
     Option {
         /// The option (see [`crate::OPTIONS`]).
         option: Cow<'static, str>,
-        /// The reason; other options in it stand in angle quotes ([`flashatlas_types::spelling`]).
+        /// The reason. Names of other options in this text stand in angle quotes
+        /// ([`flashatlas_types::spelling`]).
         why: String,
     },
     /// The workload does not fit the drive.
@@ -71,7 +72,7 @@ pub enum RunError {
     WornOut {
         /// The request, counted from 1.
         request: u64,
-        /// Blocks that went bad.
+        /// Number of blocks that went bad.
         retired: u64,
         /// The error of the drive.
         error: FtlError,
@@ -85,9 +86,9 @@ pub enum RunError {
     },
     /// The simulation makes no progress.
     Stalled {
-        /// Commands submitted.
+        /// Number of commands submitted.
         submitted: u64,
-        /// Commands completed.
+        /// Number of commands completed.
         completed: u64,
         /// The things that wait, and what each waits for.
         waiting: String,
@@ -101,8 +102,9 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Returns the error that an option cannot be used; other options in the text stand in angle
-    /// quotes.
+    /// Returns the error that an option cannot be used.
+    ///
+    /// In the reason `why`, the names of other options stand in angle quotes.
     pub fn option(option: impl Into<Cow<'static, str>>, why: impl Into<String>) -> RunError {
         RunError::Option { option: option.into(), why: why.into() }
     }
@@ -126,7 +128,7 @@ impl RunError {
                 "drive"
             }
             RunError::WornOut { .. } => "drive",
-            // the spare area contradicts the map: without injected faults that is a bug
+            // the spare area contradicts the map, which is a bug unless faults were injected
             RunError::Drive { .. } => "internal",
             RunError::Refused { .. } | RunError::Stalled { .. } | RunError::Broken(_) => "internal",
             RunError::Part(_) => "part",

@@ -48,25 +48,26 @@ impl Batch {
         (o.engine.queues() && !plain).then_some(batch)
     }
 
-    /// Adds a request to the queue, and returns `true` if enough are queued to be sent.
+    /// Adds a request to the queue, and returns `true` if the queued requests must be sent.
     pub fn queue(&mut self, request: Waiting) -> bool {
         self.unsent.push(request);
         self.queued += 1;
         self.queued >= self.submit
     }
 
-    /// Returns the number of requests that fio counts as sent now, and counts anew.
+    /// Returns the number of requests that fio counts as sent now, and resets the count.
     pub fn counted(&mut self) -> u32 {
         std::mem::take(&mut self.queued)
     }
 
-    /// Returns `true` if completions must be reaped before the next request; `taken` of `depth`
-    /// places are taken.
+    /// Returns `true` if completions must be reaped before the next request.
+    ///
+    /// `taken` of the queue's `depth` places are taken.
     pub fn must_reap(&self, taken: u32, depth: u32) -> bool {
         taken >= depth || (self.polls && taken > 0)
     }
 
-    /// Reaps completed requests if there are enough, and returns `true` if there were.
+    /// Reaps completed requests and returns `true`; returns `false` if too few are complete.
     pub fn reap(&mut self, in_flight: u32) -> bool {
         let least = self.least.max(1).min(in_flight + self.unreaped);
         if self.unreaped < least {

@@ -1,5 +1,7 @@
-//! A file system between jobs and drive: it decides which calls of fsync and fdatasync must commit
-//! a transaction, and which calls share one. [`Ext4`] makes the requests of a transaction.
+//! A file system between jobs and drive.
+//!
+//! The file system decides which calls of fsync and fdatasync must commit a transaction, and which
+//! calls share a transaction. [`Ext4`] makes the requests of a transaction.
 //!
 //! Data goes to the drive when a job writes it, as with `direct=1`. The first write to a block of a
 //! file allocates the block (or converts a preallocated one), so the next sync must commit. Later
@@ -20,8 +22,8 @@ use std::collections::{BTreeMap, VecDeque};
 const FILES: Param<Text> = Param::choice(
     "files",
     &["new", "written"],
-    "`new`: the first write to a block allocates it; `written`: the files are there, every write \
-     overwrites",
+    "`new`: the first write to a block allocates it; `written`: all blocks are allocated, so every \
+     write overwrites",
 )
 .or("new");
 
@@ -47,8 +49,9 @@ pub(super) struct Member {
 #[derive(Clone, Copy, Default, Debug)]
 struct File {
     allocated: bool,
-    /// Tick of the last write, and of the last write whose time is durable.
+    /// Tick of the last write.
     written: Option<u64>,
+    /// Tick of the last write that a transaction covers.
     committed: Option<u64>,
 }
 
@@ -58,21 +61,22 @@ pub(super) struct FileSystem {
     /// Numbers of the files, by the byte of the drive at which they begin.
     numbers: BTreeMap<u64, u64>,
     files: Vec<File>,
-    /// Blocks of the drive that belong to files; `None` if all do.
+    /// Blocks of the drive that were allocated to files; `None` if all blocks were.
     allocated: Option<FixedBitSet>,
     block_bytes: u64,
-    /// The calls whose transaction is being committed, and its requests that are still to be sent.
+    /// The calls whose transaction is being committed, and the transaction's unsent requests.
     committing: Option<(Vec<Member>, VecDeque<Request>)>,
     waiting: Vec<Member>,
 }
 
 impl FileSystem {
-    /// Returns the file system that `text` describes for jobs laid out as `layout` on a drive of
-    /// `capacity` sectors.
+    /// Returns the file system that `text` describes.
+    ///
+    /// The jobs are laid out as `layout` on a drive of `capacity` sectors.
     ///
     /// # Errors
-    /// Returns an error for a file system other than ext4, unknown parameters, and a drive without
-    /// room for it.
+    /// Returns an error for a file system other than ext4, for unknown parameters, and for a drive
+    /// that is too small.
     pub fn new(text: &str, layout: &Layout, capacity: u64) -> Result<FileSystem, RunError> {
         let params = settings_of(text, &["ext4"], "filesystem", &PARAMS)?;
         let starts = layout.jobs.iter().flat_map(|job| &job.files).map(|file| file.start);
@@ -155,8 +159,8 @@ impl FileSystem {
 
     /// Notes that a request of the transaction is complete.
     ///
-    /// Returns the next request, of this transaction or of the one after it, and the calls whose
-    /// transaction is complete.
+    /// Returns the next request, which belongs to this or the following transaction, and the calls
+    /// whose transaction is complete.
     pub fn proceed(&mut self) -> (Option<Request>, Vec<Member>) {
         let (_, rest) = self.committing.as_mut().expect("a transaction is being committed");
         if let Some(next) = rest.pop_front() {

@@ -1,18 +1,18 @@
 //! `flow`: jobs whose numbers of requests keep fixed proportions.
 //!
-//! A job that has had more than its share waits until others have caught up (fio 3.33, `flow.c`:
-//! `flow_threshold_exceeded`). As in fio, jobs that have not started count with their weight, and
-//! jobs that are over do not count.
+//! A job that has issued more than its share waits until the other jobs have caught up (fio 3.33,
+//! `flow.c`: `flow_threshold_exceeded`). As in fio, jobs that have not started count with their
+//! weight, and jobs that are over do not count.
 
 use flashatlas_fio::FlowOptions;
 use flashatlas_types::{Dur, Ps};
 
-/// The jobs whose requests keep proportions.
+/// A group of jobs whose numbers of requests keep fixed proportions.
 pub(super) struct Flow {
     id: u32,
-    /// One more than the requests of its jobs.
+    /// Number of requests of its jobs, plus 1.
     count: u64,
-    /// The weights of its jobs.
+    /// Sum of the weights of its jobs.
     weight: u64,
 }
 
@@ -28,8 +28,9 @@ pub(super) struct Share {
 }
 
 impl Flow {
-    /// Adds a job with these options to its flow, which may be a new one. Returns the job's share,
-    /// or `None` if the job is in no flow.
+    /// Adds a job with these options to its flow, and returns the job's share.
+    ///
+    /// The flow is created if there is none yet. Returns `None` if the job belongs to no flow.
     pub fn join(flows: &mut Vec<Flow>, o: FlowOptions) -> Option<Share> {
         if o.weight == 0 {
             return None;
@@ -43,7 +44,7 @@ impl Flow {
         Some(Share { flow, weight, count: 0, sleep: o.sleep })
     }
 
-    /// Returns `true` if a job has had more than its share.
+    /// Returns `true` if a job has issued more than its share.
     pub fn is_ahead(&self, share: &Share) -> bool {
         u128::from(share.count) * u128::from(self.weight)
             > u128::from(share.weight) * u128::from(self.count)
@@ -63,7 +64,7 @@ impl Flow {
 }
 
 impl Share {
-    /// Returns the time of the next check, from `now` on; the checks began at `since`.
+    /// Returns the time of the next check, at or after `now`; the checks began at `since`.
     pub fn next_look(&self, since: Ps, now: Ps) -> Ps {
         if self.sleep == Dur::ZERO {
             return now;

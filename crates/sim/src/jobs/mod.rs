@@ -1,9 +1,10 @@
-//! Job files of fio as the workload of a run: jobs in a closed loop, each with its depth, rates and
-//! pauses.
+//! Job files of fio as the workload of a run.
+//!
+//! The jobs run in a closed loop. Each job has its own depth, rates and pauses.
 //!
 //! [`pacer`] decides when a job may issue; [`scheduler`] lets all jobs of the file act on one
 //! drive; [`settling`] ends jobs whose rates have settled; [`stats`] collects the statistics that
-//! fio would report of each. Requests come from [`flashatlas_fio::JobStream`].
+//! fio would report for each job. Requests come from [`flashatlas_fio::JobStream`].
 
 mod batch;
 mod filesystem;
@@ -48,24 +49,26 @@ pub(crate) struct Jobs {
     pub path: String,
     /// Text of the job file.
     pub text: String,
-    /// SHA-256 of everything that was read for it: the file, the files that it includes, and
-    /// variables.
+    /// SHA-256 of everything that was read for the job file: its text, the files that it names, and
+    /// environment variables.
     pub digest: String,
     /// Files that the job file names, in order: included files, and logs that are replayed.
     pub named: Vec<NamedFile>,
     /// Jobs of the file, laid out on the drive.
     pub layout: Layout,
-    /// File system that the jobs run on, if any, and the sectors of the drive.
+    /// Text of the file system that the jobs run on, if there is one.
     filesystem: Option<String>,
+    /// Number of sectors of the drive.
     capacity: u64,
 }
 
 impl Jobs {
-    /// Reads a job file for a drive of `capacity` sectors, with a `filesystem` over the drive, if
-    /// one is given.
+    /// Reads a job file for a drive of `capacity` sectors.
+    ///
+    /// If `filesystem` is given, the jobs run on this file system over the drive.
     ///
     /// # Errors
-    /// Returns an error for faults of the files, and of the text of the file system.
+    /// Returns an error for faults in the files or in the text of the file system.
     pub fn read(
         path: &str,
         filesystem: Option<&str>,
@@ -126,7 +129,7 @@ impl Jobs {
         })
     }
 
-    /// Returns `true` if jobs wait for others to end.
+    /// Returns `true` if some jobs start only after other jobs have ended.
     pub fn in_stages(&self) -> bool {
         self.layout.jobs.iter().any(|job| job.stonewall)
     }
@@ -163,8 +166,9 @@ pub(crate) fn play(
     Ok((report::jobs_json(jobs, &stats, &watches), said))
 }
 
-/// Reads a file that the job file `job` names, beside it or, as fio does, from the current folder.
-/// Returns its path and its text.
+/// Reads a file that the job file `job` names, and returns the file's path and text.
+///
+/// The file is looked for beside the job file first and then, as fio does, in the current folder.
 fn read_named(opener: &dyn Opener, job: &str, path: &str) -> std::io::Result<(String, String)> {
     let beside = Path::new(job).parent().unwrap_or(Path::new("")).join(path);
     let beside = beside.to_string_lossy().into_owned();

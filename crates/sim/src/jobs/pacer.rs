@@ -3,15 +3,18 @@
 use flashatlas_fio::{Direction, Job, Options};
 use flashatlas_types::{Dur, Ps, Rng, Seed};
 
-/// Rates and pauses of one job, as in fio. A rate counts from its beginning, so that a job that
-/// fell behind catches up. A pause begins when nothing is in flight.
+/// Rates and pauses of one job, as in fio.
+///
+/// A rate is averaged from its beginning, so a job that fell behind catches up. A pause begins when
+/// nothing is in flight.
 pub(super) struct Pacer {
-    /// Bytes per second by direction; 0 is no limit.
+    /// Bytes per second by direction; 0 means no limit.
     rates: [u64; 3],
     /// Bytes that count for the rate.
     paced_bytes: [u64; 3],
-    /// Sum of the gaps that were drawn (`rate_process=poisson`), and the generators of the gaps.
+    /// Sum of the gaps that were drawn (`rate_process=poisson`).
     gaps: [Dur; 3],
+    /// Generators of the gaps.
     draws: Option<[Rng; 3]>,
     /// Time at which the rate allows the next request.
     next: [Ps; 3],
@@ -25,12 +28,13 @@ pub(super) struct Pacer {
     last_pause: Ps,
 }
 
-/// Answer of the rates.
+/// Direction and time of the next request, by the rates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Pace {
-    /// Issue in this direction now.
+    /// The job may issue in this direction now.
     Go(Direction),
-    /// Issue in this direction at that time, when nothing is in flight any more.
+    /// The job waits until nothing is in flight, then until this time, and issues in this
+    /// direction.
     Wait(Direction, Ps),
 }
 
@@ -67,7 +71,7 @@ impl Pacer {
 
     /// Returns the time and the direction of the next request, preferably in direction `wish`.
     ///
-    /// A mixed job may have to take the other direction.
+    /// A mixed job takes the other direction if that direction may issue earlier.
     pub fn pace(&self, o: &Options, wish: Direction, now: Ps) -> Pace {
         let ready = self.next[wish as usize];
         if ready <= now {
@@ -153,7 +157,7 @@ impl Pacer {
     }
 }
 
-/// Returns the other direction of a mixed job if it has a share.
+/// Returns the other direction if the job is mixed and has a share in that direction.
 fn other(o: &Options, wish: Direction) -> Option<Direction> {
     match wish {
         Direction::Read if o.pattern.mixed() && o.read_percent < 100 => Some(Direction::Write),
@@ -218,8 +222,8 @@ mod tests {
         pacer.issue(&job.options, Direction::Write, 4096);
         pacer.complete();
         assert!(pacer.pause_due(&job.options, Direction::Write, ms(1)));
-        // 10 ms would have moved 40960 bytes: all but one block of 4096 counts, so 1 + 9 blocks are
-        // due after 10 ms
+        // the rate allows 40960 bytes in 10 ms; all of them except one block of 4096 count as
+        // issued, so 1 + 9 blocks are due after 10 ms
         assert_eq!(
             pacer.pace(&job.options, Direction::Write, ms(1)),
             Pace::Wait(Direction::Write, ms(10))

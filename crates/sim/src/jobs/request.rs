@@ -10,9 +10,9 @@ pub(super) struct Waiting {
     pub kind: RequestKind,
     pub request: Request,
     pub bytes: u64,
-    /// For data, the number of the file of the job and the byte in the file.
+    /// For data, the number of the job's file and the byte offset in this file.
     pub place: (u32, u64),
-    /// `true` if the job waits for the request, as for a call.
+    /// `true` if the job waits for the request, as for a system call.
     pub call: bool,
 }
 

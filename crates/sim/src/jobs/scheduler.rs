@@ -1,7 +1,8 @@
 //! All jobs of a file on one drive: their starts, their steps, and their waits.
 //!
-//! At each instant, jobs that can act do so in turns of one step each, in order of their numbers. A
-//! request that the drive's queue has no room for waits at the host, first come first served.
+//! At each instant, the jobs that can act take turns in order of their numbers, with one step a
+//! turn. If the drive's queue is full, requests wait at the host and are sent first come, first
+//! served.
 
 use super::Jobs;
 use super::filesystem::FileSystem;
@@ -23,7 +24,7 @@ pub(super) const MAX_IN_FLIGHT: u64 = 1 << 20;
 /// Maximum number of requests at one instant. If a drive answers all requests at once, time does
 /// not pass, and a job that ends by time would never end.
 const MAX_AT_ONCE: u64 = 1 << 21;
-/// Time of the latest event: 200 of the 213 days that fit simulated time.
+/// Latest time of an event: 200 days, of the 213 days that simulated time can represent.
 const LATEST: Ps = Ps(200 * 86_400 * 1_000_000_000_000);
 
 /// The jobs of a file on a drive.
@@ -34,13 +35,13 @@ pub(super) struct Scheduler<'a> {
     pub(super) threads: Vec<Thread>,
     watches: Vec<Watch>,
     pub(super) flows: Vec<Flow>,
-    /// `true` if jobs end with others, because some job has `exitall`.
+    /// `true` if some job has `exitall`, so that the end of a job also ends other jobs.
     pub(super) exits: bool,
     /// Jobs that have not started, in order.
     unstarted: Vec<usize>,
     /// Jobs that can act now.
     pub(super) ready: BTreeSet<usize>,
-    /// Jobs that wait for a time.
+    /// Jobs that wait until a time, with this time.
     pub(super) sleeping: BTreeSet<(Ps, usize)>,
     /// Requests that wait at the host for a place in the drive's queue.
     pub(super) host: VecDeque<Waiting>,
@@ -52,7 +53,7 @@ pub(super) struct Scheduler<'a> {
 
 /// Plays all jobs to their ends.
 ///
-/// Returns the statistics of each job, and the watches over the jobs that were to settle.
+/// Returns the statistics of each job, and the watches over the jobs with `steadystate`.
 ///
 /// # Errors
 /// Returns the errors of [`crate::run`].
@@ -153,7 +154,7 @@ impl Scheduler<'_> {
         self.unstarted = unstarted;
     }
 
-    /// Returns `true` if a job waits for another job, or for a clone of it, that is not over.
+    /// Returns `true` if the job that a job waits for, or a clone of that job, is not over.
     fn waits_for_a_job(&self, number: usize) -> bool {
         let wait_for = &self.threads[number].stream.job().options.wait_for;
         wait_for.as_ref().is_some_and(|name| {
@@ -264,7 +265,8 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Lets a job sleep until `until` or until its time is up; returns `true` if this is now.
+    /// Lets a job sleep until `until` or until its time is up; returns `true` if that time has
+    /// come.
     pub(super) fn sleep(&mut self, number: usize, until: Ps) -> bool {
         let until = until.min(self.threads[number].deadline());
         self.threads[number].state = ThreadState::Until(until);
@@ -366,11 +368,11 @@ impl Scheduler<'_> {
             Some(JobStep::Request(request)) => self.data(number, request),
             Some(JobStep::Check(request)) => {
                 let goes_on = self.data(number, request)?;
-                self.threads[number].issued = None; // no pause comes after it
+                self.threads[number].issued = None; // no pause follows a check
                 Ok(goes_on)
             }
             Some(JobStep::Sync { data_only }) => {
-                // a call into a file system returns when it is done, whatever the engine
+                // with every engine, a call into a file system returns only when it is done
                 let waits = self.filesystem.is_some()
                     || self.threads[number].stream.job().options.engine.waits_for_sync();
                 self.threads[number].last_written = false;
@@ -475,7 +477,8 @@ impl Scheduler<'_> {
         };
         let until = until.max(self.player.now);
         let mut done = std::mem::take(&mut self.done);
-        // first collect all completions: a completion may send a request that takes a free tag
+        // collect all completions before handling them: a handled completion may send a request
+        // that reuses a free tag
         let flying = &mut self.flying;
         self.player.advance_to_completion(until, |tag, at| {
             done.push((flying[tag as usize].take().expect("a tag belongs to a request"), at));
@@ -494,7 +497,7 @@ impl Scheduler<'_> {
         Ok(())
     }
 
-    /// Looks at the rates that are due, and ends the jobs whose rates have settled.
+    /// Measures the rates that are due, and ends the jobs whose rates have settled.
     fn look(&mut self) {
         let now = self.player.now;
         for watch in &mut self.watches {

@@ -1,5 +1,7 @@
-//! The way of a request from its job to the drive. A request may be queued, be sent together with
-//! others, and wait at the host. A sync may make the file system send requests, too.
+//! Sending of requests from their jobs to the drive.
+//!
+//! A request may be queued, be sent together with other requests, and wait at the host. A sync may
+//! cause the file system to send requests, too.
 
 use super::filesystem::Member;
 use super::request::{RequestKind, Waiting};
@@ -9,7 +11,7 @@ use crate::RunError;
 use flashatlas_types::{HostOp, Lba, Ps, Request};
 
 impl Scheduler<'_> {
-    /// Sends a request, or queues it if the job sends several at a time.
+    /// Sends a request, or queues it if the job sends several requests at a time.
     pub(super) fn queue(&mut self, waiting: Waiting) -> Result<(), RunError> {
         let number = waiting.job;
         let thread = &mut self.threads[number];
@@ -74,7 +76,7 @@ impl Scheduler<'_> {
     pub(super) fn journal(&mut self, request: Option<Request>) -> Result<(), RunError> {
         let Some(request) = request else { return Ok(()) };
         let request = Request { at: self.player.now, ..request };
-        // a request is measured if its job has left the ramp: take such a job if there is one
+        // a request is measured only if its job has left the ramp: name such a job if there is one
         let job = (0..self.threads.len()).find(|&j| !self.threads[j].in_ramp).unwrap_or(0);
         self.host.push_back(Waiting {
             job,
@@ -87,7 +89,7 @@ impl Scheduler<'_> {
         self.submit_waiting()
     }
 
-    /// Completes a request of the transaction, and sends the next.
+    /// Completes a request of the transaction, and sends the next request.
     pub(super) fn journal_done(&mut self, at: Ps) -> Result<(), RunError> {
         let filesystem = self.filesystem.as_mut().expect("transactions belong to a file system");
         let (next, done) = filesystem.proceed();

@@ -1,9 +1,9 @@
 //! fio's `steadystate`: a job, or a group that reports as one, ends when its rates have settled.
 //!
-//! At the end of each interval its rates are measured. Once the window is full, fio's rule judges
-//! its measurements: by the largest distance of one from their mean, or by the slope of the line
-//! that fits them best. The project's own criterion ([`crate::steadiness`]) judges whether a *run*
-//! was steady.
+//! The rates are measured at the end of each interval. Once the window is full, fio's rule judges
+//! the measurements in it: by the largest distance of a measurement from their mean, or by the
+//! slope of the line that fits the measurements best. The project's own criterion
+//! ([`crate::steadiness`]) judges whether a *run* was steady.
 
 use super::stats::Completed;
 use super::thread::Thread;
@@ -28,9 +28,10 @@ pub(super) struct Watch {
     settling: Settling,
     /// Numbers of the jobs, in order.
     members: std::ops::Range<usize>,
-    /// Time of the next look; `None` before a member has started, and when the watch is over.
+    /// Time of the next measurement; `None` before a member has started, and when the watch is
+    /// over.
     due: Option<Ps>,
-    /// `true` if the next look is at the end of the ramp.
+    /// `true` if the next measurement is at the end of the ramp.
     in_ramp: bool,
     before: Completed,
     window: VecDeque<Measurement>,
@@ -40,9 +41,9 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Returns a watch for each job that is to settle.
+    /// Returns a watch for each job with `steadystate`.
     ///
-    /// The jobs of a group that reports as one share a watch.
+    /// If a group reports as one, its jobs share a watch.
     pub fn over(jobs: &[Job]) -> Vec<Watch> {
         let mut watches: Vec<Watch> = Vec::new();
         for (number, job) in jobs.iter().enumerate() {
@@ -80,20 +81,21 @@ impl Watch {
         self.members.clone()
     }
 
-    /// Notes that a member with a ramp of `ramp` starts at `now`; with the first member the ramp
-    /// begins.
+    /// Notes that a member with a ramp of `ramp` starts at `now`.
+    ///
+    /// The ramp of the watch begins when its first member starts.
     pub fn start(&mut self, now: Ps, ramp: Dur) {
         if self.due.is_none() && self.in_ramp {
             self.due = Some(now.after(self.settling.ramp.max(ramp)));
         }
     }
 
-    /// Returns the time of the next look.
+    /// Returns the time of the next measurement.
     pub fn due(&self) -> Option<Ps> {
         self.due
     }
 
-    /// Measures what `threads`, all jobs of the file, have completed by `now`.
+    /// Measures the work of the members by `now`; `threads` are all jobs of the file.
     ///
     /// Returns `true` if the jobs of the watch have settled.
     pub fn look(&mut self, now: Ps, threads: &[Thread]) -> bool {
@@ -147,7 +149,7 @@ impl Watch {
         }
     }
 
-    /// Returns a note if the jobs ended before they had settled; `jobs` are all of the file.
+    /// Returns a note if the jobs ended before they had settled; `jobs` are all jobs of the file.
     pub fn complaint(&self, jobs: &[Job]) -> Option<Note> {
         let name = &jobs[self.members.start].name;
         let why = match self.found {
@@ -217,7 +219,8 @@ mod tests {
 
     #[test]
     fn criteria_by_hand() {
-        // mean 11.5; the ends lie 1.5 from it; each value is 1 above the one before
+        // the mean is 11.5, the first and last values differ from it by 1.5, and each value is 1
+        // above the one before
         let even = [10.0, 11.0, 12.0, 13.0];
         assert_eq!((deviation(&even), slope(&even)), (1.5, 1.0));
         // (-1.5 * 4 - 0.5 * 8 + 0.5 * 8 + 1.5 * 4) / 5: a hill has no slope

@@ -4,8 +4,8 @@ use flashatlas_fio::Direction;
 use flashatlas_types::{Dur, Ps};
 use hdrhistogram::Histogram;
 
-/// Two significant digits: a percentile is off by at most 1 %, about as much as fio's own. Means
-/// and extremes are exact.
+/// Significant digits of a histogram: a percentile is off by at most 1 %, about as much as in fio.
+/// Means and extremes are exact.
 const DIGITS: u8 = 2;
 /// Length of a window of rates, as fio's `bwavgtime` and `iopsavgtime`.
 const WINDOW: Dur = Dur::from_us(500_000);
@@ -14,7 +14,7 @@ const DEPTHS: [u32; 6] = [2, 4, 8, 16, 32, 64];
 /// Upper bounds of fio's latency classes within a unit (nanoseconds, microseconds, milliseconds).
 const LATENCIES: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 
-/// All requests that jobs have completed since they began, even if their statistics omit some.
+/// All requests that jobs have completed, including requests that their statistics omit.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Completed {
     pub requests: u64,
@@ -93,7 +93,8 @@ impl Rates {
         self.deviation = deviation(self.samples as f64, self.sum, self.squares);
     }
 
-    /// Merges rates as fio does for a group: means add up, and windows of all jobs count.
+    /// Merges rates as fio does for a group: the means are added, and the windows of all jobs
+    /// count.
     fn merge(&mut self, other: &Rates) {
         if other.samples > 0 {
             self.min = if self.samples == 0 { other.min } else { self.min.min(other.min) };
@@ -122,13 +123,14 @@ pub(super) struct DirectionStats {
 #[derive(Clone)]
 pub(super) struct Stats {
     pub directions: [DirectionStats; 3],
-    /// Latencies of fsyncs and fdatasyncs, and the number of fsyncs: fio counts only fsyncs as
-    /// requests.
+    /// Latencies of fsyncs and fdatasyncs.
     pub sync: Times,
+    /// Number of fsyncs, because fio counts only fsyncs as requests.
     pub fsyncs: u64,
-    /// Requests issued at each class of depth.
+    /// Number of requests sent in each class of depth.
     pub depths: [u64; 7],
-    /// Latencies of all requests by fio's classes of nanoseconds, microseconds and milliseconds.
+    /// Number of requests in each of fio's latency classes of nanoseconds, microseconds and
+    /// milliseconds.
     pub latency_ns: [u64; 10],
     pub latency_us: [u64; 10],
     pub latency_ms: [u64; 12],
@@ -204,7 +206,7 @@ impl Stats {
         }
     }
 
-    /// Counts the windows that ended by `now`.
+    /// Closes the windows that ended by `now`, and adds their rates.
     pub fn close_windows(&mut self, now: Ps) {
         while self.next_window <= now {
             let active = self.directions.iter().map(|d| d.issued > 0).collect::<Vec<_>>();

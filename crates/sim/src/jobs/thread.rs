@@ -9,12 +9,12 @@ use flashatlas_fio::{Direction, Job, JobStep, JobStream};
 use flashatlas_types::{Dur, Ps, Rng, Seed};
 use std::collections::BTreeSet;
 
-/// State of a running job: mostly, what it waits for.
+/// State of a job. Most states name what the job waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ThreadState {
     /// The job has not started.
     Before,
-    /// The job waits for nothing, unless its depth is reached.
+    /// The job can take its next step, unless its depth is reached.
     Ready,
     /// The job waits for a request, as for a system call.
     Call,
@@ -54,14 +54,15 @@ pub(super) struct Thread {
     pub in_flight: u32,
     /// Batch of requests, if the job sends and reaps several at a time.
     pub batch: Option<Batch>,
-    /// `true` while it sleeps because of a pause.
+    /// `true` while the job sleeps because of a pause.
     pub pausing: bool,
-    /// Share of a flow, and whether the thread's next request has been counted there.
+    /// Share of a flow, if the job belongs to a flow.
     pub share: Option<Share>,
+    /// `true` if the flow has counted the job's next request.
     pub counted: bool,
     /// The step that follows when all queued requests are sent and reaped.
     pub held: Option<JobStep>,
-    /// Earliest time at which it may start.
+    /// Earliest time at which the job may start.
     pub starts: Ps,
     pub started: Ps,
     /// Time from which `runtime` counts: the start, and later the end of the ramp.
@@ -69,18 +70,18 @@ pub(super) struct Thread {
     pub in_ramp: bool,
     /// Direction chosen by the rates.
     pub towards: Option<Direction>,
-    /// Direction of the last request, until a pause after the request was considered.
+    /// Direction of the last request, until it is decided whether a pause follows the request.
     pub issued: Option<Direction>,
     pub last_written: bool,
     /// Time at which the last request, or line of a replayed log, was issued.
     pub last_issue: Ps,
-    /// Files of the file system that it wrote since its last sync.
+    /// Files of the file system that the job wrote since its last sync.
     pub dirty: BTreeSet<u64>,
     /// `true` if the thread has noticed that its time is up, or that its rates have settled.
     pub expired: bool,
     /// Number of files that the thread still syncs before it ends.
     pub end_syncs: usize,
-    /// `true` if the thread's rates have settled, or a job has ended it.
+    /// `true` if the thread's rates have settled, or if another job's end has ended the thread.
     pub settled: bool,
     /// Requests that the thread has completed so far, including the requests of its ramp.
     pub completed: Completed,
@@ -143,7 +144,7 @@ impl Thread {
         }
     }
 
-    /// Returns `true` if it has queued requests that were not sent.
+    /// Returns `true` if the job has queued requests that were not sent.
     pub fn has_unsent(&self) -> bool {
         self.batch.as_ref().is_some_and(|batch| !batch.unsent.is_empty())
     }
@@ -172,7 +173,8 @@ impl Thread {
         }
     }
 
-    /// Ends the job at `now`, as when its time is up; a job that has not started ends as it starts.
+    /// Ends the job at `now`, as when its time is up; a job that has not started ends when it
+    /// starts.
     pub fn end_early(
         &mut self,
         now: Ps,
@@ -205,7 +207,7 @@ impl Thread {
         self.stats.complete(direction, bytes, since, now);
     }
 
-    /// Adds a completed call.
+    /// Adds a completed fsync or fdatasync.
     pub fn complete_sync(&mut self, kind: RequestKind, since: Ps, now: Ps) {
         if kind != RequestKind::EndSync {
             self.stats.complete_sync(kind == RequestKind::Fsync, since, now);

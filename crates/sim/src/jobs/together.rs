@@ -6,7 +6,7 @@ use flashatlas_fio::ExitWhat;
 use flashatlas_types::Ps;
 
 impl Scheduler<'_> {
-    /// Takes a job that is over out of its flow, and ends the jobs that end with it.
+    /// Removes a job that is over from its flow, and ends the jobs that must end with it.
     pub(super) fn leave(&mut self, number: usize) {
         if let Some(share) = self.threads[number].share.take() {
             self.flows[share.flow].leave(share);
@@ -30,7 +30,7 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Wakes the jobs that wait for others of a flow, so that they check their shares.
+    /// Wakes the jobs of a flow that wait for other jobs, so that they check their shares.
     pub(super) fn wake_flow(&mut self, flow: usize) {
         for (number, thread) in self.threads.iter().enumerate() {
             let waits = matches!(thread.state, ThreadState::Flow(_));
@@ -40,7 +40,7 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Lets a job that was ahead of its share at `since` look whether others have caught up.
+    /// Lets a job that was ahead of its share at `since` check whether other jobs have caught up.
     ///
     /// Returns `true` if the job goes on now.
     pub(super) fn look_at_flow(&mut self, number: usize, since: Ps) -> bool {

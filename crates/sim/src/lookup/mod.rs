@@ -24,16 +24,18 @@ pub enum Source {
     Trace(String),
     /// The text of a generator, as in a run.
     Workload(String),
-    /// Random sets, scanned to their ends. The share `repeat` of the lookups repeats the set
-    /// before. Of the other lookups, the share `skew` goes to sets whose number is a multiple of
-    /// four, and the rest to the other sets. Without `skew`, these lookups go to any set.
+    /// Random sets, each scanned to its end.
+    ///
+    /// A share `repeat` of the lookups goes to the set of the lookup before. A share `skew` of the
+    /// other lookups goes to sets whose numbers are multiples of four, and the rest goes to the
+    /// other sets. Without `skew`, the other lookups go to any set.
     Sets {
         /// Number of lookups.
         lookups: u64,
-        /// Share of lookups in the set before.
+        /// Share of the lookups that go to the set of the lookup before.
         #[serde(default)]
         repeat: f64,
-        /// Share of the others in sets whose number is a multiple of four.
+        /// Share of the other lookups that go to sets whose numbers are multiples of four.
         skew: Option<f64>,
     },
     /// Files at random distinct addresses, looked up and then inserted one by one. Requests for
@@ -41,16 +43,16 @@ pub enum Source {
     Files {
         /// Number of files.
         files: u64,
-        /// Addresses are multiples of this.
+        /// Number of which all addresses are multiples.
         #[serde(default = "one")]
         stride: u32,
-        /// Share of requests for the file before.
+        /// Share of the requests that ask for the file of the request before.
         #[serde(default)]
         again: f64,
         /// Share of the other requests that go to any known file.
         #[serde(default)]
         known: f64,
-        /// Lookups of known files at the end.
+        /// Number of lookups of known files at the end.
         #[serde(default)]
         lookups: u64,
     },
@@ -72,10 +74,10 @@ pub struct LookupSpec {
     /// Options for reading a trace.
     #[serde(default)]
     pub reading: Reading,
-    /// The way in which addresses become logical addresses.
+    /// Rule that turns addresses of the source into logical addresses.
     #[serde(default)]
     pub address: Address,
-    /// Sectors of an address unit.
+    /// Number of sectors of an address unit.
     #[serde(default = "one")]
     pub unit_sectors: u32,
     /// Bytes of a flash page, from which the number of pages of a request follows.
@@ -86,7 +88,7 @@ pub struct LookupSpec {
     /// Seed of random addresses.
     #[serde(default = "first_seed")]
     pub seed: u64,
-    /// `true` to keep every command that the DRAM got.
+    /// `true` to keep every command that was sent to the DRAM.
     #[serde(default)]
     pub commands: bool,
 }
@@ -95,7 +97,7 @@ pub struct LookupSpec {
 pub struct LookupOutcome {
     /// Record of the study.
     pub record: Value,
-    /// The commands of its DRAM, where they were asked for; see `docs/FORMATS.md`.
+    /// The commands of the DRAM, if they were asked for; see `docs/FORMATS.md`.
     pub commands: Option<Table>,
 }
 

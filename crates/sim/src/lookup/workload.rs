@@ -9,17 +9,17 @@ use flashatlas_lookup::study::{
 };
 use flashatlas_types::{HostOp, Note, Seed};
 
-/// Requests between two calls of the progress function.
+/// Number of requests between two calls of the progress function.
 const PROGRESS_EVERY: usize = 65_536;
 
-/// Sectors are of 512 bytes.
+/// Number of bytes of a sector.
 const SECTOR_BYTES: u64 = flashatlas_types::SECTOR_BYTES as u64;
 
-/// Source of the requests of a study, and what gathers them.
+/// Source of the requests of a study, with everything that is needed to gather them.
 pub(super) struct LookupWorkload<'a> {
     pub spec: &'a LookupSpec,
     pub la_bits: u32,
-    /// Sets of the primary LPMT.
+    /// Number of sets of the primary LPMT.
     pub sets: u32,
     pub opener: &'a dyn Opener,
     /// Trace formats and generators.

@@ -1,7 +1,7 @@
-//! Content and use of every block over time, for the block explorer of the report.
+//! Content and role of every block over time, for the block explorer of the report.
 //!
-//! The table stays small: neighbouring blocks share a cell if the drive has more than [`CELLS_MAX`]
-//! blocks, and frames are thinned out as the run goes on.
+//! The table stays small: if the drive has more than [`CELLS_MAX`] blocks, neighbouring blocks
+//! share a cell, and every second frame is dropped each time there are [`FRAMES_MAX`] frames.
 
 use super::{Findings, Metric, MetricDef, Snapshot, Start, thin_out};
 use crate::table::{Column, Table};
@@ -15,7 +15,7 @@ pub const DEF: MetricDef = MetricDef {
 };
 
 const CELLS_MAX: u32 = 4096;
-/// Number of frames at which every second one is dropped.
+/// Number of frames at which every second frame is dropped.
 const FRAMES_MAX: usize = 64;
 
 struct BlockFrames {

@@ -1,5 +1,4 @@
-//! Latencies by operation: the wait of the host, and the part of it before the drive took the
-//! command.
+//! Latencies by operation, and the part of each latency before the drive accepted the command.
 
 use super::{Event, Findings, Metric, MetricDef, Snapshot};
 use crate::table::{Column, Table};
@@ -14,8 +13,8 @@ pub const DEF: MetricDef = MetricDef {
     build: |_| Box::new(Latency { ops: HostOp::ALL.map(|_| Times::new()) }),
 };
 
-/// Three significant digits: a percentile is off by at most 0.1 %. Counts, means and maxima are
-/// exact.
+/// Significant digits of a histogram: a percentile is off by at most 0.1 %. Counts, means and
+/// maxima are exact.
 const DIGITS: u8 = 3;
 
 struct Latency {
@@ -25,8 +24,9 @@ struct Latency {
 struct Times {
     histogram: Histogram<u64>,
     count: u64,
-    /// Picoseconds.
+    /// Sum of the latencies, in picoseconds.
     total: u128,
+    /// Sum of the times before the drive accepted the command, in picoseconds.
     waited: u128,
     max: Dur,
 }
@@ -80,7 +80,7 @@ impl Metric for Latency {
 }
 
 impl Latency {
-    /// Returns the table of all bins that are not empty, for every operation.
+    /// Returns the table of all bins with requests, for every operation.
     fn histograms(&self) -> Table {
         let bins = || {
             let ops = HostOp::ALL.iter().map(|&op| (op, &self.ops[op as usize]));

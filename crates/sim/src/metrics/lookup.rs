@@ -1,4 +1,4 @@
-//! Operations on tables in DRAM, where their commands are timed one by one (`map.store = lpmt`).
+//! Operations on tables in DRAM whose commands are timed one by one (`map.store = lpmt`).
 
 use super::{Findings, MetricDef, OfCounters, Snapshot};
 use flashatlas_timing::OperationTimes;

@@ -10,7 +10,7 @@ pub const DEF: MetricDef = MetricDef {
     build: |_| Box::new(OfCounters(finish)),
 };
 
-/// Returns counts by name of class, zeros included: a class that did not occur is a result, too.
+/// Returns counts by name of class, zeros included, because a missing class is a result, too.
 fn by_class(counts: &[u64]) -> Value {
     MergeClass::ALL
         .iter()

@@ -1,5 +1,7 @@
-//! Metrics: each sees every event of a run and the drive's counters at its end, and adds its keys
-//! to the record.
+//! Metrics of a run.
+//!
+//! Each metric sees every event of the run and the drive's counters at the end of the run, and adds
+//! its keys to the record.
 //!
 //! A metric gets only shared references, so it cannot change what it measures.
 
@@ -48,16 +50,16 @@ pub enum Event {
         bytes: u64,
         /// Time at which the request reached the host.
         arrived: Ps,
-        /// Time at which the drive took the command.
+        /// Time at which the drive accepted the command.
         submitted: Ps,
         /// Time at which the command was complete.
         at: Ps,
     },
 }
 
-/// The drive's counters since measuring began, at some instant.
+/// The drive's counters at some instant, counted since measuring began.
 pub struct Snapshot<'a> {
-    /// The drive, to look at; under a layer over several drives, the first.
+    /// The drive, or the first drive if a layer combines several drives.
     pub drive: &'a Ssd,
     /// All drives.
     pub drives: &'a [&'a Ssd],
@@ -65,7 +67,7 @@ pub struct Snapshot<'a> {
     pub counters: Counters,
     /// Counts of each layer over the drive, from the top down.
     pub layers: &'a [LayerReport],
-    /// Cells, with their operations by cause.
+    /// Cells of the drive, with the operations on them by cause.
     pub medium: &'a Medium,
     /// The FTL's counters and tables.
     pub ftl: &'a FtlReport,
@@ -78,7 +80,7 @@ pub struct Snapshot<'a> {
     /// Simulated time until the drive had also finished its background work; zero before the end of
     /// the run.
     pub active: Dur,
-    /// Requests submitted.
+    /// Number of requests submitted.
     pub submitted: u64,
     /// Commands in flight, summed over the picoseconds since measuring began.
     pub in_flight_time: u128,
@@ -91,25 +93,25 @@ pub trait Metric: Send {
         let _ = event;
     }
 
-    /// Returns the reading of the sampling clock at which this metric wants to look at the drive
-    /// next.
+    /// Returns the reading of the sampling clock at which this metric takes its next sample.
     ///
     /// The clock counts picoseconds since measuring began, or requests submitted if no time passes.
-    /// The reading is always later than the last [`Metric::sample`].
+    /// The reading must be later than at the last [`Metric::sample`].
     fn next_sample(&self) -> u64 {
         u64::MAX
     }
 
     /// Looks at the drive.
     ///
-    /// Every metric gets every sample, its own and the other metrics'; the first is at 0.
+    /// Every metric is called for every sample, also for samples that other metrics asked for. The
+    /// first sample is at 0.
     fn sample(&mut self, clock: u64, now: &Snapshot<'_>) {
         let _ = (clock, now);
     }
 
-    /// Adds the findings that are known at any time, as [`Metric::finish`] adds the final ones.
+    /// Adds the findings so far; can be called at any time, unlike [`Metric::finish`].
     ///
-    /// A metric that must know the whole run adds nothing.
+    /// A metric that needs the whole run adds nothing.
     fn look(&mut self, now: &Snapshot<'_>, found: &mut Findings) {
         let _ = (now, found);
     }
@@ -128,11 +130,11 @@ pub trait Metric: Send {
 pub struct Findings {
     /// Keys of the run record.
     pub record: Map<String, Value>,
-    /// Tables beside it.
+    /// Tables beside the record.
     pub tables: Vec<Table>,
 }
 
-/// A metric that looks at the counters alone, whenever it is asked.
+/// A metric that computes its findings from the counters alone.
 struct OfCounters(fn(&Snapshot<'_>, &mut Findings));
 
 impl Metric for OfCounters {
@@ -144,39 +146,42 @@ impl Metric for OfCounters {
 /// Party that sets the pace of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pace {
-    /// The drive: the host sends the next request when one is complete.
+    /// The drive: the host sends the next request when a request is complete.
     Drive,
     /// The times of the trace or generator.
     Times,
     /// Jobs that begin one after the other, each with a load of its own.
     Stages,
-    /// Clients that wait for replies, and think in between: neither their pace nor the last
-    /// command's wait shows how the drive keeps up.
+    /// Clients that wait for replies and pause between requests. Neither their pace nor the wait of
+    /// the last command shows how the drive keeps up.
     Clients,
 }
 
 /// Circumstances in which a metric begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
-    /// `true` if time passes.
+    /// `true` if simulated time passes in the run.
     pub timed: bool,
     /// The party that sets the pace.
     pub pace: Pace,
-    /// Length of a row of a time series, if the user chose one.
+    /// Length of a row of a time series, if the user chose a length.
     pub interval: Option<Dur>,
 }
 
 impl Start {
-    /// Returns the first width of a row, and of the time between two pictures, if nobody chose one:
-    /// a millisecond, or 64 requests.
+    /// Returns the first width of a row and of the interval between two frames.
+    ///
+    /// The width is a millisecond, or 64 requests if no time passes. It applies if the user chose
+    /// no width.
     fn first_width(self) -> u64 {
         if self.timed { 1_000_000_000 } else { 64 }
     }
 }
 
 impl Snapshot<'_> {
-    /// Returns the mapping units that were read and never written, by the drive and the layers over
-    /// it.
+    /// Returns the number of mapping units that were read and had never been written.
+    ///
+    /// The number counts the units of the drive and of the layers over the drive.
     fn unmapped_units(&self) -> u64 {
         self.device.unmapped_units + self.layers.iter().map(|l| l.unmapped_units).sum::<u64>()
     }
@@ -187,7 +192,7 @@ impl Snapshot<'_> {
     }
 }
 
-/// Keeps the first of every two items.
+/// Removes the second of every two items.
 fn thin_out<T>(items: &mut Vec<T>) {
     let mut keep = false;
     items.retain(|_| {
@@ -198,11 +203,11 @@ fn thin_out<T>(items: &mut Vec<T>) {
 
 /// One metric of the registry.
 pub struct MetricDef {
-    /// The key of the record that the metric fills, or the first of several.
+    /// The key of the record that the metric fills, or the first of these keys.
     pub name: &'static str,
-    /// One line.
+    /// Description of the metric in one line.
     pub summary: &'static str,
-    /// Builds the metric, empty.
+    /// Builds the metric, before its first event.
     pub build: fn(Start) -> Box<dyn Metric>,
 }
 

@@ -9,7 +9,7 @@ pub const DEF: MetricDef = MetricDef {
     build: |_| Box::new(OfCounters(finish)),
 };
 
-/// Adds the mount to the record.
+/// Adds the key `mount` to the record.
 ///
 /// `estimated_ns` assumes that lanes work side by side, and that each lane runs its operations one
 /// after the other.

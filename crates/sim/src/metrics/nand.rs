@@ -1,4 +1,4 @@
-//! Flash operations by cause, and write amplification with its parts.
+//! Flash operations by cause, and write amplification by cause.
 
 use super::{Event, Findings, Metric, MetricDef, Snapshot};
 use flashatlas_nand::Counters;
@@ -29,9 +29,9 @@ impl Metric for Nand {
         }
     }
 
-    /// Adds operations by cause, and the WAF with its parts, which sum up to it.
+    /// Adds operations by cause, the WAF, and the parts by cause that sum up to the WAF.
     ///
-    /// The WAF is the bytes of all programmed pages over the bytes that the host wrote.
+    /// The WAF is the bytes of all programmed pages divided by the bytes that the host wrote.
     fn look(&mut self, now: &Snapshot<'_>, found: &mut Findings) {
         let counters = &now.counters;
         found.record.insert(

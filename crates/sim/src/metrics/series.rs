@@ -1,9 +1,9 @@
 //! All counts over time, with one row for each interval.
 //!
-//! At each end of an interval the drive's counters are read, and a row is the difference of two
-//! readings. Where the user gave no interval, a row begins as a millisecond; each time the table is
-//! full, rows are joined in pairs. So a run of a second and a run of a month both end with 256 to
-//! 512 rows, in constant memory.
+//! The drive's counters are read at the end of each interval, and a row is the difference of two
+//! readings. If the user gave no interval, the first interval is a millisecond. Each time the table
+//! is full, its rows are joined in pairs. So a run of a second and a run of a month both end with
+//! 256 to 512 rows, in constant memory.
 
 use super::merges::utilisation;
 use super::{Event, Findings, Metric, MetricDef, Snapshot, Start, thin_out};
@@ -20,14 +20,14 @@ pub const DEF: MetricDef = MetricDef {
     build: |start| Box::new(Series::new(start)),
 };
 
-/// Number of rows at which pairs are joined if the user gave no width.
+/// Number of rows at which rows are joined in pairs, if the user gave no width.
 const ROWS_MAX: usize = 512;
-/// Number of rows at which pairs are joined if the user gave the width.
+/// Number of rows at which rows are joined in pairs, if the user gave the width.
 const FIXED_ROWS_MAX: usize = 1 << 16;
-/// Two significant digits: a percentile of a row is off by at most 1 %.
+/// Significant digits of a histogram: a percentile of a row is off by at most 1 %.
 const DIGITS: u8 = 2;
 
-/// Counters since measuring began, at one instant.
+/// Counters at one instant, counted since measuring began.
 #[derive(Clone, Default)]
 struct Reading {
     clock: u64,
@@ -42,7 +42,7 @@ struct Reading {
     link_busy: [u64; 2],
     /// Commands in flight, summed over the picoseconds since measuring began.
     in_flight_time: u128,
-    /// Levels at this instant; the fields before are sums.
+    /// Levels at this instant; the fields above are sums.
     cache_dirty: u64,
     free_blocks: u64,
     areas: Vec<AreaUse>,
@@ -51,7 +51,7 @@ struct Reading {
 /// Requests of the host in one interval.
 #[derive(Clone, Default)]
 struct Host {
-    /// Latencies of each operation while the interval lasts.
+    /// Latencies of each operation in the current interval.
     open: [Option<Histogram<u32>>; 4],
     /// Latencies of an interval that is over: upper edges of bins in nanoseconds, ascending, with
     /// counts.
@@ -115,7 +115,7 @@ impl Series {
     fn push_row(&mut self, reading: Reading) {
         let mut row = std::mem::take(&mut self.open);
         for op in 0..4 {
-            // most bins of a short interval are empty: only the others are kept
+            // most bins of a short interval are empty: keep only the other bins
             let full = row.open[op].take();
             row.latency[op] = full
                 .iter()
@@ -127,7 +127,7 @@ impl Series {
         self.readings.push(reading);
     }
 
-    /// Closes the open row; at the limit of rows, joins them in pairs.
+    /// Closes the open row; if the number of rows is at its limit, joins rows in pairs.
     fn close(&mut self, reading: Reading) {
         self.push_row(reading);
         if self.rows.len() == self.rows_max {
@@ -331,8 +331,9 @@ impl Series {
         table.add("merge_copies", of(&|r| merges(r).copies));
     }
 
-    /// Adds budget, blocks and share of valid pages of each area of the log, at the end of each
-    /// row.
+    /// Adds the budget, blocks and share of valid pages of each area of the log.
+    ///
+    /// The values are those at the end of each row.
     fn add_areas(&self, table: &mut Table) {
         for (i, area) in self.readings[0].areas.iter().enumerate() {
             let ends = || self.readings[1..].iter().map(move |r| r.areas[i]);
@@ -349,7 +350,7 @@ impl Series {
         }
     }
 
-    /// Adds the columns of one host operation, if there was any.
+    /// Adds the columns of one host operation, if such an operation occurred.
     fn add_operation(&self, table: &mut Table, op: HostOp) {
         let (i, name) = (op as usize, op.name());
         if self.rows.iter().all(|row| row.requests[i] == 0) {

@@ -12,9 +12,9 @@ pub const DEF: MetricDef = MetricDef {
     build: |start| Box::new(Steady::new(start)),
 };
 
-/// Maximum number of readings; above it, every other one is dropped.
+/// Maximum number of readings; above it, every second reading is dropped.
 const READINGS_MAX: usize = 256;
-/// Number of first readings in the width of the first row of a time series.
+/// Number of readings within the first width of a row of a time series.
 const FINER: u64 = 64;
 
 struct Steady {
@@ -24,7 +24,7 @@ struct Steady {
     readings: Vec<Count>,
     requests: u64,
     written: u64,
-    /// Arrival and completion of the completed request that arrived last.
+    /// Arrival and completion of the request that arrived last among the completed requests.
     last: (Ps, Ps),
 }
 
@@ -102,7 +102,7 @@ impl Metric for Steady {
         if self.start.pace == Pace::Stages || self.requests == 0 {
             return;
         }
-        // rounds consist of requests: work of the drive after the last one belongs to no round
+        // rounds consist of requests: the drive's work after the last request belongs to no round
         let clock = if self.start.timed { end.elapsed.0 } else { end.submitted };
         self.read(clock, end);
         let last = self.readings[self.readings.len() - 1];

@@ -1,4 +1,4 @@
-//! Requests and bytes a second of simulated time.
+//! Requests and bytes per second of simulated time.
 
 use super::{Event, Findings, Metric, MetricDef, Snapshot};
 

@@ -1,5 +1,7 @@
-//! Declaration of an option: its parts, the macro that makes the structs of a run from a table of
-//! declarations, and the values that the options have in a run.
+//! Declaration of the options of a run.
+//!
+//! The module contains the fields of an option, the macro that makes the structs of a run from a
+//! table of declarations, and functions for the values of options in a run.
 
 use OptionKind::{Choice, Count, CountOr, Factor, File, Flag, Number, Text};
 use serde::{Deserialize, Deserializer};
@@ -12,15 +14,15 @@ pub enum OptionKind {
     File,
     /// Text of its own syntax.
     Text,
-    /// A whole number, at least this.
+    /// A whole number, at least this number.
     Count(u64),
-    /// A whole number, or one or several of these words with commas.
+    /// A whole number, or one or several of these words, separated by commas.
     CountOr(&'static [&'static str]),
     /// A whole number of either sign.
     Number,
     /// A number above 0.
     Factor,
-    /// One of these words; those that end in `:FILE` are followed by a path.
+    /// One of these words; in the words that end in `:FILE`, a path stands for `FILE`.
     Choice(&'static [&'static str]),
     /// `true` or `false`.
     Flag,
@@ -42,12 +44,12 @@ impl OptionKind {
     }
 }
 
-/// Subject of an option, which decides the commands that take it.
+/// Subject of an option, which decides which commands accept the option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OptionGroup {
     /// Reading of a trace: the fields of [`Reading`](crate::Reading).
     Reading,
-    /// The workload, and how it meets a drive.
+    /// The workload, and its placement on the drive.
     Workload,
     /// Playing and measuring; these options play no part in preconditioning.
     Playing,
@@ -66,22 +68,22 @@ impl OptionGroup {
 
 /// Condition under which the `config` of a run record has an option, and the option's place there.
 ///
-/// The options of a record are in the order of their places, and the digest of a configuration
-/// depends on this order. So a new option takes the next free place.
+/// A record lists its options in the order of their places, and the digest of a configuration
+/// depends on this order. So a new option must get the next free place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Recorded {
     /// The option is no part of the configuration.
     Never,
-    /// The option always stands there.
+    /// The configuration always contains the option.
     Always(u8),
-    /// The option stands there if its value is not the default.
+    /// The configuration contains the option if its value is not the default.
     IfGiven(u8),
-    /// The option stands there in the mode `open`.
+    /// The configuration contains the option in the mode `open`.
     InOpenMode(u8),
 }
 
 impl Recorded {
-    /// Returns the place in the configuration, or `None` if there is none.
+    /// Returns the place in the configuration, or `None` if the option has no place.
     pub const fn place(self) -> Option<u8> {
         match self {
             Recorded::Never => None,
@@ -95,7 +97,7 @@ impl Recorded {
 /// One option of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunOption {
-    /// The field; the command line writes `device_map` as `--device-map`.
+    /// Name of the field; the command line writes `device_map` as `--device-map`.
     pub name: &'static str,
     /// Letter of the option on the command line.
     pub letter: Option<char>,
@@ -103,23 +105,24 @@ pub struct RunOption {
     pub group: OptionGroup,
     /// Type and range.
     pub kind: OptionKind,
-    /// Largest count, if it is less than 64 bits allow.
+    /// Largest count, if it is less than the largest number of 64 bits.
     pub most: Option<u64>,
-    /// Returns the default as JSON; `null` where the option is not given.
+    /// Returns the default as JSON; `null` means that the option is not given.
     pub default: fn() -> Value,
-    /// Placeholder for its value in help texts; empty: the word for the type.
+    /// Placeholder for the value in help texts; if empty, the word for the type is shown.
     pub metavar: &'static str,
     /// Meaning of the option.
     pub doc: &'static str,
     /// Condition under which the run record keeps the option.
     pub recorded: Recorded,
-    /// Place among the options that a job file decides about; `None` if it leaves the option alone.
+    /// Place among the options that a job file sets itself; `None` for an option that it does not
+    /// set.
     ///
-    /// Of several such options that are given beside a job file, an error names the first.
+    /// If several of these options are given beside a job file, the error names the first by place.
     pub by_job_file: Option<u8>,
 }
 
-/// Returns an option of a type, to which the table adds the rest.
+/// Returns an option of a type, whose other fields the table fills in.
 pub(crate) const fn option(kind: OptionKind) -> RunOption {
     RunOption {
         name: "",
@@ -156,7 +159,7 @@ impl RunOption {
         RunOption { recorded, ..self }
     }
 
-    /// Declares that a job file decides about the option, and the option's place among those.
+    /// Declares that a job file sets the option itself, with the option's place among such options.
     pub(crate) const fn by_job_file(self, place: u8) -> RunOption {
         RunOption { by_job_file: Some(place), ..self }
     }
@@ -164,9 +167,9 @@ impl RunOption {
 
 /// Makes the structs of a run, their JSON and the list of all options from one table.
 ///
-/// The table has the name of the list, the struct of the group `Reading` with its rows, the struct
-/// of the run with the fields that are no options, and the rows of the run's groups. The rest of
-/// the table follows in the same order in help texts. [`super`] describes a row.
+/// The table contains the name of the list, the struct of the group `Reading` with its rows, the
+/// struct of the run with the fields that are not options, and the rows of the run's groups. Help
+/// texts list the options in the order of the table. [`super`] describes a row.
 macro_rules! options {
     (
         $(#[$list_doc:meta])*
@@ -216,7 +219,7 @@ macro_rules! options {
 
         impl<'de> serde::Deserialize<'de> for $run {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<$run, D::Error> {
-                /// The fields that JSON gives; an option that is not given is `None`.
+                /// The fields as they are in JSON; an option that is missing there is `None`.
                 #[derive(serde::Deserialize)]
                 #[serde(deny_unknown_fields, expecting = "the specification of a run")]
                 struct Given {
@@ -267,7 +270,7 @@ macro_rules! options {
 }
 pub(crate) use options;
 
-/// Reads the value of a field that is there, so that `None` stands for its absence alone.
+/// Reads the value of a field that is present, so that `None` means only that the field is missing.
 pub(crate) fn present<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -289,10 +292,10 @@ impl Setting {
     }
 }
 
-/// Returns the options of `list` with their values in `run`, which is the run as JSON.
+/// Returns the options of `list` with their values in `run`, a run as JSON.
 ///
 /// # Panics
-/// Panics if the run is not of the struct that was made with `list`.
+/// Panics if `run` was not made from the struct that belongs to `list`.
 pub(crate) fn settings(list: &'static [RunOption], run: &Value) -> Vec<Setting> {
     let value = |option: &RunOption| match option.group {
         OptionGroup::Reading => run["reading"][option.name].clone(),
@@ -301,8 +304,9 @@ pub(crate) fn settings(list: &'static [RunOption], run: &Value) -> Vec<Setting> 
     list.iter().map(|option| Setting { option, value: value(option) }).collect()
 }
 
-/// Returns the options that the configuration of a run has, in the order of their places: the
-/// options of the run, and the options of reading a trace.
+/// Returns the options that the configuration of a run contains, in the order of their places.
+///
+/// The first map contains the options of the run, the second the options for reading a trace.
 pub(crate) fn recorded(settings: &[Setting]) -> [Map<String, Value>; 2] {
     let open = settings.iter().any(|s| s.option.name == "mode" && s.value == "open");
     let mut found: Vec<(u8, &Setting)> = settings
@@ -325,7 +329,7 @@ pub(crate) fn recorded(settings: &[Setting]) -> [Map<String, Value>; 2] {
     })
 }
 
-/// Returns the name of the first option that was given although a job file decides about it.
+/// Returns the name of the first given option that a job file sets itself.
 pub(crate) fn first_by_job_file(settings: &[Setting]) -> Option<&'static str> {
     let given = settings.iter().filter(|setting| setting.is_given());
     given
@@ -334,7 +338,7 @@ pub(crate) fn first_by_job_file(settings: &[Setting]) -> Option<&'static str> {
         .map(|(_, name)| name)
 }
 
-/// Returns the name of the first option of reading a trace that was given.
+/// Returns the name of the first given option for reading a trace.
 pub(crate) fn first_of_reading(settings: &[Setting]) -> Option<&'static str> {
     let reading = settings.iter().filter(|s| s.option.group == OptionGroup::Reading);
     reading.filter(|setting| setting.is_given()).map(|setting| setting.option.name).next()

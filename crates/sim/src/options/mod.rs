@@ -1,20 +1,20 @@
 //! The options of a run, each declared once.
 //!
-//! A row of the table below is an option: its help text, `name: Type = default`, and behind the
-//! arrow what else there is to say:
+//! A row of the table below declares an option with its help text and `name: Type = default`. The
+//! calls behind the arrow declare its other properties:
 //!
 //! | | |
 //! |---|---|
 //! | `option(kind)` | type and range for Python and the command line ([`OptionKind`]) |
-//! | `.most(n)` | the largest count, if it is less than 64 bits allow |
+//! | `.most(n)` | the largest count, if it is less than the largest number of 64 bits |
 //! | `.letter('t')` | the short form `-t` on the command line |
 //! | `.metavar("TIME")` | placeholder in help texts, in place of the word for the type |
-//! | `.recorded(…)` | condition under which the record has it, and its place there ([`Recorded`]) |
-//! | `.by_job_file(n)` | a job file decides about it: it is refused beside one, with place `n` |
+//! | `.recorded(…)` | condition under which the record contains it, and its place ([`Recorded`]) |
+//! | `.by_job_file(n)` | a job file sets it, so it is refused beside a job file; its place is `n` |
 //!
-//! From the rows come the fields of [`Reading`] and [`RunSpec`], their JSON, the keys of the
-//! record's `config`, the refusals beside a job file, the keyword arguments and types of Python,
-//! and the options of the command line.
+//! These are made from the rows: the fields of [`Reading`] and [`RunSpec`], their JSON, the keys of
+//! the record's `config`, the refusals beside a job file, the keyword arguments and types of
+//! Python, and the options of the command line.
 
 mod declaration;
 mod parsed;

@@ -1,4 +1,4 @@
-//! Options that are texts, in the form that the parts of a run take.
+//! Options that are texts, parsed into the values that the parts of a run use.
 
 use super::{Reading, RunSpec};
 use crate::RunError;
@@ -7,7 +7,7 @@ use flashatlas_types::{Dur, HostOp};
 use flashatlas_workload::ReadOptions;
 
 impl Reading {
-    /// Returns the options in the form that a reader takes.
+    /// Returns the options in the form that a reader uses.
     ///
     /// # Errors
     /// Returns an error for texts that have no meaning.
@@ -37,7 +37,7 @@ impl Reading {
 impl RunSpec {
     /// Returns the format of the preconditioning trace, if the user named one.
     ///
-    /// If there is a trace to replay, the named format is that trace's.
+    /// If there is a trace to replay, the named format belongs to that trace.
     pub(crate) fn before_format(&self) -> Option<&str> {
         self.reading.format.as_deref().filter(|_| self.trace.is_none())
     }

@@ -1,7 +1,8 @@
 //! Types of the options for Python, and for the schema of the record.
 //!
-//! Type checkers read sources, so these texts cannot be made when Python starts. The test compares
-//! them with the table, and `FLASHATLAS_WRITE=1 cargo test -p flashatlas-sim options` writes them.
+//! Type checkers read source files, so these texts cannot be made when Python starts. A test
+//! compares the texts with the table, and `FLASHATLAS_WRITE=1 cargo test -p flashatlas-sim options`
+//! writes them.
 
 use super::{OPTIONS, OptionGroup, OptionKind, Recorded, RunOption};
 use serde_json::{Map, Value, json};
@@ -27,7 +28,7 @@ pub(super) fn arguments(options: &[RunOption]) -> String {
 fn argument(option: &RunOption) -> String {
     let kind = match option.kind {
         OptionKind::File => {
-            // `Trace` and `Job` hold a file together with what belongs to it
+            // besides a path, Python accepts a `Trace` or `Job`: a file with its settings
             let (first, rest) = option.name.split_at(1);
             format!("str | os.PathLike[str] | {}{rest}", first.to_uppercase())
         }
@@ -39,7 +40,7 @@ fn argument(option: &RunOption) -> String {
         OptionKind::Choice(words) if takes_a_file(words) => "str".to_owned(),
         OptionKind::Choice(words) => format!("Literal[\"{}\"]", words.join("\", \"")),
     };
-    // without a mode, the depth decides
+    // without a mode, the presence of a depth decides the mode
     let may_be_none = (option.default)().is_null() || option.name == "mode";
     if may_be_none { format!("{kind} | None") } else { kind }
 }
@@ -48,7 +49,7 @@ fn takes_a_file(words: &[&str]) -> bool {
     words.iter().any(|word| word.ends_with(":FILE"))
 }
 
-/// Returns the options that a record's `config` has, in its order.
+/// Returns the options that a record's `config` contains, in the order of the record.
 fn of_configuration(options: &[RunOption]) -> Vec<&RunOption> {
     let mut kept: Vec<&RunOption> = options
         .iter()
@@ -58,7 +59,7 @@ fn of_configuration(options: &[RunOption]) -> Vec<&RunOption> {
     kept
 }
 
-/// Returns the options that a record's `config` has, as keys of a `TypedDict`.
+/// Returns the options that a record's `config` contains, as keys of a `TypedDict`.
 pub(super) fn configuration(options: &[RunOption]) -> String {
     let line = |option: &RunOption| {
         let kind = match option.kind {
@@ -77,7 +78,7 @@ pub(super) fn configuration(options: &[RunOption]) -> String {
     of_configuration(options).into_iter().map(line).collect()
 }
 
-/// Returns the schema of a record's `config` with the options in place of those in `config`.
+/// Returns the schema `config` of a record's configuration, with its options replaced by `options`.
 fn schema(options: &[RunOption], config: &Value) -> Value {
     let own = |key: &str| options.iter().any(|o| o.name == key && o.group != OptionGroup::Reading);
     let given = config["properties"].as_object().expect("properties");
@@ -113,7 +114,7 @@ fn schema(options: &[RunOption], config: &Value) -> Value {
     config
 }
 
-/// Returns a source with `lines` between the marks.
+/// Returns `source` with `lines` between the marks.
 fn marked(source: &str, lines: &str) -> String {
     let [begin, end] = MARKS;
     let (before, rest) = source.split_once(begin).expect("a mark before the options");
@@ -125,7 +126,7 @@ fn in_package(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/flashatlas").join(name)
 }
 
-/// Compares a file with the text that `made` makes of it, or writes it anew.
+/// Checks that a file equals the text that `made` makes from it, or writes that text to the file.
 #[allow(clippy::disallowed_methods, reason = "whether the file is written is told from outside")]
 fn must_be(name: &str, made: impl Fn(&str) -> String) {
     let file = in_package(name);

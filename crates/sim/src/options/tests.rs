@@ -1,11 +1,11 @@
-//! Tests of the table, and of one option more.
+//! Tests of the table, and of a small table with an additional option.
 
 use super::declaration::{option, options};
 use super::*;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// The fields of `RunSpec` that are no options: the drive, its settings, and `reading`.
+/// The fields of `RunSpec` that are not options: the drive, its settings, and `reading`.
 const DRIVE: [&str; 4] = ["drive", "drive_toml", "set", "reading"];
 
 fn names(of: &Value) -> BTreeSet<&str> {
@@ -52,7 +52,7 @@ fn choices_are_those_that_are_understood() {
     }
 }
 
-/// Digests of configurations depend on the order, so no place is free and none is taken twice.
+/// Digests of configurations depend on the order, so every place is taken by exactly one option.
 #[test]
 fn places_count_from_one() {
     let in_order = |places: &mut Vec<u8>, what: &str| {
@@ -109,7 +109,7 @@ fn a_specification_needs_a_drive_and_has_no_other_keys() {
     assert!(error(reading).starts_with("unknown field `shfit`"));
 }
 
-/// A small table with one option more: `patience`, which nothing but its row knows.
+/// A small table with an additional option `patience`, which is declared only by its row.
 pub(super) mod with_one_more {
     use super::*;
 
@@ -160,7 +160,7 @@ fn one_row_is_all_that_an_option_takes() {
         "drive": "tiny", "reading": { "format": null }, "mode": "asap", "depth": 4, "patience": 9,
     });
     assert_eq!(json!(run), whole);
-    // the list, from which the command line and Python take it
+    // the list, from which the command line and Python get their options
     let listed = FEW.iter().find(|option| option.name == "patience").unwrap();
     assert_eq!(listed.doc, "Number of requests that may fail.");
     assert_eq!((listed.letter, listed.metavar, listed.kind), (Some('p'), "N", Count(2)));

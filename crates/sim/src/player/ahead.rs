@@ -4,21 +4,21 @@ use crate::oracle::Oracle;
 use flashatlas_device::Stack;
 use flashatlas_types::{HostOp, Lpn, Request};
 
-/// Number of units of each request that are prefetched before the request is submitted. The other
-/// units of a long request lie beside them in memory.
+/// Number of units of each request that are prefetched before the request is submitted. The table
+/// entries of a long request's other units follow in memory.
 const EXPECTED_UNITS: u32 = 4;
 
 /// Units of the coming requests.
 #[derive(Default)]
 pub(super) struct Ahead {
-    /// Units that are read and written next; empty between calls.
+    /// Units that are read next, and units that are written next; empty between calls.
     units: [Vec<Lpn>; 2],
 }
 
 impl Ahead {
     /// Prefetches table entries for the first units of each request, all at once.
     ///
-    /// This has no other effect.
+    /// The call changes nothing but the CPU's caches.
     pub fn prefetch<'a>(
         &mut self,
         drive: &Stack,

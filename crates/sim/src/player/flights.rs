@@ -9,7 +9,7 @@ pub(super) struct Flight {
     pub bytes: u64,
     /// Time at which the request reached the host.
     pub arrived: Ps,
-    /// Time at which the drive took the command.
+    /// Time at which the drive accepted the command.
     pub submitted: Ps,
     /// `true` if the command belongs to the measured part.
     pub measured: bool,
@@ -20,16 +20,16 @@ pub(super) struct Flight {
 #[derive(Default)]
 pub(super) struct Flights {
     of_tag: Vec<Flight>,
-    /// Tags that no command has.
+    /// Tags that no command uses.
     vacant: Vec<u32>,
-    /// Number of commands that the drive has taken and not completed.
+    /// Number of commands that the drive has accepted and not completed.
     pub count: usize,
     /// Completion time of the last command.
     pub last_done: Ps,
 }
 
 impl Flights {
-    /// Gives a command a tag, before the drive takes it.
+    /// Gives a command a tag, before the command is handed to the drive.
     pub fn tag(&mut self, flight: Flight) -> u32 {
         let tag = match self.vacant.pop() {
             Some(tag) => tag,
@@ -42,12 +42,12 @@ impl Flights {
         tag
     }
 
-    /// Counts a command that the drive has taken, and that completes later.
+    /// Counts a command that the drive has accepted and will complete later.
     pub fn taken(&mut self) {
         self.count += 1;
     }
 
-    /// Frees the tag of a command that the drive has taken and completed in no time.
+    /// Frees the tag of a command that the drive has completed without a passing of time.
     pub fn completed_at_once(&mut self, tag: u32) {
         self.vacant.push(tag);
     }
@@ -62,7 +62,7 @@ impl Flights {
         *flight
     }
 
-    /// Takes the commands in flight out of the measured part.
+    /// Marks the commands in flight as not belonging to the measured part.
     pub fn forget_measured(&mut self) {
         self.of_tag.iter_mut().for_each(|flight| flight.measured = false);
     }

@@ -12,17 +12,17 @@ use flashatlas_types::{Dur, Entries, Ps};
 pub(super) struct Measurement {
     pub start: Start,
     defined: Entries<MetricDef>,
-    /// The metrics; none before measuring has begun.
+    /// The metrics; empty before measuring has begun.
     metrics: Vec<Box<dyn Metric>>,
     /// `true` if the measured part has begun.
     pub begun: bool,
     /// Beginning of the measured part.
     from: Ps,
-    /// Requests submitted before it.
+    /// Number of requests submitted before the measured part.
     submitted_before: u64,
-    /// Counts of the drive's work before it; the drive's counters began anew then.
+    /// Counts of the drive's work before the measured part; the drive's counters were reset then.
     pub before: Count,
-    /// The reading of the sampling clock at which a metric wants to look next.
+    /// The reading of the sampling clock at which the next sample is taken.
     next_sample: u64,
     level: Level,
     pub stillness: Stillness,
@@ -30,11 +30,11 @@ pub(super) struct Measurement {
     pub explain: Option<Explain>,
 }
 
-/// The drive and its work, for metrics to look at.
+/// The drive and the requests, as metrics see them.
 pub(super) struct View<'a> {
     pub drive: &'a mut Stack,
     pub flights: &'a Flights,
-    /// Requests submitted since the run began.
+    /// Number of requests submitted since the run began.
     pub submitted: u64,
 }
 
@@ -56,7 +56,7 @@ impl Measurement {
         }
     }
 
-    /// Begins the measured part anew at `now`; `before` has the counts of the drive's work so far.
+    /// Begins the measured part at `now`; `before` contains the counts of the drive's work so far.
     pub fn begin(&mut self, now: Ps, before: Count, view: View<'_>) {
         self.begun = true;
         self.metrics = self.defined.iter().map(|m| (m.build)(self.start)).collect();
@@ -75,7 +75,7 @@ impl Measurement {
         self.metrics.iter_mut().for_each(|m| m.on(event));
     }
 
-    /// Notes that the drive has taken a command, before the command counts among the `in_flight`.
+    /// Notes that the drive has accepted a command; `in_flight` does not include the command yet.
     pub fn submitted(&mut self, now: Ps, in_flight: usize) {
         self.level.count(now, in_flight);
         if in_flight == 0 {
@@ -83,7 +83,7 @@ impl Measurement {
         }
     }
 
-    /// Notes that a command is complete, while it still counts among the `in_flight`.
+    /// Notes that a command is complete; `in_flight` still includes the command.
     pub fn completed(&mut self, at: Ps, in_flight: usize) {
         self.level.count(at, in_flight);
         self.stillness.completed(at, self.begun.then_some(self.from));
@@ -103,14 +103,15 @@ impl Measurement {
         }
     }
 
-    /// Returns the time at which a metric wants to look next, unless it is after `until`.
+    /// Returns the time of the next sample, unless the time is after `until`.
     pub fn due(&self, until: Ps) -> Option<Ps> {
         let wanted = self.start.timed && self.begun && until.since(self.from).0 >= self.next_sample;
         wanted.then(|| self.from.after(Dur(self.next_sample)))
     }
 
-    /// Returns the number of measured requests if a metric wants to look at this number of them in
-    /// a run in which no time passes.
+    /// Returns the number of measured requests if a sample is due at this number.
+    ///
+    /// Returns `None` in a run in which time passes.
     pub fn due_in_requests(&self, submitted: u64) -> Option<u64> {
         if self.start.timed || !self.begun {
             return None;
@@ -119,13 +120,14 @@ impl Measurement {
         (measured >= self.next_sample).then_some(measured)
     }
 
-    /// Lets the metrics look at an instant.
+    /// Takes a sample at `at`.
     pub fn sample_at(&mut self, at: Ps, view: View<'_>) {
         self.sample(at.since(self.from).0, view);
     }
 
-    /// Lets the metrics look at `clock`: picoseconds since measuring began, or requests in untimed
-    /// runs.
+    /// Takes a sample at `clock`.
+    ///
+    /// The clock counts picoseconds since measuring began, or requests in untimed runs.
     pub fn sample(&mut self, clock: u64, view: View<'_>) {
         if self.start.timed {
             self.level.count(self.from.after(Dur(clock)), view.flights.count);
@@ -146,7 +148,7 @@ impl Measurement {
         found
     }
 
-    /// Returns the findings of every metric at the end; all work under way ends first.
+    /// Returns the findings of every metric at the end, after all work under way has ended.
     pub fn finish(&mut self, view: View<'_>) -> Findings {
         let active = if self.start.timed { view.drive.drain().since(self.from) } else { Dur::ZERO };
         let mut found = Findings::default();

@@ -1,7 +1,7 @@
 //! The player: hands requests to a drive, and checks the results of reads.
 //!
 //! [`crate::stream`] decides which request comes next, and when, for traces and generators;
-//! [`crate::jobs`] does for job files. A player has one part for each of its other jobs:
+//! [`crate::jobs`] decides this for job files. A player has one part for each of its other tasks:
 //!
 //! | | |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | [`flights`] | the commands in flight, by their tags |
 //! | [`tally`] | the counts of the requests |
 //! | [`measurement`] | the metrics, and the instants at which they look at the drive |
-//! | [`queue`] | the level of the queue, and the longest time in which nothing completed |
+//! | [`queue`] | the level of the queue, and the longest time without a completion |
 //! | [`ahead`] | prefetching for the requests that come next |
 //! | [`sweep`] | the check of every page at the end |
 
@@ -38,12 +38,12 @@ use measurement::{Measurement, View};
 use serde::Serialize;
 use serde_json::Value;
 
-/// The end of a run in which the drive wore out.
+/// The point of a run at which the drive wore out.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct WornOut {
     /// The request that found no room, counted from 1.
     pub request: u64,
-    /// Blocks that had gone bad by then.
+    /// Number of blocks that had gone bad by then.
     pub retired_blocks: u64,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Player {
     flights: Flights,
     measurement: Measurement,
     ahead: Ahead,
-    /// Completions of the drive; empty between calls.
+    /// Buffer for the drive's completions; empty between calls.
     done: Vec<Done>,
     reply: Reply,
 }
@@ -86,8 +86,8 @@ impl Player {
 
     /// Hands a request to the drive now, and returns its tag.
     ///
-    /// The request reached the host at `arrived`; `number` (from 1) is the content of a write, and
-    /// `data` has its bytes if the drive keeps bytes.
+    /// The request reached the host at `arrived`. `number`, counted from 1, is the content number
+    /// of a write. `data` contains the bytes of a write if the drive keeps bytes.
     pub fn submit(
         &mut self,
         r: &Request,
@@ -146,17 +146,17 @@ impl Player {
 
     /// Prefetches table entries for the first units of each coming request, all at once.
     ///
-    /// This has no other effect.
+    /// The call changes nothing but the CPU's caches.
     pub fn prefetch<'a>(&mut self, requests: impl Iterator<Item = &'a Request>) {
         self.ahead.prefetch(&self.drive, &self.oracle, requests);
     }
 
-    /// Returns the number of commands that the drive has taken and not completed.
+    /// Returns the number of commands that the drive has accepted and not completed.
     pub fn in_flight(&self) -> usize {
         self.flights.count
     }
 
-    /// Returns the error for commands in flight while nothing will happen any more.
+    /// Returns the error that commands are in flight and no event is left.
     pub fn stalled(&self) -> RunError {
         if let Some(error) = self.drive.top().failure() {
             return self.ended(self.tally.submitted, error);
@@ -168,7 +168,7 @@ impl Player {
         }
     }
 
-    /// Keeps the reasons for the latencies of what is measured.
+    /// Begins to collect the reasons for the latencies of measured requests.
     pub fn explain(&mut self, explain: Explain) {
         self.drive.drives_mut().into_iter().for_each(Ssd::keep_paths);
         self.measurement.explain = Some(explain);
@@ -184,7 +184,7 @@ impl Player {
         self.measurement.begun
     }
 
-    /// Drops all measurements so far: the next request is the first that counts.
+    /// Drops all measurements so far, so that the next request is the first that counts.
     pub fn start_measuring(&mut self) {
         self.flights.forget_measured();
         let (now, before) = (self.now, self.count());
@@ -192,8 +192,10 @@ impl Player {
         measurement.begin(now, before, view);
     }
 
-    /// Returns the longest time of the measured part in which commands were in flight and none
-    /// completed, and its beginning.
+    /// Returns the longest time without a completion while commands were in flight, and its
+    /// beginning.
+    ///
+    /// Only times of the measured part count.
     pub fn stillest(&self) -> (Dur, Ps) {
         self.measurement.stillness.longest
     }
@@ -226,13 +228,13 @@ impl Player {
         measurement.finish(view)
     }
 
-    /// Lets the metrics look at an instant.
+    /// Lets the metrics take a sample at `at`.
     fn sample_at(&mut self, at: Ps) {
         let (measurement, view) = self.view();
         measurement.sample_at(at, view);
     }
 
-    /// Returns the measurement, and what its metrics look at.
+    /// Returns the measurement, and the view of the drive that its metrics see.
     fn view(&mut self) -> (&mut Measurement, View<'_>) {
         let Player { drive, flights, tally, measurement, .. } = self;
         (measurement, View { drive, flights, submitted: tally.submitted })

@@ -1,4 +1,4 @@
-//! The queue in the measured part: its level, and the longest time in which nothing completed.
+//! The queue in the measured part: its level, and the longest time without a completion.
 
 use flashatlas_types::{Dur, Ps};
 
@@ -12,24 +12,24 @@ pub(super) struct Level {
 }
 
 impl Level {
-    /// Returns the level of a part that begins at `now`.
+    /// Returns the level for a measured part that begins at `now`.
     pub fn from(now: Ps) -> Level {
         Level { time: 0, until: now }
     }
 
-    /// Counts the commands in flight up to `at`, before their number changes or is read.
+    /// Adds the time of the commands in flight up to `at`, before their number changes or is read.
     pub fn count(&mut self, at: Ps, in_flight: usize) {
         self.time += u128::from(at.since(self.until).0) * in_flight as u128;
         self.until = self.until.max(at);
     }
 }
 
-/// Times in which commands were in flight and none completed.
+/// Times in which commands were in flight and no command completed.
 #[derive(Default)]
 pub(super) struct Stillness {
-    /// The longest such time of the measured part, and its beginning.
+    /// The longest of these times in the measured part, and its beginning.
     pub longest: (Dur, Ps),
-    /// Time since which something is in flight and nothing has completed.
+    /// Time since which commands are in flight and no command has completed.
     since: Ps,
 }
 
@@ -44,8 +44,9 @@ impl Stillness {
         self.since = now;
     }
 
-    /// Notes that a command completed; `measured_from` is the beginning of the measured part, if it
-    /// has begun.
+    /// Notes that a command completed.
+    ///
+    /// `measured_from` is the beginning of the measured part, if the part has begun.
     pub fn completed(&mut self, at: Ps, measured_from: Option<Ps>) {
         if let Some(from) = measured_from {
             let since = self.since.max(from);

@@ -12,14 +12,14 @@ pub(crate) struct Tally {
     pub submitted: u64,
     /// Requests that are complete.
     pub completed: u64,
-    /// Reads and writes handed to the drive that NVMe would send as several.
+    /// Reads and writes handed to the drive that NVMe would send as several commands.
     pub longer_than_nvme: u64,
     /// Bytes of the writes handed to the drive.
     pub written: u64,
 }
 
 impl Tally {
-    /// Counts a request that the drive has taken.
+    /// Counts a request that the drive has accepted.
     pub fn submitted(&mut self, r: &Request) {
         self.submitted += 1;
         self.longer_than_nvme += u64::from(r.sectors > NVME_BLOCKS && r.op != HostOp::Trim);

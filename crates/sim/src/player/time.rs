@@ -1,6 +1,7 @@
-//! The passing of time: a player lets everything happen up to an instant, or up to the first
-//! completion. In both cases the metrics look at the drive when they want to, and a drive without
-//! commands may use the time.
+//! The passing of time.
+//!
+//! A player simulates its drive up to an instant, or up to the first completion. In both cases the
+//! metrics take the samples that are due, and a drive without commands may use the time.
 
 use super::Player;
 use crate::RunError;
@@ -8,7 +9,7 @@ use flashatlas_device::{Done, Stack};
 use flashatlas_types::Ps;
 
 impl Player {
-    /// Lets everything happen up to `until`, which is not before now.
+    /// Simulates the drive up to `until`, which is not before now.
     ///
     /// `finished` gets the tag and the time of each command that completes.
     ///
@@ -35,8 +36,8 @@ impl Player {
     /// Advances as [`Player::advance`], but no further than the first completion.
     ///
     /// # Errors
-    /// Returns an error if the drive cannot go on, and if nothing will happen any more and `until`
-    /// is [`Ps::MAX`].
+    /// Returns an error if the drive cannot go on, or if `until` is [`Ps::MAX`] and no event is
+    /// left.
     pub fn advance_to_completion(
         &mut self,
         until: Ps,
@@ -52,7 +53,7 @@ impl Player {
             let to = sample.unwrap_or(until);
             let at = self.run(|drive, done| drive.advance_to_completion(to, done), &mut finished);
             if self.tally.completed > before {
-                // a metric sees what has happened at the instant at which it looks
+                // a sample includes everything that has happened at its instant
                 while let Some(due) = self.measurement.due(at) {
                     self.sample_at(due);
                 }
@@ -65,7 +66,7 @@ impl Player {
         Ok(())
     }
 
-    /// Lets the drive use the time up to `until` for itself, if no command is in flight.
+    /// Lets the drive do background work up to `until`, if no command is in flight.
     fn offer_pause(&mut self, until: Ps) -> Result<(), RunError> {
         if self.flights.count > 0 || until <= self.now {
             return Ok(());

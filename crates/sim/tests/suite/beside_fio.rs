@@ -5,7 +5,8 @@ use std::process::Command;
 
 /// Returns fio's results for each job of a job file, or `None` if there is no fio.
 ///
-/// `files` (name, content) lie beside the job file. `name` keeps the folders of calls apart.
+/// `files` are the names and contents of files beside the job file. `name` must differ between
+/// calls, because it names their folder.
 pub fn jobs_of_fio(name: &str, text: &str, files: &[(&str, &str)]) -> Option<Vec<Value>> {
     let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
         .join(format!("{name}-{}", std::process::id()));

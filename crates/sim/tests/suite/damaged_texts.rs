@@ -1,5 +1,7 @@
-//! Damaged specifications and drive files: each is refused with a reason, or means the same once it
-//! is written and read again.
+//! Damaged specifications and drive files.
+//!
+//! A damaged text is refused with a reason, or it has the same meaning after it was written and
+//! read again.
 
 use flashatlas_fixtures::damage::{copies, corpus};
 use flashatlas_host::STANDARD;

@@ -1,5 +1,8 @@
-//! Reasons for latencies: parts add up to the times of the histograms, nothing else of a run
-//! changes, and the reason is the one that was set up.
+//! Reasons for latencies.
+//!
+//! The times of the reasons add up to the latencies of the histograms. Explaining latencies changes
+//! nothing else in a run. If the settings of a drive make one cause dominate, the reasons show this
+//! cause.
 
 use crate::environment;
 use flashatlas_sim::{RunError, RunSpec, run};
@@ -29,7 +32,7 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// Checks that the parts of a group add up to its mean.
+/// Checks that the times of the reasons in a group add up to the group's mean latency.
 fn adds_up(group: &Value) {
     let parts: f64 = group["parts_ns"].as_object().unwrap().values().map(number).sum();
     let mean = number(&group["mean_ns"]);
@@ -64,7 +67,7 @@ fn parts_add_up_to_the_latencies_and_nothing_else_changes() {
             assert_eq!(requests, number(&latency["count"]), "{more} {op}");
             let mean = number(&latency["mean"]);
             assert!((total / requests - mean).abs() <= mean * 1e-9, "{more} {op}");
-            // bins are a thousandth wide
+            // the width of a bin is a thousandth of its latency
             let from = number(&found["from_ns"]);
             let p99 = number(&latency["p99"]);
             assert!((from - p99).abs() <= p99 * 2e-3, "{more} {op}: {found}");
@@ -90,28 +93,29 @@ fn share(record: &Value, op: &str, reason: &str) -> f64 {
 
 #[test]
 fn the_reason_is_the_one_that_was_set_up() {
-    // nothing but reads, one at a time: cells and channel, no waiting
+    // with reads alone, one at a time, no request waits: cells and channel take nearly all of the
+    // time
     let reads = json!({ "workload": "uniform:requests=500,size=2KiB,read=1", "depth": 1,
                         "explain": "p0", "set": ["host.link_rate=0"] });
     let reads = record(reads);
     let own = ["read", "channel", "controller", "tables"].map(|why| share(&reads, "read", why));
     assert!((own.iter().sum::<f64>() - 1.0).abs() < 1e-9 && own[0] > 0.1, "{own:?}");
-    // more than the drive takes: requests wait at the host
+    // requests arrive faster than the drive completes them, so they wait at the host
     let flood = json!({ "mode": "open", "depth": null, "explain": "p50",
                         "workload": "uniform:requests=4000,size=2KiB,interval=1us" });
     assert!(share(&record(flood), "write", "host_queue") > 0.9);
-    // erases that take a second each
+    // each erase takes a second
     let slow = json!({ "explain": "p99", "set": ["timing.t_erase=1s"] });
     let slow = record(slow);
     assert!(share(&slow, "write", "erase") > 0.9, "{}", slow["explain"]["ops"]);
-    // map pages that take long to read, since every page does
+    // reads of map pages take as long as other reads, so they are a large part of the latency
     let maps = json!({ "explain": "p50",
         "workload": "uniform:requests=3000,size=2KiB,read=1",
         "set": ["map.store=demand", "map.page_bytes=64", "map.cache_bytes=256"] });
     assert!(share(&record(maps), "read", "map") > 0.3);
     let mut merges = json!({ "explain": "p90", "set": ["ftl.scheme=bast", "drive.blocks=64",
         "drive.logical_pages=640"] });
-    // through a write cache, slots that other dies free count, too
+    // with a write cache, the time spent waiting for a slot that another die frees counts as well
     let cached = record(merges.clone());
     assert!(share(&cached, "write", "cache") > 0.1, "{}", cached["explain"]["ops"]);
     merges["set"].as_array_mut().unwrap().push(json!("cache.mode=write-through"));

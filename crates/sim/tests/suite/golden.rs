@@ -1,8 +1,8 @@
-//! Counts that independent programs agree on: the reference counts of FAST and BAST on five traces.
+//! Reference counts of FAST and BAST on five traces, on which independent programs agree.
 //!
-//! The traces come from a linear congruential generator, written out here as it is in the
-//! reference; the counts come from two programs written independently of this one (FAST) and from
-//! one (BAST).
+//! The traces come from a linear congruential generator, which this file repeats from the
+//! reference. The counts come from programs that were written independently of this one: two
+//! programs for FAST, and one for BAST.
 
 use crate::environment;
 use flashatlas_sim::{RunSpec, Stream, run};
@@ -74,10 +74,10 @@ fn record(scheme: &str, kind: &str) -> Value {
     record
 }
 
-/// Returns the counts that the reference names, out of a record.
+/// Returns the counts of a record that the reference contains.
 ///
-/// Full merges of the sequential log block are counted apart from the other merges of data blocks
-/// and of log blocks.
+/// The reference counts full merges of the sequential log block separately from the other full
+/// merges.
 fn counts(record: &Value) -> [u64; 8] {
     let m = &record["merges"];
     let n = |of: &str, class: &str| m[of][class].as_u64().unwrap();
@@ -119,14 +119,17 @@ fn bast_counts_what_another_program_counts() {
         ("mixed", [732, 15, 935, 60_785, 2617]),
         ("partial", [27, 1316, 142, 51_802, 1627]),
     ] {
-        // in BAST every log block that is reclaimed takes one merge, and none is dead
+        // in BAST, every reclaimed log block costs one merge, and no log block is dead
         let expected = [switch, partial, 0, full, full, 0, copies, erases];
         assert_eq!(counts(&record("bast", kind)), expected, "{kind}");
     }
 }
 
-/// N:K association with one logical block and one log block in a group is BAST. With one group over
-/// the drive, it is FAST without a sequential log block: uniform writes make no partial merges.
+/// Checks the two extremes of N:K association, which are BAST and nearly FAST.
+///
+/// With one logical block and one log block in a group, N:K association is BAST. With one group
+/// over the whole drive, it is FAST without a sequential log block, and uniform writes cause no
+/// partial merges.
 #[test]
 fn the_ends_of_the_family_meet() {
     let settings = |scheme: &str, set: &[&str]| {

@@ -1,18 +1,18 @@
-//! Job files on the tiny drive, in times worked out by hand.
+//! Job files on the tiny drive, with times worked out by hand.
 //!
 //! The tiny drive has pages of 2 KiB, two channels of 51.2 us a page, and two dies on each. With
-//! `cache.mode=write-through` a write of 4 KiB takes 51.2 us of transfer and 200 us of programming
-//! on both channels side by side: 251.2 us.
+//! `cache.mode=write-through` a write of 4 KiB takes 251.2 us: 51.2 us of transfer and 200 us of
+//! programming, on both channels at the same time.
 
 use crate::environment;
 use flashatlas_sim::{Opener, RunError, RunSpec, Stream, run};
 use serde_json::{Value, json};
 use std::io::Cursor;
 
-/// A write of 4 KiB, in nanoseconds.
+/// Time of a write of 4 KiB, in nanoseconds.
 pub(crate) const WRITE_NS: u64 = 251_200;
 
-/// One job file, in memory, and the files beside it.
+/// A job file and the files beside it, in memory.
 pub(crate) struct Files<'a>(pub String, pub &'a [(&'a str, &'a str)]);
 
 impl Opener for Files<'_> {
@@ -99,25 +99,25 @@ fn one_write_after_the_other() {
 
 #[test]
 fn pauses_lie_between_requests() {
-    // after each of four writes 1 ms, after the last too
+    // a pause of 1 ms after each of the four writes, also after the last write
     let (_, jobs) = play(&writes("thinktime=1000"));
     assert_eq!(jobs["jobs"][0]["runtime_ns"], 4 * (WRITE_NS + 1_000_000));
-    // after every second write
+    // a pause of 1 ms after every second write
     let (_, jobs) = play(&writes("thinktime=1ms thinktime_blocks=2"));
     assert_eq!(jobs["jobs"][0]["runtime_ns"], 4 * WRITE_NS + 2 * 1_000_000);
 }
 
 #[test]
 fn a_rate_is_kept_from_the_beginning() {
-    // 4 KiB/s and blocks of 4 KiB: a request each second, the first at once
+    // at 4 KiB/s with blocks of 4 KiB, a request is issued each second, and the first at once
     let (_, jobs) = play(&writes("rate=4k"));
     assert_eq!(jobs["jobs"][0]["runtime_ns"], 3_000_000_000u64 + WRITE_NS);
     let (_, jobs) = play(&writes("rate_iops=10"));
     assert_eq!(jobs["jobs"][0]["runtime_ns"], 300_000_000 + WRITE_NS);
-    // 2,000 a second: one every 500 us, and the drive is fast enough
+    // 2,000 requests a second are one request every 500 us, and the drive is fast enough for this
     let (_, jobs) = play(&writes("rate_iops=2000"));
     assert_eq!(jobs["jobs"][0]["runtime_ns"], 1_500_000 + WRITE_NS);
-    // 10,000 a second: the drive is not
+    // the drive is too slow for 10,000 requests a second
     let (_, jobs) = play(&writes("rate_iops=10000"));
     assert_eq!(jobs["jobs"][0]["runtime_ns"], 4 * WRITE_NS);
 }
@@ -130,7 +130,8 @@ fn rates_of_a_mixed_job_are_kept_apart() {
     let (reads, writes) =
         (job["read"]["ios"].as_u64().unwrap(), job["write"]["ios"].as_u64().unwrap());
     assert_eq!(reads + writes, 256);
-    // who is ahead of the rate waits for the other: 2 to 1, the first of each at once
+    // the direction that is ahead of its rate waits, so there are 2 reads for each write; the first
+    // request of each direction is issued at once
     let seconds = job["runtime_ns"].as_f64().unwrap() / 1e9;
     assert!(
         (reads as f64 / 20.0 - seconds).abs() < 0.11
@@ -155,7 +156,7 @@ fn the_queue_of_the_drive_is_the_limit_of_all() {
     let spec = json!({ "set": ["cache.mode=write-through", "host.queue_depth=1"] });
     let (record, jobs) = try_play(text, spec).unwrap();
     for (i, job) in (1u64..).zip(jobs["jobs"].as_array().unwrap()) {
-        // each waits for those before it
+        // each job waits for the jobs before it
         assert_eq!(job["write"]["latency_ns"]["max"], i * WRITE_NS, "{i}");
     }
     assert_eq!(record["latency_ns"]["write"]["max"], 3.0 * WRITE_NS as f64);
@@ -188,12 +189,15 @@ fn start_delays_count_from_the_beginning() {
 #[test]
 fn a_job_that_goes_by_time_ends_by_time() {
     let (_, jobs) = play(&writes("time_based runtime=10ms"));
-    // the last write is issued before 10 ms have passed and completes after: 40 writes
+    // the last of the 40 writes is issued before 10 ms have passed, and completes afterwards
     assert_eq!(jobs["jobs"][0]["write"]["ios"], 40);
     assert_eq!(jobs["jobs"][0]["runtime_ns"], 40 * WRITE_NS);
     let (_, jobs) = play(&writes("runtime=10ms"));
-    assert_eq!(jobs["jobs"][0]["write"]["ios"], 4, "without time_based the size ends it");
-    // a pause is cut short
+    assert_eq!(
+        jobs["jobs"][0]["write"]["ios"], 4,
+        "without time_based, the job ends after its size"
+    );
+    // the end of the time cuts a pause short
     let (_, jobs) = play(&writes("time_based runtime=10ms thinktime=1s"));
     assert_eq!(jobs["jobs"][0]["runtime_ns"], 10_000_000);
 }
@@ -202,7 +206,8 @@ fn a_job_that_goes_by_time_ends_by_time() {
 fn what_happens_in_the_ramp_does_not_count() {
     let (record, jobs) = play(&writes("time_based runtime=10ms ramp_time=5ms"));
     let job = &jobs["jobs"][0];
-    // the ramp ends with the 20th write, which completes at 5.024 ms and counts already, as in fio
+    // the ramp ends with the 20th write, which completes at 5.024 ms; as in fio, this write counts
+    // as measured
     assert_eq!(job["start_ns"], 20 * WRITE_NS);
     assert_eq!(job["write"]["ios"], 41);
     assert_eq!(job["runtime_ns"], 40 * WRITE_NS);
@@ -211,7 +216,8 @@ fn what_happens_in_the_ramp_does_not_count() {
 
 #[test]
 fn a_job_ends_when_its_rates_have_settled() {
-    // five writes of 251.2 us in each interval: four measurements are equal after 5.024 ms
+    // each interval contains five writes of 251.2 us, so the four measurements up to 5.024 ms are
+    // equal
     let equal = "time_based runtime=1s ss_interval=1256us ss_dur=5024us steadystate=";
     let (_, jobs) = play(&writes(&format!("{equal}iops:1%")));
     let job = &jobs["jobs"][0];
@@ -222,14 +228,14 @@ fn a_job_ends_when_its_rates_have_settled() {
     assert_eq!(found["iops"], json!([rate, rate, rate, rate]));
     assert_eq!(found["bandwidth"][3], json!(20_480.0 / 1256e-6));
     assert_eq!(found["latency_ns"][0], json!(WRITE_NS as f64));
-    // a ramp of ten writes is judged by none of the measurements
+    // no measurement includes the ramp of ten writes
     let (_, jobs) = play(&writes(&format!("{equal}lat_slope:1us ss_ramp=2512us")));
     assert_eq!(jobs["jobs"][0]["write"]["ios"], 30);
-    // nor is the job's own ramp, which would else be all of it
+    // no measurement includes the job's own ramp, either
     let (_, jobs) = play(&writes(&format!("{equal}iops:1% ramp_time=2512us")));
     assert_eq!(jobs["jobs"][0]["steadystate"]["attained"], json!(true));
     assert!(jobs["jobs"][0]["write"]["ios"].as_u64().unwrap() >= 20);
-    // what ends before the window is full has not settled, and the run says so
+    // a job that ends before the window is full has not settled, and a note says this
     let (record, jobs) = play(&writes("runtime=1s ss=bw:1% ss_dur=5"));
     assert_eq!(jobs["jobs"][0]["steadystate"]["attained"], json!(false));
     assert_eq!(jobs["jobs"][0]["steadystate"]["found"], Value::Null);
@@ -239,8 +245,9 @@ fn a_job_ends_when_its_rates_have_settled() {
 
 #[test]
 fn jobs_that_report_as_a_group_settle_as_one() {
-    // a request every 10 ms, from the second job on from 100 ms on; measured every 50 ms. Alone
-    // each job settles after four measurements. Together they measure 5, 5, 10, 10, 10 and 10
+    // each job issues a request every 10 ms, the second job from 100 ms on; rates are measured
+    // every 50 ms. Alone, each job settles after four measurements. Together, the jobs complete 5,
+    // 5, 10, 10, 10 and 10 requests in the intervals
     let text = |more: &str| {
         format!(
             "[global]\nrw=write\ndirect=1\nsize=16k\ntime_based\nruntime=1s\nrate_iops=100\n\
@@ -253,7 +260,7 @@ fn jobs_that_report_as_a_group_settle_as_one() {
     let (_, jobs) = play(&text("group_reporting"));
     assert_eq!(ios(&jobs, 0), 30 + 20);
     assert_eq!(jobs["jobs"][0]["steadystate"]["iops"], json!([200.0, 200.0, 200.0, 200.0]));
-    // a job that sleeps is woken: b would issue at 5 s
+    // a sleeping job is ended, too: [b] would sleep until 5 s
     let (_, jobs) = play(&text("group_reporting").replace("startdelay=100ms", "thinktime=5s"));
     assert_eq!(jobs["jobs"][0]["steadystate"]["attained"], json!(true));
     assert!(jobs["jobs"][0]["runtime_ns"].as_u64().unwrap() < 1_000_000_000);
@@ -262,12 +269,12 @@ fn jobs_that_report_as_a_group_settle_as_one() {
 #[test]
 fn fsyncs_are_flushes_and_the_job_waits_for_them() {
     let (record, jobs) = play(&writes("fsync=2 end_fsync=1"));
-    assert_eq!(record["host"]["flushes"], 2, "the last one is the end's");
-    assert_eq!(jobs["jobs"][0]["sync"]["count"], 1, "as fio, which does not count that one");
+    assert_eq!(record["host"]["flushes"], 2, "one after two writes, one at the end");
+    assert_eq!(jobs["jobs"][0]["sync"]["count"], 1, "as in fio, end_fsync does not count");
     let (record, _) = play(&writes("fdatasync=1"));
     assert_eq!(record["host"]["flushes"], 3, "no fsync follows the last write: the job is over");
     let (_, jobs) = play(&writes("ioengine=libaio iodepth=4 fsync=2"));
-    // two writes, then an fsync that libaio waits for
+    // two writes, and then an fsync for which libaio waits
     assert_eq!(jobs["jobs"][0]["depth_classes"], json!([2, 2, 0, 0, 0, 0, 0]));
 }
 
@@ -299,7 +306,7 @@ fn trims_take_data_away() {
         .unwrap()
         .iter()
         .any(|note| note["code"] == "unmapped-reads" && note["values"]["units"] == 8);
-    assert!(unmapped, "eight pages were read that are trimmed: {}", record["approximations"]);
+    assert!(unmapped, "eight trimmed pages were read: {}", record["approximations"]);
 }
 
 #[test]
@@ -307,7 +314,7 @@ fn files_lie_side_by_side_and_clones_share_a_named_one() {
     let text = "[a]\nrw=write\ndirect=1\nsize=16k\nnumjobs=2\n[b]\nstonewall\nrw=read\ndirect=1\n\
                 filename=a.1.0\nsize=16k\n[c]\nrw=read\ndirect=1\nfilename=new\nsize=16k\n";
     let (record, _) = play(text);
-    // [b] reads what the second clone wrote, [c] a file that nobody wrote
+    // [b] reads the file that the second clone wrote, and [c] a file that no job wrote
     assert_eq!(record["oracle"]["units_checked"], 16);
     let unmapped = record["approximations"]
         .as_array()
@@ -333,8 +340,8 @@ fn a_group_reports_as_one() {
 
 #[test]
 fn windows_of_half_a_second_give_rates() {
-    // 100 requests a second for two seconds: four windows, of which the first has the request at
-    // time zero
+    // 100 requests a second for two seconds make four windows, and the first window includes the
+    // request at time zero
     let (_, jobs) = play(&writes("rate_iops=100 time_based runtime=2s"));
     let iops = &jobs["jobs"][0]["write"]["iops"];
     assert_eq!((&iops["samples"], &iops["mean"]), (&json!(4), &json!(100.0)));
@@ -397,7 +404,7 @@ fn what_cannot_be_played_says_so() {
 fn the_layout_of_the_statistics_is_the_documented_one() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/jobs.json");
     let expected: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    // with a write-through cache a flush has nothing to wait for: it takes no time
+    // with a write-through cache, a flush takes no time, because nothing is left to write
     let text = "[global]\nrw=write\ndirect=1\n[job]\nsize=16k\nbs=4k\niodepth=1\nnumjobs=1\n\
                 fsync=2\nfdatasync=3\n";
     assert_eq!(play(text).1, expected);
@@ -405,14 +412,14 @@ fn the_layout_of_the_statistics_is_the_documented_one() {
 
 #[test]
 fn jobs_that_no_time_would_end_are_errors() {
-    // a blank drive answers reads at once: a second never passes
+    // a blank drive answers reads in no time, so the runtime of a second never passes
     assert_eq!(
         error("[job]\nrw=randread\ndirect=1\nsize=64k\ntime_based\nruntime=1\n", json!({})),
         "2097152 requests of the jobs took no time at all: what was never written, or is trimmed, \
          is read at once; precondition the drive"
     );
     assert_eq!(
-        // 32 writes of 4096 bytes, each 4096 s after the one before: 1.5 days more
+        // 32 writes of 4096 bytes, each 4096 s after the previous one, take 1.5 days
         error(&writes("startdelay=199d rate=1 loops=8"), json!({})),
         "the jobs run for more than 200 days: simulated time ends there"
     );
@@ -421,18 +428,19 @@ fn jobs_that_no_time_would_end_are_errors() {
 #[test]
 fn a_pause_waits_for_what_is_in_flight() {
     // the third write is issued when the first is complete; the second completion makes the pause
-    // due, which waits for the third write; the fourth is alone, as the first was
+    // due, but the pause begins only after the third write; the first and the fourth write are
+    // issued at depth 1, the others at depth 2
     let (_, jobs) = play(&writes("ioengine=libaio iodepth=2 thinktime=1ms thinktime_blocks=2"));
     let job = &jobs["jobs"][0];
     assert_eq!(job["depth_classes"], json!([2, 2, 0, 0, 0, 0, 0]));
-    // blocks that are counted when issued: the pause comes after the second is issued, before it is
-    // complete
+    // here blocks count when they are issued, so a pause becomes due when a block is issued, before
+    // it is complete
     let (_, jobs) =
         play(&writes("ioengine=libaio iodepth=4 thinktime=1ms thinktime_blocks_type=issue"));
     assert_eq!(
         jobs["jobs"][0]["depth_classes"],
         json!([4, 0, 0, 0, 0, 0, 0]),
-        "each alone: a pause after each"
+        "each write is alone, because a pause follows each write"
     );
 }
 
@@ -445,10 +453,10 @@ fn progress_may_stop_the_run() {
     assert!(matches!(stopped, Err(RunError::Interrupted)));
 }
 
-/// A tiny file system: a journal of 512 blocks of 1 KiB, metadata of one block.
+/// Tiny file system with blocks of 2 KiB, a journal of 1 MiB and one block of metadata.
 const EXT4: &str = "ext4:journal_size=1MiB,block_size=2KiB,metadata_blocks=1";
 
-/// Plays writes on a drive with room for the journal: 640 pages of 2 KiB are 1.25 MiB.
+/// Plays writes on a drive with room for the journal: it exports 640 pages of 2 KiB, or 1.25 MiB.
 fn on_ext4(options: &str, filesystem: &str) -> (Value, Value) {
     try_play(
         &writes(options),
@@ -459,27 +467,28 @@ fn on_ext4(options: &str, filesystem: &str) -> (Value, Value) {
 
 #[test]
 fn a_sync_on_ext4_commits_when_it_must() {
-    // 16 KiB in four writes of new blocks, each with a call: descriptor and metadata, FLUSH, commit
-    // block, FLUSH
+    // four writes allocate new blocks of 16 KiB together; for each call, ext4 sends a descriptor
+    // and metadata in one write, a FLUSH, the commit block, and a FLUSH
     for call in ["fsync=1", "fdatasync=1"] {
         let (record, jobs) = on_ext4(call, EXT4);
-        assert_eq!(
-            record["host"]["writes"],
-            4 + 2 * 3,
-            "{call}: the last write is not followed by a call"
-        );
+        assert_eq!(record["host"]["writes"], 4 + 2 * 3, "{call}: no call follows the last write");
         assert_eq!(
             (&record["host"]["flushes"], &jobs["jobs"][0]["sync"]["count"]),
             (&json!(2 * 3), &json!(3))
         );
-        assert_eq!(jobs["jobs"][0]["write"]["ios"], 4, "the journal is not the job's");
-        // two pages and a FLUSH that waits for nothing, one page and another: each page 251.2 us
+        assert_eq!(
+            jobs["jobs"][0]["write"]["ios"], 4,
+            "writes of the journal do not belong to the job"
+        );
+        // a write of two pages and a FLUSH, then a write of one page and a FLUSH; each write takes
+        // 251.2 us, and each FLUSH takes no time
         assert_eq!(jobs["jobs"][0]["sync"]["mean"], 502_400.0, "{call}");
     }
     let (record, jobs) = on_ext4("fdatasync=1", &format!("{EXT4},files=written"));
     assert_eq!((&record["host"]["writes"], &record["host"]["flushes"]), (&json!(4), &json!(3)));
-    assert_eq!(jobs["jobs"][0]["sync"]["mean"], 0.0, "what it promises is on flash already");
-    // at 24 ticks a second all calls fall into one: its first fsync commits the time
+    assert_eq!(jobs["jobs"][0]["sync"]["mean"], 0.0, "the data is on flash already");
+    // at 24 ticks a second, all calls fall into one tick, and only the first fsync must commit the
+    // time
     let (record, _) = on_ext4("fsync=1", &format!("{EXT4},files=written,hz=24"));
     assert_eq!(
         (&record["host"]["writes"], &record["host"]["flushes"]),
@@ -496,8 +505,7 @@ fn calls_that_wait_for_a_transaction_share_the_next() {
     let text = "[global]\nrw=write\ndirect=1\nsize=2k\nbs=2k\nend_fsync=1\n[a]\n[b]\n[c]\n[d]\n";
     let (record, _) =
         try_play(text, json!({ "filesystem": EXT4 })).unwrap_or_else(|e| panic!("{e}"));
-    // the first call commits alone, the three others together: four metadata files, of which three
-    // in one transaction
+    // the first call commits alone, and the three other calls share the second transaction
     let notes = record["approximations"].to_string();
     assert!(notes.contains("2 transactions"), "{notes}");
     assert_eq!(record["host"]["flushes"], 4);
@@ -505,8 +513,8 @@ fn calls_that_wait_for_a_transaction_share_the_next() {
 
 #[test]
 fn requests_that_end_together_keep_their_tags() {
-    // every operation takes 100 us: a request of the journal ends with reads of the other job, and
-    // sends the next, which takes a tag of theirs
+    // every operation takes 100 us, so a request of the journal completes at the same time as reads
+    // of the other job; its completion sends the next request, which reuses a tag of these reads
     let text = "[global]\ndirect=1\nsize=64k\nioengine=libaio\nloops=20\n\
                 [syncs]\nrw=write\nbs=2k\nfsync=1\n\
                 [reads]\nrw=randread\nbs=4k\niodepth=8\n";

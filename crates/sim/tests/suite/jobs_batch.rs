@@ -1,9 +1,9 @@
-//! Requests that are sent and reaped several at a time, and requests at random times.
+//! Jobs that send and reap several requests at a time, and requests at random times.
 
 use crate::beside_fio::jobs_of_fio;
 use crate::jobs::{WRITE_NS, play, writes};
 
-/// Returns the shares of the requests by depth, in percent, as fio calculates them when it sends.
+/// Returns the shares of requests by depth, in percent, with the depth at the time of sending.
 fn depths(options: &str) -> Vec<f64> {
     let text = format!(
         "[job]\nioengine=libaio\ndirect=1\nrw=write\nsize=512k\n{}\n",
@@ -15,7 +15,7 @@ fn depths(options: &str) -> Vec<f64> {
     classes.iter().map(|n| n.as_f64().unwrap() / 1.28).collect()
 }
 
-/// Returns fio's own distribution of depths, on a file.
+/// Returns the distribution of depths of fio itself, on a file.
 fn of_fio(name: &str, options: &str) -> Option<Vec<f64>> {
     let options = options.replace(' ', "\n");
     let text = format!("[job]\nioengine=libaio\nrw=write\nsize=512k\nfilename=f\n{options}\n");
@@ -46,7 +46,7 @@ fn batches_have_the_depths_of_fio() {
             return eprintln!("skipped: fio is not installed, or has no libaio");
         };
         for (class, (ours, theirs)) in depths(options).into_iter().zip(theirs).enumerate() {
-            // fio shows what is below 0.1 % as 0.1, and rounds
+            // fio rounds shares, and shows shares below 0.1 % as 0.1
             assert!((ours - theirs).abs() < 0.11, "{options}: class {class}: {ours} {theirs}");
         }
     }
@@ -58,25 +58,26 @@ fn a_batch_is_sent_when_it_is_full_and_when_the_job_waits() {
         let (_, jobs) = play(&writes(options));
         jobs["jobs"][0]["runtime_ns"].as_u64().unwrap()
     };
-    // four writes of which each waits for the one before
+    // each of the four writes waits for the write before it
     let one_by_one = 4 * WRITE_NS;
     assert_eq!(first("ioengine=libaio iodepth=4 iodepth_batch_complete_min=0"), one_by_one);
-    // batches of three: the fourth is sent when the pass ends, and nothing waits for ever
+    // with batches of three, the fourth write is sent when the pass ends
     let three = first("ioengine=libaio iodepth=4 iodepth_batch=3");
     assert!(three < one_by_one, "{three}");
-    // what is queued is sent before a pause: 1 ms after each of four, which takes as long as alone
+    // queued writes are sent before a pause, so each of the four writes is sent alone and followed
+    // by 1 ms
     let paused = first(
         "ioengine=libaio iodepth=4 iodepth_batch=4 thinktime=1ms thinktime_blocks_type=issue",
     );
     assert_eq!(paused, 4 * (WRITE_NS + 1_000_000));
-    // a synchronous engine has one at a time
+    // a synchronous engine sends one request at a time
     assert_eq!(first("ioengine=psync iodepth=4 iodepth_batch=4"), one_by_one);
 }
 
 #[test]
 fn a_full_queue_is_filled_again_when_it_is_low() {
-    // two places: the queue empties before it is filled, so two writes overlap and the next two
-    // begin when both are done; without `iodepth_low` the third begins when the first is done
+    // if completions are reaped in pairs, two writes overlap, and the next two begin when both are
+    // complete; with `iodepth_low=1`, the third write begins when the first is complete
     let runtime = |options: &str| -> u64 {
         let (_, jobs) = play(&writes(options));
         jobs["jobs"][0]["runtime_ns"].as_u64().unwrap()
@@ -94,12 +95,12 @@ fn random_times_have_the_mean_of_the_rate() {
         let text = writes(options).replace("size=16k", "size=1m");
         play(&text).1["jobs"][0]["runtime_ns"].as_f64().unwrap() / 1e6
     };
-    // 255 gaps of 1 ms; their sum has a standard deviation of the square root of 255 ms
+    // the sum of 255 gaps with a mean of 1 ms has a standard deviation of sqrt(255) ms
     let drawn = runtime("rate_iops=1000 rate_process=poisson");
     assert!((drawn - 255.0).abs() < 5.5 * 255f64.sqrt(), "{drawn}");
     let even = runtime("rate_iops=1000 rate_process=linear");
     assert_eq!(even, 255.0 + WRITE_NS as f64 / 1e6);
     assert_ne!(drawn, even);
-    // without a rate nothing waits
+    // without a rate, no request waits
     assert_eq!(runtime("rate_process=poisson"), 256.0 * WRITE_NS as f64 / 1e6);
 }

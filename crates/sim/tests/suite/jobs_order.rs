@@ -7,8 +7,8 @@ use serde_json::json;
 
 #[test]
 fn a_job_waits_for_the_one_that_it_names() {
-    // [a] and its clone write 4 and 4 blocks, [b] one block and [c] waits for [b] alone; [d] for
-    // both of [a]
+    // [a] and its clone write 4 blocks each, and [b] writes one block. [c] waits for [b] alone, and
+    // [d] waits for [a] and its clone
     let text = "[global]\nrw=write\ndirect=1\n[a]\nsize=16k\nnumjobs=2\n[b]\nsize=4k\n[c]\n\
                 wait_for=b\nsize=4k\n[d]\nwait_for=a\nsize=4k\n";
     let (_, jobs) = play(text);
@@ -16,8 +16,12 @@ fn a_job_waits_for_the_one_that_it_names() {
     let end = |number: usize| at(number, "start_ns") + at(number, "runtime_ns");
     assert_eq!((at(0, "start_ns"), at(1, "start_ns"), at(2, "start_ns")), (0, 0, 0));
     assert_eq!(at(3, "start_ns"), end(2), "[c] begins when [b] ends");
-    assert_eq!(at(4, "start_ns"), end(0).max(end(1)), "[d] begins when both of [a] have ended");
-    assert!(end(2) < end(0), "the test would show nothing");
+    assert_eq!(
+        at(4, "start_ns"),
+        end(0).max(end(1)),
+        "[d] begins when [a] and its clone have ended"
+    );
+    assert!(end(2) < end(0), "[b] must end before [a], or the test shows nothing");
 }
 
 #[test]
@@ -26,10 +30,10 @@ fn what_was_written_is_read_back_without_pauses() {
     assert_eq!((&record["host"]["writes"], &record["host"]["reads"]), (&json!(4), &json!(4)));
     let plain = jobs["jobs"][0]["runtime_ns"].as_u64().unwrap();
     assert!(plain > 4 * WRITE_NS);
-    // 1 ms after each of the four writes, and none after a read
+    // a pause of 1 ms follows each of the four writes, and no pause follows a read
     let (_, jobs) = play(&writes("verify=crc32c thinktime=1ms"));
     assert_eq!(jobs["jobs"][0]["runtime_ns"], plain + 4 * 1_000_000);
-    // a pause is no shorter than the part of it that spins
+    // a pause lasts at least as long as its spinning part
     let (_, jobs) = play(&writes("verify=crc32c thinktime=1ms thinktime_spin=3ms"));
     assert_eq!(jobs["jobs"][0]["runtime_ns"], plain + 4 * 3_000_000);
     let (record, _) = play(&writes("verify=crc32c do_verify=0"));
@@ -50,7 +54,7 @@ fn file_systems_are_named_in_errors() {
     let refused = run(&spec, &environment(&Files(String::new(), &[])), &mut |_| true)
         .unwrap_err()
         .to_string();
-    assert!(refused.contains("filesystem: it is for job files (`job=FILE`)"), "{refused}");
+    assert!(refused.contains("filesystem: only job files (`job=FILE`) use it"), "{refused}");
     let spec = json!({ "drive": "jasmine-64gb", "workload": "ext4-sync:operations=1" });
     let spec: RunSpec = serde_json::from_value(spec).unwrap();
     let refused = run(&spec, &environment(&Files(String::new(), &[])), &mut |_| true)

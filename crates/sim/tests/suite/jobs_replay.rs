@@ -1,4 +1,4 @@
-//! Logs that jobs replay, in times worked out by hand.
+//! Logs that jobs replay, with times worked out by hand.
 
 use crate::beside_fio::jobs_of_fio;
 use crate::jobs::{WRITE_NS, play_with};
@@ -34,18 +34,18 @@ fn distances_of_a_log_count_from_the_submission() {
     let runtime = |times: &[u64], options: &str| -> u64 {
         replay(&writes_at(times), options).1["jobs"][0]["runtime_ns"].as_u64().unwrap()
     };
-    // 1 ms apart, and a write takes 251.2 us: the last begins 2 ms after the first
+    // the writes are 1 ms apart and take 251.2 us, so the last begins 2 ms after the first
     assert_eq!(runtime(&[1, 1001, 2001], ""), 2_000_000 + WRITE_NS);
-    // 100 us apart: each waits for the one before
+    // the writes are 100 us apart, so each write waits for the write before it
     assert_eq!(runtime(&[1, 101, 201], ""), 3 * WRITE_NS);
-    // the second is late by 151.2 us, and the third is not hurried for that
+    // the second write is late by 151.2 us, and the third still begins 1 ms after the second
     assert_eq!(runtime(&[1, 101, 1101], ""), WRITE_NS + 1_000_000 + WRITE_NS);
-    // with a second place in the queue nothing is late
+    // with a second place in the queue, no write is late
     let deep = runtime(&[1, 101, 1101], "ioengine=libaio iodepth=2");
     assert_eq!(deep, 1_100_000 + WRITE_NS);
     assert_eq!(runtime(&[1, 1001, 2001], "replay_no_stall=1"), 3 * WRITE_NS);
     assert_eq!(runtime(&[1, 1001, 2001], "replay_time_scale=50"), 4_000_000 + WRITE_NS);
-    // a rate is ignored, but a pause is not: 2 ms after each of three writes
+    // a rate is ignored, but a pause of 2 ms follows each of the three writes
     assert_eq!(runtime(&[1, 1001, 2001], "rate_iops=1"), 2_000_000 + WRITE_NS);
     assert_eq!(runtime(&[1, 1001, 2001], "thinktime=2ms"), 3 * (WRITE_NS + 2_000_000));
     // the time of the job is up before the third write
@@ -59,7 +59,7 @@ fn a_wait_of_version_2_is_a_time_since_the_start_of_all_jobs() {
                f wait 4\nf write 8192 4096\n";
     let (_, jobs) = replay(log, "");
     assert_eq!(jobs["jobs"][0]["runtime_ns"], 5_000_000 + 2 * WRITE_NS);
-    // it begins 3 ms later, and has waited less
+    // the job starts at 3 ms, so its wait until 5 ms is shorter
     let (_, jobs) = replay(log, "startdelay=3ms");
     assert_eq!(jobs["jobs"][0]["start_ns"], 3_000_000);
     assert_eq!(jobs["jobs"][0]["runtime_ns"], 2_000_000 + 2 * WRITE_NS);
@@ -73,7 +73,7 @@ fn clones_replay_the_whole_log_each() {
     assert_eq!(record["host"]["writes"], 6);
 }
 
-/// Returns the time that fio takes, in milliseconds, if fio is installed.
+/// Returns the time that fio takes for the job, in milliseconds, if fio is installed.
 fn of_fio(name: &str, log: &str, options: &str) -> Option<f64> {
     let options = options.replace(' ', "\n");
     let text = format!("[job]\nioengine=null\nread_iolog=log\n{options}\n");
@@ -83,7 +83,7 @@ fn of_fio(name: &str, log: &str, options: &str) -> Option<f64> {
 
 #[test]
 fn a_log_takes_as_long_as_with_fio() {
-    // pauses of 300 ms stand for a slow drive; the log has distances of 100, 500 and 100 ms
+    // pauses of 300 ms take the place of a slow drive; the log's distances are 100, 500 and 100 ms
     let log = writes_at(&[1, 100_001, 600_001, 700_001]);
     for (number, options) in
         ["", "thinktime=300ms", "replay_time_scale=200", "replay_no_stall=1 thinktime=100ms"]
@@ -95,7 +95,8 @@ fn a_log_takes_as_long_as_with_fio() {
         };
         let (_, jobs) = replay(&log, options);
         let ours = jobs["jobs"][0]["runtime_ns"].as_f64().unwrap() / 1e6;
-        // the writes take 1 ms here and nothing there; fio's clock and its scheduler add some
+        // the writes take 1 ms in the simulation and no time in fio, but the host's scheduler
+        // delays fio
         assert!((ours - theirs).abs() < 60.0, "{options}: {ours} ms here, {theirs} ms in fio");
     }
 }

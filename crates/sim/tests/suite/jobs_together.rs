@@ -1,12 +1,13 @@
-//! Jobs that end together, and jobs that keep to shares: with times worked out by hand, and beside
-//! the real fio.
+//! Jobs that end together, and jobs that keep to shares.
+//!
+//! The expected times are worked out by hand, and compared with the real fio.
 
 use crate::beside_fio::jobs_of_fio;
 use crate::jobs::{WRITE_NS, error, play};
 use serde_json::{Value, json};
 
-/// Returns three jobs. `[a]` writes ten blocks in 450 ms. `[b]` beside it, and `[c]` after both,
-/// would take a second each.
+/// Returns three jobs. `[a]` writes ten blocks in 450 ms. `[b]` runs beside `[a]`, and `[c]` after
+/// both; each would take a second.
 fn three(a: &str) -> String {
     format!(
         "[global]\nioengine=null\ndirect=1\nrw=write\nrate_iops=20\nsize=40k\n[a]\n{a}\n[b]\n\
@@ -16,7 +17,7 @@ fn three(a: &str) -> String {
 
 #[test]
 fn jobs_end_with_the_first_as_in_fio() {
-    // 20 blocks in a second, the first at once; [b] has written ten when [a] ends
+    // a job writes 20 blocks in a second, the first at once; [b] has written ten when [a] ends
     for (number, (options, of_b, of_c)) in [
         ("", 20, 20),
         ("exitall", 10, 20),
@@ -51,7 +52,7 @@ fn a_job_that_is_ended_completes_what_it_sent_and_syncs() {
     let text = "[global]\nrw=write\ndirect=1\n[a]\nsize=8k\nexitall\n[b]\nsize=16k\nend_fsync=1\n\
                 thinktime=1\n";
     let (record, jobs) = play(text);
-    assert_eq!(record["host"]["flushes"], 1, "the one of end_fsync");
+    assert_eq!(record["host"]["flushes"], 1, "the flush of end_fsync");
     let written = jobs["jobs"][1]["write"]["ios"].as_u64().unwrap();
     assert!((1..4).contains(&written), "{written}");
     assert_eq!(error("[a]\nsize=8k\nexitall=0\n", json!({})).split(": ").nth(1), Some("exitall"));
@@ -74,7 +75,7 @@ fn jobs_keep_to_their_shares_as_in_fio() {
             let (_, jobs) = play(&text);
             let writes = |job: &Value| job["write"]["ios"].as_f64().unwrap();
             let ours = share((0..2).map(|n| writes(&jobs["jobs"][n])).collect());
-            // some thousand requests, of which a few at the end have no counterpart
+            // the jobs issue some thousand requests, and only the last few may break the proportion
             assert!((ours - shares[0]).abs() < 0.01, "{text}: {ours}");
             let Some(theirs) = jobs_of_fio(&format!("flow{number}{sleep}"), &text, &[]) else {
                 return eprintln!("skipped: fio is not installed");
@@ -88,8 +89,9 @@ fn jobs_keep_to_their_shares_as_in_fio() {
 
 #[test]
 fn a_share_is_kept_one_request_after_the_other() {
-    // fio's count of all begins at 1, so [a] is ahead after its second write (2 of 3), and after
-    // its third (3 of 5) once [b] has written. [b] writes again 5 ms after its first; then [a] ends
+    // the count of all requests begins at 1, as in fio, so [a] is ahead after its second write (2
+    // of 3), and again after its third (3 of 5), once [b] has written. [b] writes again 5 ms after
+    // its first write, and then [a] ends
     let text =
         "[global]\nrw=write\ndirect=1\nflow=1\n[a]\nsize=16k\n[b]\nsize=16k\nthinktime=5ms\n";
     let (_, jobs) = play(text);
@@ -97,16 +99,16 @@ fn a_share_is_kept_one_request_after_the_other() {
     assert!((5_000_000..5_000_000 + 4 * WRITE_NS).contains(&end(0)), "{}", end(0));
     let (_, jobs) = play(&text.replace("flow=1\n", ""));
     assert!(jobs["jobs"][0]["runtime_ns"].as_u64().unwrap() < 8 * WRITE_NS);
-    // the time of a job that waits for its share goes on
+    // the runtime of a job passes while the job waits for its share
     let alone = "[a]\nrw=write\ndirect=1\nsize=64k\nflow=1\nruntime=20ms\n[b]\nrw=write\n\
                  direct=1\nsize=4k\nflow=1\nstartdelay=50ms\n";
     let (_, jobs) = play(alone);
     assert_eq!(jobs["jobs"][0]["runtime_ns"], 20_000_000);
-    // [b] would begin when [a] is over, and [a] goes on when [b] writes
+    // a deadlock: [b] begins only when [a] is over, and [a] goes on only when [b] writes
     let walled = alone.replace("runtime=20ms\n", "").replace("startdelay=50ms", "stonewall");
     let said = error(&walled, json!({}));
     assert!(said.contains("flow: each job that runs is ahead of its share"), "{said}");
-    // another flow is another matter
+    // in another flow, [b] does not hold back [a]
     let (record, _) = play(&walled.replace("stonewall", "stonewall\nflow_id=2"));
     assert_eq!(record["host"]["writes"], 17);
 }

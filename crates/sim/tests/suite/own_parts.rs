@@ -1,5 +1,6 @@
-//! Parts that do not come with the project: each is added to a registry, and is then like the
-//! others.
+//! Parts that do not come with the project.
+//!
+//! Each part is added to a registry, and is then used like the project's own parts.
 
 use flashatlas_device::{LayerDef, Part, Preset, Registry};
 use flashatlas_ftl::MemoryUse;
@@ -29,7 +30,7 @@ use std::sync::atomic::Ordering::Relaxed;
 const PATIENCE: Param<u32> =
     Param::int("ftl.patience", 1, 9, "closed blocks that are passed over").or("1");
 
-/// Policy that collects the newest block, the worst choice that still makes room.
+/// Policy that collects the newest block, which is the worst choice that still frees a slot.
 struct Newest {
     closed: Vec<LocalBlock>,
     patience: usize,
@@ -65,18 +66,18 @@ impl VictimPolicy for Newest {
     }
 }
 
-/// Classifier that compares the ages and streams that it is told with the ages and streams it saw.
+/// Classifier that compares the ages and streams that it is given with its own record of them.
 #[derive(Default)]
 struct Witness {
-    /// By page: the clock of its last host write, its last stream, and the stream before. A page
-    /// that is moved stays in the stream before until its copy is programmed.
+    /// For each page, the clock of its last host write, its last stream, and the stream before. A
+    /// moved page stays in the previous stream until its copy is programmed.
     seen: HashMap<u32, (u64, Of, Of)>,
     clock: u64,
 }
 
 const WITNESS: ClassifierDef = ClassifierDef {
     name: "witness",
-    summary: "asserts that pages have the ages and streams that it saw",
+    summary: "asserts that the ages and streams of pages are those that it recorded",
     paper: "none",
     params: &[],
     streams: Some(Streams { host: 2, collection: 3 }),
@@ -84,7 +85,7 @@ const WITNESS: ClassifierDef = ClassifierDef {
     build: &|_, _, _| Box::new(Witness::default()),
 };
 
-/// Moves with a known stream, and blocks collected, over all tests of the process.
+/// Numbers of moves with a known stream and of erased blocks, over all tests of the process.
 static WITNESSED: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
 impl Witness {
@@ -111,7 +112,7 @@ impl Classifier for Witness {
 
     fn moved(&mut self, page: &Page) -> StreamId {
         self.compare(page);
-        assert!(page.from.is_some(), "what is moved is on flash: {page:?}");
+        assert!(page.from.is_some(), "a moved page is on flash: {page:?}");
         WITNESSED[0].fetch_add(1, Relaxed);
         let stream = StreamId::new(page.lpn.0 % 3);
         let (_, last, before) = self.seen.get_mut(&page.lpn.0).expect("it was written");
@@ -164,7 +165,7 @@ const HAMMER: GeneratorDef = GeneratorDef {
     build: |params, _, _| Ok(Box::new(Hammer(0, params.get(TIMES)))),
 };
 
-/// `hammer N`, in a file.
+/// Format of a file with the text `hammer N`.
 const HAMMERED: FormatDef = FormatDef {
     name: "hammered",
     summary: "a word and a number",
@@ -185,7 +186,7 @@ const HAMMERED: FormatDef = FormatDef {
     writer: None,
 };
 
-/// Metric of the blocks that were never erased.
+/// Metric that reports the number of blocks.
 struct Untouched;
 
 const UNTOUCHED: MetricDef = MetricDef {
@@ -243,12 +244,15 @@ fn a_victim_policy_is_run_checked_and_recorded() {
     let waf = |registry: &Registry, victim: &str| {
         played(registry, writes(victim)).unwrap()["waf"].as_f64().unwrap()
     };
-    assert!(waf(&mine, "newest") > 1.1 * waf(&mine, "fifo"), "the newest block holds most");
+    assert!(
+        waf(&mine, "newest") > 1.1 * waf(&mine, "fifo"),
+        "the newest block has the most valid slots"
+    );
     let mut spec = writes("newest");
     spec["set"] = json!(["ftl.victim=newest", "ftl.patience=3"]);
     let record = played(&mine, spec.clone()).unwrap();
     assert_eq!(record["config"]["params"]["ftl.patience"], 3);
-    // what holds for others holds for it
+    // errors in its parameter and name are reported as for other policies
     spec["set"] = json!(["ftl.victim=newest", "ftl.patience=10"]);
     let said = played(&mine, spec).unwrap_err();
     assert_eq!(said, "set: ftl.patience: 10 is out of range (allowed: 1 to 9)");
@@ -259,7 +263,7 @@ fn a_victim_policy_is_run_checked_and_recorded() {
     let params = (of_victim.params)(&mine.ftl, &|_| None).unwrap();
     let def = params.into_iter().find(|p| p.key == "ftl.victim").unwrap();
     assert_eq!(mine.range(def), format!("{victims}, newest"));
-    // a registry is a value: others do not know it
+    // other registries do not contain the policy, because a registry is a value
     assert!(played(&STANDARD, writes("newest")).unwrap_err().contains("is not known"));
     assert_eq!(mine.kind_of("newest"), Some(("victim policy", "ftl.victim")));
 }
@@ -268,7 +272,8 @@ fn a_victim_policy_is_run_checked_and_recorded() {
 fn a_classifier_is_told_ages_and_streams() {
     let mine = STANDARD.with(&WITNESS).unwrap();
     let set = ["ftl.classifier=witness", "drive.blocks=64", "drive.over_provisioning=0.5"];
-    // whole pages, and four units that gather in one and may be overtaken there
+    // units of a whole page, and units of which four share a page and may be overwritten before it
+    // is full
     for unit in ["map.unit=2KiB", "map.unit=512"] {
         let set: Vec<&str> = set.into_iter().chain([unit]).collect();
         let spec = json!({ "drive": "tiny", "mode": "untimed", "set": set,
@@ -312,7 +317,7 @@ fn generators_formats_metrics_and_drives_are_added_alike() {
 
 const CLASHING: Param<u32> = Param::int("ftl.streams", 1, 3, "something else").or("1");
 const CLASH: VictimDef = VictimDef { name: "clash", params: &[CLASHING.def], ..NEWEST };
-/// Returns a layer that may be over any drive.
+/// Returns a layer that fits any drive.
 fn layer(key: &'static [ParamDef]) -> &'static LayerDef {
     let hard = STANDARD.layers.named("hard").unwrap();
     Box::leak(Box::new(LayerDef {
@@ -349,7 +354,10 @@ fn names_and_keys_that_clash_are_named() {
          give one another key"
     );
     assert!(mine.with(layer(&[PATIENCE.def])).is_ok(), "the same parameter may be shared");
-    assert!(mine.with(&SAME_KEY).is_ok(), "of two policies, one is in use");
+    assert!(
+        mine.with(&SAME_KEY).is_ok(),
+        "only one of two policies is in use, so they may share a key"
+    );
 }
 
 const SHIFT: Param<u32> = Param::int("lookup.one_shift", 0, 31, "bits that are left out").or("31");
@@ -387,7 +395,7 @@ fn a_hash_function_is_chosen_by_drives_and_by_studies() {
         );
         record.map(|r| r.record["chains"].as_array().unwrap().len()).map_err(|e| e.to_string())
     };
-    // 40 entries, 4 a set: one chain of 10
+    // 40 entries with 4 entries a set make one chain of 10 sets
     assert_eq!(longest(&mine, &["lookup.hash=one"]), Ok(10));
     assert!(longest(&mine, &["lookup.hash=folding"]).unwrap() < 5);
     let said = longest(&STANDARD, &["lookup.hash=one"]).unwrap_err();

@@ -1,4 +1,4 @@
-//! The steady state against a long simulation, and checkpoints against preconditioning.
+//! Comparison of the steady state with a long simulation, and of checkpoints with preconditioning.
 
 use crate::environment;
 use flashatlas_sim::{Column, Outcome, RunError, RunSpec, Stream, Table, run, save_checkpoint};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::Cursor;
 
-/// Files of a test live in memory.
+/// Files of a test, in memory.
 #[derive(Default)]
 struct Files(HashMap<String, Vec<u8>>);
 
@@ -48,8 +48,9 @@ fn with(base: &Value, changes: Value) -> Value {
     value
 }
 
-/// Returns the shares of the closed blocks with at most `i` 64ths of their slots valid, at the
-/// beginning of the measured part.
+/// Returns the cumulative distribution of valid slots at the beginning of the measured part.
+///
+/// Item `i` is the share of the closed blocks with at most `i` 64ths of their slots valid.
 fn distribution(outcome: &Outcome) -> Vec<f64> {
     let table: &Table = outcome.tables.iter().find(|t| t.name == "blocks").unwrap();
     let Some(Column::Int(frames)) = table.column("frame") else { panic!("frames") };
@@ -67,7 +68,7 @@ fn distribution(outcome: &Outcome) -> Vec<f64> {
 
 const UNITS: u32 = 51_200;
 
-/// Returns settings for 1,000 blocks of 64 slots at a utilisation of 0.8, and the size of a unit.
+/// Returns settings for 1,000 blocks of 64 slots with 80 % of the slots used, and a unit's size.
 ///
 /// The drive has one lane of whole-page units, or four lanes of units that share a page.
 fn shape(lanes: u32) -> (Vec<&'static str>, &'static str) {
@@ -87,12 +88,15 @@ fn shape(lanes: u32) -> (Vec<&'static str>, &'static str) {
     }
 }
 
-/// Five drive writes bring a filled drive close to its steady state; the sixth is measured. The
-/// drive that begins in the steady state is measured from its first write on. Distributions of the
-/// valid slots of 1,000 blocks may differ by the critical value of the two-sample Kolmogorov test
-/// at 1 %, `1.63 sqrt(2 / 1000) = 0.073`. Amplification: 1 %; random victims are 5 %, since there
-/// the amplification of a single drive write spreads by 1.2 % (a victim's valid share has a
-/// standard deviation of 0.15, of which 4,000 are averaged, at an amplification of 5).
+/// Compares a simulated steady state with the one that the model makes.
+///
+/// Five drive writes bring a filled drive close to its steady state, and the sixth is measured. The
+/// drive that begins in the steady state is measured from its first write on. The distributions of
+/// the valid slots of 1,000 blocks may differ by the critical value of the two-sample Kolmogorov
+/// test at 1 %, `1.63 sqrt(2 / 1000) = 0.073`. The write amplification may differ by 1 %. With
+/// random victims it may differ by 5 %, because the amplification of a single drive write then has
+/// a standard deviation of 1.2 %: a victim's valid share has a standard deviation of 0.15, 4,000
+/// victims are averaged, and the amplification is 5.
 #[test]
 fn the_steady_state_is_that_of_a_long_simulation() {
     let files = Files::default();
@@ -156,13 +160,15 @@ fn what_has_no_model_is_refused_by_name() {
     );
 }
 
-/// Writes and trims of 2 KiB, far apart: 0 and 1 stay, 2 is trimmed, 3 is overwritten.
+/// Writes and a trim, partly far apart: units 0 and 1 stay, unit 2 is trimmed, unit 3 is
+/// overwritten.
 const TRACE: &str = "fio version 2 iolog\n/dev/a add\n/dev/a open\n/dev/a write 0 4096\n/dev/a \
                      write 4096 4096\n/dev/a trim 4096 2048\n/dev/a write 1073741824 2048\n/dev/a \
                      write 6144 2048\n";
 
-/// Returns a log that writes single pages among the first 300, most of them among the first 30: log
-/// blocks of every kind are left behind.
+/// Returns a log that writes single pages among the first 300, most of them among the first 30.
+///
+/// Afterwards the drive has log blocks of every kind.
 fn life() -> String {
     let mut rng = Rng::stream(Seed(1), "life");
     let mut log = "fio version 2 iolog\n/dev/a add\n/dev/a open\n".to_owned();
@@ -235,7 +241,7 @@ fn a_run_from_a_checkpoint_is_the_run_that_preconditions_itself() {
         ] {
             assert_eq!(direct.record.get(key), loaded.record.get(key), "{key} of {spec}");
         }
-        // as text: what is absent is NaN, which equals nothing
+        // compare texts, because missing values are NaN, which does not equal itself
         assert_eq!(format!("{:?}", direct.tables), format!("{:?}", loaded.tables), "{spec}");
         assert_eq!(loaded.record["checkpoint"]["precondition"], spec["precondition"]);
     }
@@ -279,10 +285,10 @@ fn a_workload_that_leaves_nothing_to_measure_is_an_error() {
     }
 }
 
-/// Sectors of a preconditioning trace are shifted, too, whatever follows it.
+/// The option `shift` also applies to a preconditioning trace, even if the workload is generated.
 #[test]
 fn reading_options_are_for_the_preconditioning_trace_when_the_workload_is_generated() {
-    // the trace writes unit 0; four sectors later that is unit 1
+    // the trace writes unit 0, and with a shift of four sectors it writes unit 1
     for (shift, unmapped) in [(0, 0), (4, 1)] {
         let spec = json!({ "drive": "tiny", "precondition": { "trace": "before.log" },
             "fit": "wrap",
@@ -308,7 +314,7 @@ fn trimmed_pages_stay_trimmed() {
     files.0.insert("drive.ckpt".into(), save(&files, &read));
     for precondition in [read["precondition"].clone(), json!({ "checkpoint": "drive.ckpt" })] {
         let r = outcome(&files, &with(&read, json!({ "precondition": precondition }))).record;
-        assert_eq!(r["host"]["unmapped_reads"], 1, "page 2 of 0 to 3");
+        assert_eq!(r["host"]["unmapped_reads"], 1, "of pages 0 to 3, page 2 is trimmed");
     }
 }
 
@@ -376,7 +382,7 @@ fn no_damage_goes_unseen() {
         error(future),
         "drive.ckpt: byte 8: a checkpoint of layout 5; this program reads layout 4: make it again"
     );
-    // a header that claims more than there is allocates nothing
+    // a header that claims to be longer than the file causes no allocation
     let mut huge = good[..16].to_vec();
     huge[12..16].copy_from_slice(&u32::MAX.to_le_bytes());
     assert!(error(huge).contains("a header of 4294967295 bytes"));

@@ -1,5 +1,7 @@
-//! Every public trace that is at hand replays without a violation, on a drive that its addresses
-//! fit or packed on a small one: in the folder that `FLASHATLAS_TRACES` names.
+//! Replays of the public traces in the folder that `FLASHATLAS_TRACES` names, if there are any.
+//!
+//! Every replay must end without a violation. A trace is replayed on a drive that is large enough
+//! for its addresses, or packed on a small drive.
 
 use crate::environment;
 use flashatlas_fixtures::traces;
@@ -26,7 +28,7 @@ fn replay(spec: &Value, requests: u64) -> Option<Value> {
     Some(record)
 }
 
-/// Trace, format where its content does not tell, and requests.
+/// Traces, each with its format (if its content does not show the format) and number of requests.
 const SMALL: &[(&str, Option<&str>, u64)] = &[
     ("blkreplay_natural/linux-mysql.load.gz", None, 80_794),
     ("blkreplay_natural/windows-shared-server.load.gz", None, 1_371),
@@ -49,9 +51,9 @@ const SMALL: &[(&str, Option<&str>, u64)] = &[
 fn traces_packed_on_a_small_drive() {
     for &(trace, format, requests) in SMALL {
         let reading = json!({ "format": format, "time_gap_max": "1min" });
-        // the one that overwrites heavily would take minutes in simulated time
+        // this trace overwrites heavily, and a timed run would take minutes
         let mode = if trace.starts_with("disksim") { "untimed" } else { "asap" };
-        // these touch more than 4 GiB of extents
+        // these traces touch more than 4 GiB of extents
         let wide = trace.starts_with("umass") || trace.starts_with("mqsim");
         let drive = if wide { "ufs-128gb" } else { "mast-4gb" };
         let precondition = if wide { "fill" } else { "steady" };
@@ -64,8 +66,10 @@ fn traces_packed_on_a_small_drive() {
     }
 }
 
-/// Block mapping rewrites a block for almost every write: the traces with few requests, and one of
-/// a database.
+/// Replays the traces with few requests and one of a database on a block-mapped drive.
+///
+/// Longer traces would take too long, because block mapping rewrites a block for almost every
+/// write.
 #[test]
 fn traces_on_a_block_mapped_drive() {
     for &(trace, format, requests) in
@@ -80,8 +84,9 @@ fn traces_on_a_block_mapped_drive() {
     }
 }
 
-/// A database on every log-block scheme, on the drive of the MAST paper: merges of every kind that
-/// a scheme has.
+/// Replays a database on every log-block scheme, on the drive of the MAST paper.
+///
+/// The trace causes every kind of merge that a scheme has.
 #[test]
 fn a_database_on_log_blocks() {
     for scheme in ["bast", "sast", "fast", "faster", "superblock", "last", "mast"] {
@@ -100,9 +105,10 @@ fn a_database_on_log_blocks() {
     }
 }
 
-/// The state before, then the run, on a phone's drive of 128 GB, addresses as they are; repeated
-/// records are dropped. The number of requests comes from the list of the traces, less the repeats,
-/// which were counted by other means.
+/// Replays a phone's trace after its preconditioning trace, on a drive of 128 GB.
+///
+/// Addresses are not packed, and repeated records are dropped. The expected number of requests is
+/// the number in the list of traces without the repeats, which were counted by other means.
 #[test]
 fn phones_with_their_state_before() {
     for (app, requests) in [("cod", 205_426), ("pubg", 61_478)] {
@@ -116,12 +122,12 @@ fn phones_with_their_state_before() {
         assert!(record["trace"]["duplicates_dropped"].as_u64().unwrap() > 0);
         assert!(
             record["host"]["unmapped_reads"].as_u64().unwrap() > 0,
-            "some reads hit pages that nothing wrote"
+            "some reads hit pages that no request wrote"
         );
     }
 }
 
-/// A trace of addresses alone, as reads and as writes.
+/// Replays a trace that contains only addresses, as reads and as writes.
 #[test]
 fn addresses_alone() {
     for (op, count) in [("read", "reads"), ("write", "writes")] {

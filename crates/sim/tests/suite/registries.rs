@@ -1,4 +1,4 @@
-//! Every file of a registry's folder is one of its entries.
+//! Check that every file in a registry's folder is an entry of the registry.
 
 use flashatlas_fixtures::registries::assert_registered;
 use flashatlas_sim::metrics::METRICS;

@@ -1,11 +1,11 @@
-//! Whole runs: hand-worked records, every preset, determinism.
+//! Whole runs: records worked out by hand, runs of every preset, and determinism.
 
 use crate::environment;
 use flashatlas_sim::{RunError, RunSpec, Stream, run};
 use serde_json::{Value, json};
 use std::io::Cursor;
 
-/// Opens a file of a test, which lives in memory.
+/// Opens a file of a test, in memory.
 fn open(path: &str) -> std::io::Result<Stream> {
     let text: String = match path {
         "four.csv" => {
@@ -21,7 +21,8 @@ fn open(path: &str) -> std::io::Result<Stream> {
             "fio version 2 iolog\n/dev/a add\n/dev/a open\n/dev/a write 0 2048\n/dev/a close\n"
                 .into()
         }
-        // three map pages, eight entries each; the first two are read in turn, then the third
+        // writes to three map pages, eight entries each; then reads of the first two in turn, and
+        // of the third
         "prefetch.csv" => {
             let writes = [0, 128, 256].map(|first| (first..first + 8).map(|page| (page, 1, "W")));
             let reads = (0..8).flat_map(|i| [(i, 1, "R"), (128 + i, 1, "R")]);
@@ -39,7 +40,7 @@ fn open(path: &str) -> std::io::Result<Stream> {
             let requests = [("Write", 0), ("Write", 1), ("Read", 0)];
             requests.into_iter().enumerate().map(line).collect()
         }
-        // a page of 4 KiB in each of a thousand mebibytes
+        // one page of 4 KiB in each of a thousand consecutive mebibytes
         "sparse.csv" => {
             (0..1000u64).map(|i| format!("{i},host,0,Write,{},4096,0\n", i << 20)).collect()
         }
@@ -79,9 +80,11 @@ fn error(spec: Value) -> String {
     try_run(spec.clone()).expect_err(&spec.to_string()).to_string()
 }
 
-/// 4 writes of two 2 KiB pages each, one at a time, no cache. Each page: 2048 bytes at 40 MB/s are
-/// 51.2 us, then 200 us. Consecutive frames go to channel 0 and channel 1, so both pages of a
-/// request are written side by side: 251.2 us.
+/// Checks the record of 4 writes of two 2 KiB pages each, one at a time, without a cache.
+///
+/// The transfer of a page takes 51.2 us (2048 bytes at 40 MB/s), and its programming 200 us.
+/// Consecutive frames go to channel 0 and channel 1, so both pages of a request are written at the
+/// same time, in 251.2 us.
 #[test]
 fn a_record_worked_out_by_hand() {
     let r =
@@ -96,7 +99,7 @@ fn a_record_worked_out_by_hand() {
     assert_eq!(r["latency_ns"]["write"]["max"], 251_200.0);
     assert_eq!(r["simulated_ns"], 4 * 251_200);
     assert_eq!(r["iops"].as_f64().unwrap(), 4.0 / 1004.8e-6);
-    // two of four dies program for 200 of every 251.2 us
+    // two of the four dies are programming for 200 us of every 251.2 us
     let busy = r["utilisation"]["dies"]["mean"].as_f64().unwrap();
     assert!((busy - 0.5 * 200.0 / 251.2).abs() < 1e-12, "{busy}");
     assert_eq!(r["utilisation"]["dies_at_work_max"], 2);
@@ -106,9 +109,11 @@ fn a_record_worked_out_by_hand() {
     assert!(r.get("merges").is_none() && r.get("gc").is_none());
 }
 
-/// The same trace at its own times, 100 us apart (MSR times count 100 ns): a request arrives before
-/// the last one ends, and with a queue depth of 1 waits at the host. Ends: 251.2, 502.4, 753.6,
-/// 1004.8; arrivals: 0, 100, 200, 300.
+/// Checks the waiting times of the same trace at its own times.
+///
+/// The requests are 100 us apart (MSR times count units of 100 ns). A request arrives before the
+/// previous one is complete and, with a queue depth of 1, waits at the host. In microseconds, the
+/// requests arrive at 0, 100, 200 and 300, and complete at 251.2, 502.4, 753.6 and 1004.8.
 #[test]
 fn open_loop_counts_waiting_at_the_host() {
     let r = record(json!({
@@ -120,7 +125,7 @@ fn open_loop_counts_waiting_at_the_host() {
     assert_eq!(w["mean"], 478_000.0, "(251.2 + 402.4 + 553.6 + 704.8) / 4");
     assert_eq!(w["service_mean"], 251_200.0);
     assert_eq!(w["queue_mean"], 226_800.0, "(0 + 151.2 + 302.4 + 453.6) / 4");
-    // at a tenth of the speed nobody waits
+    // at a tenth of the speed, no request waits
     let slow = record(json!({
         "drive": "tiny", "set": ["cache.mode=write-through", "host.queue_depth=1"],
         "trace": "four.csv", "mode": "open", "speed": 0.1
@@ -150,7 +155,7 @@ fn preconditioning_costs_nothing_and_is_there() {
     assert!(r["nand"]["programs"].as_object().unwrap().is_empty());
     let blank =
         record(json!({ "drive": "tiny", "workload": "uniform:requests=500,size=2KiB,read=1" }));
-    assert_eq!(blank["host"]["unmapped_reads"], 500, "reads of what nobody wrote are counted");
+    assert_eq!(blank["host"]["unmapped_reads"], 500, "reads of unwritten units are counted");
     assert!(blank["nand"]["reads"].as_object().unwrap().is_empty(), "and cost no flash operation");
     let traced = record(json!({
         "drive": "tiny", "trace": "four.csv", "precondition": { "trace": "four.csv" },
@@ -159,9 +164,12 @@ fn preconditioning_costs_nothing_and_is_there() {
     assert_eq!(traced["nand"]["programs"]["host"], 8, "the trace's own writes only");
 }
 
-/// 134 bytes hold two nodes of 16 bytes with eight entries of 6 each, and 6 bytes. A read of eight
-/// pages of a third node takes the room of its eight entries from the coldest node, which has 8:
-/// one miss, seven hits, although the node is not the coldest any more once it has given up some.
+/// Checks that prefetching replaces the entries of one node.
+///
+/// The cache of 134 bytes has room for two nodes of 16 bytes with eight entries of 6 bytes each,
+/// and 6 bytes more. A read of eight pages of a third node evicts eight entries, all from the node
+/// that was the coldest at first. Once that node has lost some entries, it is no longer the
+/// coldest, but it is still the victim. So the read has one miss and seven hits.
 #[test]
 fn prefetching_takes_all_of_one_node() {
     let settings = [
@@ -184,9 +192,11 @@ fn prefetching_takes_all_of_one_node() {
     assert_eq!(last, [7, 1, 1, 7]);
 }
 
-/// Two units are written and both sent to flash, 251.2 us each. The first is read at once: its slot
-/// of the cache has it until its program is complete, so the read takes as long as a read of a unit
-/// which has not left the cache.
+/// Checks the time of a read of a unit that is being programmed.
+///
+/// Two units are written, and the cache sends both to flash, which takes 251.2 us each. The first
+/// unit is read at once. Its slot of the cache holds the unit until its program is complete, so the
+/// read takes as long as a read of a unit that was not sent to flash.
 #[test]
 fn a_unit_is_read_from_its_slot_until_it_is_programmed() {
     let read = |settings: &[&str]| {
@@ -214,13 +224,15 @@ fn commands_that_nvme_would_split_are_counted() {
     };
     // 65,536 blocks of 512 bytes are 32 MiB
     assert_eq!(said(32 << 10), None);
-    let note = said((32 << 10) + 4).expect("one block more is one too many");
+    let note = said((32 << 10) + 4).expect("with one more block, NVMe splits the request");
     assert_eq!(note["values"]["requests"], 3);
     assert!(note["text"].as_str().unwrap().starts_with("3 reads and writes are longer"), "{note}");
 }
 
-/// Without a bound, reads of other pages go before a program that reads of its own page wait for:
-/// the longest read took 11.6 ms on this load.
+/// Checks that suspensions of a program are bounded.
+///
+/// Without a bound, reads of other pages overtook a program for which reads of its own page were
+/// waiting, and the longest read took 11.6 ms with this workload.
 #[test]
 fn no_read_waits_long_for_a_program_that_is_suspended() {
     let found = record(json!({ "drive": "tlc-small", "mode": "closed", "depth": 32,
@@ -229,8 +241,8 @@ fn no_read_waits_long_for_a_program_that_is_suspended() {
     assert!(found["nand"]["erases"].as_object().unwrap().is_empty());
     assert!(found["utilisation"]["suspends"].as_u64().unwrap() > 1000);
     let longest = found["latency_ns"]["read"]["max"].as_f64().unwrap();
-    // 31 reads before it on its die, 60 us and 10 us over the channel each; a suspension of 1 ms,
-    // and the program of 0.5 ms that it made wait
+    // the bound consists of 31 earlier reads on the same die (60 us each, and 10 us each for the
+    // channel), a suspension of 1 ms, and the suspended program of 0.5 ms
     assert!(longest < 31.0 * 70e3 + 1e6 + 0.5e6 + 0.1e6, "{longest} ns");
 }
 
@@ -253,13 +265,13 @@ fn extents_are_as_large_as_fits_and_the_record_names_their_size() {
             "mode": "untimed", "set": settings })
     };
     let found = record(packed("auto"));
-    // 1000 extents: 8 MiB of flash hold them at 4 KiB each, and not at 16
+    // the 8 MiB of flash have room for 1000 extents of 4 KiB each, but not of 16 KiB each
     assert_eq!(found["trace"]["extent_bytes"], 4096);
     assert_eq!(record(packed("4KiB"))["nand"], found["nand"]);
     let message = error(packed("64KiB"));
     assert!(message.contains("need 63 MiB"), "{message}");
     assert!(message.contains("mast-4gb") && message.contains("`extent`"), "{message}");
-    // a trace that fits in large ones keeps them
+    // a trace that fits with the largest extents is packed with these
     let near = record(json!({ "drive": "tiny", "trace": "four.csv", "fit": "compact" }));
     assert_eq!(near["trace"]["extent_bytes"], 1 << 20);
 }
@@ -285,7 +297,7 @@ fn keys_of_a_drive_give_way_to_the_scheme_that_is_chosen() {
     let said = found["approximations"].to_string();
     assert!(said.contains("not in use were left out: ") && said.contains("map.store"), "{said}");
     assert!(found["config"]["params"].get("map.store").is_none());
-    // what the user sets must belong
+    // a setting of the user that the scheme does not use is refused
     let message = error(run(&["ftl.scheme=block", "map.cache_bytes=1MiB"]));
     assert!(message.contains("map.cache_bytes"), "{message}");
 }
@@ -337,16 +349,18 @@ fn idle_time_is_used_between_requests_and_not_beyond_its_limits() {
     let max = |r: &Value| r["latency_ns"]["write"]["max"].as_f64().unwrap();
     assert!(
         max(&with) < max(&without),
-        "collection left the way of the host: {} {}",
+        "collection in idle time must shorten the longest write: {} {}",
         max(&with),
         max(&without)
     );
 }
 
-/// The record ends before the request that found no room, and the data on the drive is checked.
+/// Checks the record of a worn-out drive: it ends before the request that found no room.
+///
+/// The data on the drive is checked.
 #[test]
 fn a_drive_that_wears_out_ends_the_run_with_its_record() {
-    // every block wears out after its second erase: 128 blocks are erased 256 times at most
+    // every block wears out after its second erase, so the 128 blocks are erased at most 256 times
     let mut spec = json!({
         "drive": "tiny", "set": ["nand.endurance=2", "cache.mode=write-through"],
         "precondition": "fill",
@@ -357,12 +371,12 @@ fn a_drive_that_wears_out_ends_the_run_with_its_record() {
     assert!((128..=256).contains(&erases), "{erases}");
     let played = record["trace"]["requests"].as_u64().unwrap();
     assert_eq!(record["worn_out"]["request"], played + 1);
-    // 640 pages need 80 of the 128 blocks
+    // the 640 pages need 80 of the 128 blocks
     let retired = record["worn_out"]["retired_blocks"].as_u64().unwrap();
     assert!((1..=48).contains(&retired), "{retired}");
     assert_eq!(record["oracle"]["violations"], 0);
     assert_eq!(record["oracle"]["units_swept"], 640);
-    // before anything was measured there is nothing to record
+    // if the drive wears out before the measured part, there is no record
     spec["warmup"] = 50_000.into();
     let message = error(spec);
     assert!(message.contains("worn out"), "{message}");
@@ -383,11 +397,12 @@ fn the_same_configuration_gives_the_same_bytes() {
     assert_ne!(text(1), text(2));
 }
 
-/// Every preset takes reads, writes of odd sizes, trims and flushes.
+/// Runs every preset with reads, writes of odd sizes, trims and flushes.
 #[test]
 fn every_preset_runs() {
     for preset in flashatlas_device::PRESETS {
-        // the largest would take gigabytes here: a slice of it has the same shape
+        // the largest preset would take gigabytes of memory, so a smaller drive of the same shape
+        // is used
         let set = if preset.name == "tlc-nvme-1tb" {
             vec!["drive.blocks=8", "drive.logical_pages=1000000"]
         } else {

@@ -19,7 +19,8 @@ fn reasons(record: &Value) -> Vec<String> {
 
 const WRITES: &str = "uniform:requests=60000,size=2KiB";
 
-/// The run begins in the steady state of uniform random writes, and continues these writes.
+/// Judges a run that begins in the steady state of uniform random writes and continues these
+/// writes.
 #[test]
 fn random_writes_in_their_steady_state_are_steady() {
     for mode in ["untimed", "closed"] {
@@ -33,7 +34,8 @@ fn random_writes_in_their_steady_state_are_steady() {
     }
 }
 
-/// A drive that was filled and has not begun to collect: nothing is erased, and no round differs.
+/// Judges a filled drive that has not begun to collect: it erases nothing, and all rounds are
+/// equal.
 #[test]
 fn a_drive_that_lives_on_free_blocks_is_not() {
     let found = record(json!({ "drive": "tiny", "mode": "closed", "precondition": "fill",
@@ -43,7 +45,7 @@ fn a_drive_that_lives_on_free_blocks_is_not() {
     assert!(found[0].starts_with("60 pages were programmed and 0 erased"), "{found:?}");
 }
 
-/// The same run, but long enough for the drive to begin to collect.
+/// Judges the same run, but long enough for the drive to begin to collect.
 #[test]
 fn a_drive_that_begins_to_collect_is_not() {
     let found = record(json!({ "drive": "tiny", "mode": "closed", "precondition": "fill",
@@ -53,9 +55,11 @@ fn a_drive_that_begins_to_collect_is_not() {
     assert!(found.iter().any(|r| r.starts_with("requests a second by fifths")), "{found:?}");
 }
 
-/// A read takes at least 301.2 us: 250 us for the cells and 51.2 us for the transfer. At one read
-/// every 200 us, the last of n reads waits for n * 101.2 us, a third of the run. At one read every
-/// 400 us, none waits.
+/// Judges a run whose reads arrive faster than the drive completes them.
+///
+/// A read takes at least 301.2 us: 250 us for the cells and 51.2 us for the transfer. With one read
+/// every 200 us, the last of n reads waits for n * 101.2 us, which is a third of the run. With one
+/// read every 400 us, no read waits.
 #[test]
 fn requests_that_pile_up_are_not() {
     let every = |us: u32| {
@@ -68,7 +72,7 @@ fn requests_that_pile_up_are_not() {
     assert_eq!(reasons(&every(400)), [""; 0]);
 }
 
-/// Write amplification says nothing of reads.
+/// Checks that reads are judged by throughput alone, since they cause no write amplification.
 #[test]
 fn reads_alone_are_judged_by_their_pace() {
     let found = record(json!({ "drive": "tiny", "mode": "closed", "precondition": "fill",
@@ -82,7 +86,9 @@ fn reads_alone_are_judged_by_their_pace() {
 
 const COLUMNS: &str = "columns:time=0:us,op=1,offset=2:bytes,size=3:bytes";
 
-/// Returns a trace of 200 writes, repeated `times` times: 300 us apart, over 64 pages of 2 KiB.
+/// Returns a trace of 200 writes, repeated `times` times.
+///
+/// The writes are 300 us apart and go to 64 pages of 2 KiB.
 fn replayed(times: u64) -> impl Fn(&str) -> std::io::Result<Stream> {
     move |_: &str| {
         let place = |i: u64| i % 200 * 37 % 64 * 2048;
@@ -98,8 +104,9 @@ fn run_of(spec: Value, opener: &dyn flashatlas_sim::Opener) -> Result<Value, Str
     outcome.map(|o| o.record).map_err(|e| e.to_string())
 }
 
-/// A run measured with `until=steady` equals the end of one long run: generators draw on, and a
-/// trace is replayed behind its end.
+/// Checks that a run measured with `until=steady` equals the end of one long run.
+///
+/// A generator goes on drawing in the next pass, and a trace is replayed again behind its end.
 #[test]
 fn passes_are_one_long_run() {
     let alike = ["simulated_ns", "waf", "host", "nand", "latency_ns"];
@@ -113,7 +120,7 @@ fn passes_are_one_long_run() {
     };
     let short = run_of(spec(workload.into(), json!({ "until": "steady" })), &none).unwrap();
     let passes = short["settling"]["passes"].as_u64().unwrap();
-    assert!((6..25).contains(&passes), "{passes}: the first five passes are of a fresh drive");
+    assert!((6..25).contains(&passes), "{passes}: in the first five passes the drive is fresh");
     assert_eq!(short["settling"]["steady"], true);
     let all = 3000 * (passes + 1);
     let workload = workload.replace("3000", &all.to_string());
@@ -122,7 +129,7 @@ fn passes_are_one_long_run() {
         assert_eq!(short[key], long[key], "{key}");
     }
     assert_eq!(short["trace"]["requests"], all);
-    // the last of the five rounds is the measured pass, those before it were looked at already
+    // the last of the five rounds is the measured pass; the other four were judged before, too
     let rounds = |of: &str| short[of]["rounds"]["waf"].as_array().unwrap().clone();
     let (judged, before) = (rounds("steadiness"), rounds("settling"));
     assert_eq!(judged[..4], before[1..]);
@@ -143,7 +150,7 @@ fn passes_are_one_long_run() {
         for key in alike {
             assert_eq!(short[key], long[key], "{mode}: {key}");
         }
-        // the digest is of the file, not of what was played
+        // the digest covers the file once, however often it was played
         assert_ne!(short["trace"]["digest"], long["trace"]["digest"]);
     }
 }
@@ -175,7 +182,7 @@ fn what_does_not_settle_is_measured_and_said() {
     assert!(why.starts_with("until: nothing of this workload can be judged"), "{why}");
 }
 
-/// A host that outruns the drive outruns it in every pass.
+/// Checks that a run is not steady if requests arrive too fast in every pass.
 #[test]
 fn passes_that_pile_up_are_not_steady() {
     let none =

@@ -1,4 +1,4 @@
-//! The tables of a run agree with its record, and sampling does not change the run.
+//! Tables of a run: they agree with the record, and sampling does not change the run.
 
 use crate::environment;
 use flashatlas_sim::{Column, Outcome, RunSpec, Stream, Table, run};
@@ -37,8 +37,7 @@ fn floats<'a>(table: &'a Table, name: &str) -> &'a [f64] {
     }
 }
 
-/// Returns a run of bursts with pauses in which the drive collects: every kind of time that a run
-/// has.
+/// Returns a run with bursts, and with pauses in which the drive collects.
 fn bursty() -> Value {
     json!({
         "drive": "tiny", "mode": "open", "precondition": "fill", "warmup": 100,
@@ -71,7 +70,7 @@ fn rows_sum_up_to_the_record() {
             let counts = record["nand"][kind].as_object().unwrap();
             assert!(
                 counts.contains_key("idle") || spec["mode"] == "untimed",
-                "{kind}: idle time was used"
+                "{kind}: the drive must work in idle time"
             );
             for (cause, count) in counts {
                 let sum: i64 = ints(series, &format!("{kind}_{cause}")).iter().sum();
@@ -90,9 +89,9 @@ fn rows_sum_up_to_the_record() {
         );
         assert!(
             widths[..widths.len() - 1].windows(2).all(|w| w[0] == w[1]),
-            "and are equally wide but for the last"
+            "all rows except the last have the same width"
         );
-        // the time with a die at work, summed over rows, equals the time of the whole run
+        // the busy time of dies, summed over rows, equals the busy time of the whole run
         let busy: f64 =
             floats(series, "die_busy").iter().zip(widths).map(|(b, &w)| b * w as f64).sum();
         let total: i64 = widths.iter().sum();
@@ -104,8 +103,9 @@ fn rows_sum_up_to_the_record() {
     }
 }
 
-/// A closed loop keeps its depth, and what was in flight when measuring began counts from the first
-/// row on.
+/// Checks that a closed loop keeps its depth from the first row on.
+///
+/// Commands that were in flight when measuring began count, too.
 #[test]
 fn a_closed_loop_keeps_its_depth_in_every_row() {
     let outcome = outcome(
@@ -120,7 +120,9 @@ fn a_closed_loop_keeps_its_depth_in_every_row() {
     );
 }
 
-/// In rows far shorter than an erase, the work of a resource counts in the row in which it is done.
+/// Checks that busy shares are at most 1 in rows that are far shorter than an erase.
+///
+/// The work of a resource counts in the row in which it is done.
 #[test]
 fn nothing_is_busy_for_longer_than_there_is_time() {
     let short = with(&bursty(), "interval", json!("20us"));
@@ -230,7 +232,8 @@ fn the_last_frame_shows_the_drive_as_it_is_at_the_end() {
     let last = frames[frames.len() - 1];
     let at_end: Vec<usize> = (0..frames.len()).filter(|&i| frames[i] == last).collect();
     let (valid, erases) = (floats(blocks, "valid"), floats(blocks, "erases"));
-    // tiny: 128 blocks of 8 pages; every page that is not trimmed is valid exactly once
+    // the drive has 128 blocks of 8 pages; every logical page that is not trimmed has exactly one
+    // valid copy
     let units: f64 = at_end.iter().map(|&i| valid[i] * 8.0).sum();
     assert_eq!(at_end.len(), 128);
     let written = outcome.record["oracle"]["units_swept"].as_f64().unwrap();
@@ -240,8 +243,9 @@ fn the_last_frame_shows_the_drive_as_it_is_at_the_end() {
     assert_eq!(ints(blocks, "request")[frames.len() - 1], 5000);
 }
 
-/// Merges of the rows sum up to the record, and the last row shows the areas of the log as the
-/// record has them.
+/// Checks that the merges of all rows sum up to the record.
+///
+/// The last row must show the areas of the log with the same values as the record.
 #[test]
 fn merges_and_areas_over_time() {
     let spec = json!({
@@ -266,7 +270,7 @@ fn merges_and_areas_over_time() {
     let copies: i64 = ints(series, "merge_copies").iter().sum();
     let moved: i64 = ints(series, "moved_pages").iter().sum();
     assert_eq!([copies, moved], ["copies", "moved_pages"].map(|key| merges[key].as_i64().unwrap()));
-    // every copy and move is a read and a program with that cause
+    // every copy and every move is a read and a program with the cause `merge`
     let nand = &outcome.record["nand"];
     assert_eq!(nand["programs"]["merge"].as_i64().unwrap(), copies + moved);
     assert_eq!(nand["reads"]["merge"].as_i64().unwrap(), copies + moved);
@@ -294,7 +298,7 @@ fn merges_and_areas_over_time() {
         assert!(blocks.iter().zip(budgets).all(|(used, may)| used <= may), "{name}");
         sums.iter_mut().zip(budgets).for_each(|(sum, budget)| *sum += budget);
     }
-    assert!(sums.iter().all(|&sum| sum == 40), "the areas share the log at every time");
+    assert!(sums.iter().all(|&sum| sum == 40), "the budgets of the areas always add up to the log");
     let budgets = ints(series, "area_locality_budget");
     assert!(budgets.iter().any(|&b| b != budgets[0]), "the sizes change in this run");
 }

@@ -1,7 +1,7 @@
 //! Names of cuts, and the identity of a failure:
 //! `[layers/]scheme:store:workload[*steps]@geometry:seed:[cut[.cut]…]`.
 //!
-//! `layers/` is left out without layers, and `*steps` if the workload has [`STEPS`] steps.
+//! `layers/` is left out if there are no layers, and `*steps` if the workload has [`STEPS`] steps.
 
 use crate::error::CrashError;
 use crate::failing_part::FailingPart;
@@ -24,21 +24,21 @@ pub struct Cut {
 /// Event at a cut.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum CutKind {
-    /// The next operation does not begin. The cut is written `123`.
+    /// The next operation does not begin. The cut is written as the number alone: `123`.
     Before,
     /// The next operation is left half done. The cut is written with the letter of [`Torn`]:
-    /// `123g`. The letter `l` is followed by the number that draws the lines: `123l3`.
+    /// `123g`. Behind the letter `l` stands the number that draws the lines: `123l3`.
     Torn(Torn),
     /// All operations of the command were carried out, and the command was acknowledged. The cut is
     /// written `123a`.
     Acknowledged,
     /// After a command was submitted, only a subset of the operations in flight was carried out.
-    /// The cut is written with the number of the subset: `123x5`. `after` counts the commands
+    /// The cut is written with the number of the subset: `123x5`. `after` is the number of commands
     /// before that command.
     Subset(u32),
     /// No cut: a part fails while the power is on. The failure is written with the letters of
-    /// [`FailingPart`]: `12fp`. `after` counts the parts of this kind (programs, erases or pages)
-    /// before the part that fails.
+    /// [`FailingPart`]: `12fp`. `after` is the number of parts of this kind (programs, erases or
+    /// pages) before the part that fails.
     FailingPart(FailingPart),
 }
 
@@ -47,7 +47,7 @@ pub const STEPS: u32 = 160;
 /// Largest number of steps of a workload.
 pub const STEPS_MAX: u32 = 100_000;
 
-/// Identity of a failure, with which it is printed and run again.
+/// Identity of a failure. The failure is printed with its identity, and run again by it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Id {
     /// Layers, with their variant; `-` if there are none.
@@ -64,8 +64,8 @@ pub struct Id {
     pub geometry: String,
     /// Seed of the workload, or the number of the sequence for the workload `all`.
     pub seed: u64,
-    /// The cut of the workload, of the mount after it, and so on; empty if the workload fails with
-    /// the power on.
+    /// The cut of the workload, the cut of the mount after it, and so on; empty if the workload
+    /// fails with the power on.
     pub cuts: Vec<Cut>,
 }
 

@@ -1,5 +1,7 @@
-//! Every cut of a recording: the changes are carried out again one by one on a copy of the media.
-//! At each change, a copy of that copy loses its power.
+//! Enumeration of every cut of a recording.
+//!
+//! The changes are carried out again one by one on a copy of the media. At each change, the power
+//! fails for a further copy of these media.
 
 use crate::Failure;
 use crate::cut::{Cut, CutKind};
@@ -18,13 +20,14 @@ use std::ops::Range;
 /// Depth of an enumeration of cuts.
 #[derive(Clone, Copy, Debug)]
 pub struct Depth {
-    /// Number of cuts in a row: 1 cuts the workload, 2 also the mount after it, and so on.
+    /// Number of cuts in a row: with 1 the workload is cut, with 2 also the mount after it, and so
+    /// on.
     pub cuts: u32,
-    /// Faults beside the cut itself.
+    /// Faults that are injected in addition to the cut itself.
     pub faults: Faults,
 }
 
-/// Counts of what was tried.
+/// Counts of the states that were tried, and the results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
     /// States that were mounted after the power had failed between two operations.
@@ -33,9 +36,9 @@ pub struct Tally {
     pub torn: u64,
     /// States that were mounted after the acknowledgement of a FLUSH or a FUA write.
     pub acknowledged: u64,
-    /// States in which something was under way, or acknowledged and not flushed.
+    /// States in which a change was under way, or acknowledged and not flushed.
     pub dirty: u64,
-    /// States that a cut mount left.
+    /// States that were left by a cut during a mount.
     pub deeper: u64,
     /// States in which another subset of the operations in flight was carried out
     /// (`crate::in_flight`).
@@ -47,9 +50,9 @@ pub struct Tally {
     pub not_reached: u64,
     /// Mounts that ended in an error because a program had failed and no spare block was left.
     pub refused_mounts: u64,
-    /// Commands after which there were too many subsets, so that some of them were drawn.
+    /// Commands after which there were too many subsets, so that only a random sample was tried.
     pub sampled: u64,
-    /// Mounts, including the mounts after writing on.
+    /// Mounts, including the mounts after the verifier's own writes.
     pub mounts: u64,
     /// Programs and erases of the longest mount.
     pub longest_mount: u64,
@@ -81,29 +84,29 @@ impl Tally {
     }
 }
 
-/// Number of failures of a recording after which the rest of it is skipped.
+/// Number of failures of a recording after which the rest of the recording is skipped.
 const ENOUGH: u64 = 3;
 
-/// Goes through the cuts of one drive.
+/// Enumerator of the cuts of one drive.
 pub struct Enumerator<'c, 'f> {
     verifier: Verifier<'c>,
     depth: Depth,
     /// The only path of cuts to examine, if one failure is run again.
     only: Option<&'f [Cut]>,
-    /// Path to the present state: a failure of a part, if there was one, and cuts.
+    /// Path to the present state: the failure of a part, if a part failed, and the cuts.
     path: Vec<Cut>,
     /// Number of entries of `path` that are failures of parts.
     parts: usize,
-    /// A program failed for good.
+    /// `true` if a program failed and no spare block took its block's place.
     broken: bool,
-    /// Units and drives that lost pages in the cuts so far.
+    /// Content of the pages that were lost in the cuts so far, and the drives that lost pages.
     lost: Lost,
     damaged: BTreeSet<usize>,
-    /// `true` if the lowest layer is over several drives, and makes up for the loss of one.
+    /// `true` if the lowest layer combines several drives, so that it makes up for the loss of one.
     redundant: bool,
-    /// Operations of the workload that are cut.
+    /// Range of the workload's operations that are cut.
     window: Range<u32>,
-    /// Draw of the cuts of the workload. All cuts of a mount are tried.
+    /// Sample of the workload's cuts. All cuts of a mount are tried.
     sample: Sample,
     tally: Tally,
     on_failure: &'f mut dyn FnMut(&[Cut], Failure),
@@ -112,7 +115,7 @@ pub struct Enumerator<'c, 'f> {
 impl<'c, 'f> Enumerator<'c, 'f> {
     /// Returns an enumerator for drives of `config`.
     ///
-    /// `on_failure` gets each failure, with the cuts that led to it.
+    /// `on_failure` is called for each failure, with the cuts that led to the failure.
     pub fn new(
         config: &'c DriveConfig,
         depth: Depth,
@@ -141,7 +144,7 @@ impl<'c, 'f> Enumerator<'c, 'f> {
         }
     }
 
-    /// Starts from a recording in which a part failed.
+    /// Declares that a part fails in the recording, at `part`.
     #[must_use]
     pub fn after(mut self, part: Cut) -> Self {
         self.path.push(part);
@@ -149,13 +152,14 @@ impl<'c, 'f> Enumerator<'c, 'f> {
         self
     }
 
-    /// Cuts only the workload's operations in `window`. The state at its end is always examined.
+    /// Cuts only the workload's operations in `window`. The state at the end of the workload is
+    /// always examined.
     #[must_use]
     pub fn within(self, window: Range<u32>) -> Self {
         Enumerator { window, ..self }
     }
 
-    /// Takes a sample of the cuts of the workload; the state at its end is always examined.
+    /// Tries only a sample of the workload's cuts; the state at the end is always examined.
     #[must_use]
     pub fn sampled(self, sample: Sample) -> Self {
         Enumerator { sample, ..self }
@@ -184,7 +188,7 @@ impl<'c, 'f> Enumerator<'c, 'f> {
             }
             at = end;
             if recording.refused && end == recording.changes.len() {
-                break; // not acknowledged
+                break; // the last command was not acknowledged
             }
             model.end(step);
             if matches!(step, Step::Flush | Step::Write { fua: true, .. })
@@ -209,7 +213,7 @@ impl<'c, 'f> Enumerator<'c, 'f> {
         self.tally
     }
 
-    /// Lets the power fail before `change`, and in it.
+    /// Lets the power fail before `change`, and during `change`.
     fn cut_at(
         &mut self,
         media: &Media,
@@ -231,12 +235,12 @@ impl<'c, 'f> Enumerator<'c, 'f> {
     /// Returns the ways in which a change may be left half done.
     fn torn(&self, media: &Media, change: &DriveChange) -> Vec<Torn> {
         let mut ways: Vec<Torn> = self.depth.faults.torn(media.layout(), &change.change).collect();
-        // the promises about lost pages are for drives on which all blocks work
+        // the promises about lost pages apply only to drives on which all blocks work
         ways.retain(|&torn| !(self.broken && torn == Torn::Paired));
         ways
     }
 
-    /// Returns the findings that the verifier allows after the cuts so far.
+    /// Returns the damage that the verifier must expect after the cuts so far.
     fn remains(&self) -> Remains {
         let made_up_for = self.redundant && self.damaged.len() < 2;
         if self.broken {
@@ -248,8 +252,9 @@ impl<'c, 'f> Enumerator<'c, 'f> {
         }
     }
 
-    /// Examines one state: mounts it, and, if there is depth left, cuts this mount at each of its
-    /// operations.
+    /// Examines one state by mounting it.
+    ///
+    /// If the depth allows further cuts, the mount is cut at each of its operations.
     fn examine(
         &mut self,
         media: &Media,
@@ -286,7 +291,8 @@ impl<'c, 'f> Enumerator<'c, 'f> {
         self.tally.deeper += u64::from(level > self.parts);
         self.path.push(cut);
         let depth = self.depth.cuts as usize + self.parts;
-        // if the power fails in a mount that found damage, the next mount does not find it again
+        // if the power fails in a mount that found damage, the next mount does not report this
+        // damage
         let untold = self.redundant && !self.lost.is_nothing();
         let deeper = !untold && self.path.len() < depth
             || self.only.is_some_and(|only| only.len() > level + 1);
@@ -306,12 +312,12 @@ impl<'c, 'f> Enumerator<'c, 'f> {
     fn cut_mount(&mut self, mounted: Mounted, model: &crate::model::Model) {
         let known = self.verifier.knows_more(mounted.contents);
         let mut media = mounted.before.expect("it was asked for");
-        // before its first change the mount has read pages that can be read only once
+        // before its first change, the mount has already read the pages that can be read only once
         media.fade();
         let operations = mounted.changes.iter().filter(|c| c.change.is_operation()).count();
         let mut after = 0;
         for change in &mounted.changes {
-            // a cut before the first operation leaves what the cut before left
+            // a cut before the mount's first operation leaves the same state as the previous cut
             if change.change.is_operation() {
                 if after > 0 {
                     self.examine(&media, Cut { after, how: CutKind::Before }, model, None);
@@ -336,9 +342,10 @@ impl<'c, 'f> Enumerator<'c, 'f> {
     }
 }
 
-/// Returns a number for a cut, from the FNV-1a hash of its path: a rerun gets the same number.
+/// Returns a number for a cut, from the FNV-1a hash of its path, so that a rerun gets the same
+/// number.
 ///
-/// The number chooses how long the drive is written on.
+/// The number decides how much the verifier writes after the mount.
 fn number(path: &[Cut]) -> u64 {
     let text = path.iter().flat_map(|cut| format!("{cut}.").into_bytes());
     let mixed = text.fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {

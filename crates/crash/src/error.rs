@@ -9,7 +9,7 @@ use std::fmt;
 pub enum CrashError {
     /// A name is not known.
     Unknown {
-        /// Kind of what is named.
+        /// Kind of the named thing, such as `scheme`.
         what: &'static str,
         /// The name.
         name: String,
@@ -29,9 +29,9 @@ pub enum CrashError {
         /// The largest number.
         most: u32,
     },
-    /// Every cut in 0 is no sample.
+    /// A sample of one in 0 was asked for.
     OneIn,
-    /// A run has no such depth.
+    /// A depth is out of range.
     Depth(u32),
     /// The last seed is larger than 64 bits.
     Seeds,
@@ -42,16 +42,16 @@ pub enum CrashError {
         /// Number of sequences.
         all: u64,
     },
-    /// No stack has these parts together.
+    /// No stack consists of these parts.
     NoStack {
-        /// Names of schemes; empty: any.
+        /// Names of schemes; empty for any scheme.
         schemes: Vec<String>,
-        /// Names of stores; empty: any.
+        /// Names of stores; empty for any store.
         stores: Vec<String>,
-        /// Names of layers; empty: any.
+        /// Names of layers; empty for any layers.
         layers: Vec<String>,
     },
-    /// No stack is the one of an identity.
+    /// The stack of an identity does not exist.
     NotThere {
         /// The scheme.
         scheme: String,
@@ -75,7 +75,7 @@ pub enum CrashError {
     },
     /// The workload of an identity has no such failure, or no such cut.
     NoFailure(String),
-    /// No share of factory-bad blocks leaves enough good ones.
+    /// No share of factory-bad blocks leaves enough good blocks.
     FactoryBlocks,
     /// A drive's configuration cannot be used.
     Config(Box<ConfigError>),
@@ -99,7 +99,7 @@ impl From<ConfigError> for CrashError {
     }
 }
 
-/// Returns the names as they were given, or a text for any name.
+/// Returns the given names, or `(any)` if no name was given.
 fn named(given: &[String]) -> String {
     if given.is_empty() { "(any)".to_owned() } else { given.join(" or ") }
 }

@@ -1,24 +1,25 @@
-//! Kinds of parts that fail, as identities of failures name them.
+//! Kinds of failing parts, and their names in identities of failures.
 
 use crate::Fault;
 
-/// Part that fails, and when.
+/// Kind of the part that fails, and its circumstances.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum FailingPart {
-    /// A program; a spare block takes the place of its block.
+    /// A program fails, and a spare block takes the place of its block.
     Program,
-    /// A program, and there is no spare block: the command ends in an error, and flushed data is
-    /// there after a mount.
+    /// A program fails, and there is no spare block. The command ends in an error, and flushed data
+    /// is present after a mount.
     ProgramWithoutSpare,
-    /// An erase; a spare block takes the place of the block.
+    /// An erase fails, and a spare block takes the place of the block.
     Erase,
-    /// An erase, and there is no spare block: the drive goes on with a block less.
+    /// An erase fails, and there is no spare block. The drive goes on with one block less.
     EraseWithoutSpare,
-    /// No operation: blocks are bad from the beginning.
+    /// No operation fails, but blocks are bad from the beginning.
     FactoryBlocks,
-    /// A page of a running drive: its reader gets an error.
+    /// A page of a running drive cannot be read, and its reader gets an error.
     Page,
-    /// A page before a mount: units that hold an older version then are reported.
+    /// A page cannot be read from before the mount on. Units that then hold an older version must
+    /// be reported.
     PageBeforeMount,
 }
 

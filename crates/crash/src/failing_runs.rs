@@ -1,10 +1,12 @@
-//! Parts that fail while the power is on: a program or an erase that the flash reports as failed,
-//! blocks that were bad from the beginning, pages that cannot be read any more.
-//! [`flashatlas_nand::faults`] describes the effects of each.
+//! Parts that fail while the power is on.
+//!
+//! These are a program or an erase that the flash reports as failed, blocks that were bad from the
+//! beginning, and pages that cannot be read any more. [`flashatlas_nand::faults`] describes the
+//! effects of each failure.
 //!
 //! For each failure the workload runs once more, with the failure at one place. After a failed
-//! program or erase, the power fails at each of the next operations. The places are spread over the
-//! workload, at most [`TRIES`] for each kind of failure.
+//! program or erase, the power fails at each of the next operations. For each kind of failure, at
+//! most [`TRIES`] places are tried, which are spread over the workload.
 
 use crate::cut::{Cut, CutKind};
 use crate::enumerate::{Depth, Enumerator, Tally};
@@ -29,7 +31,7 @@ const WINDOW: u32 = 12;
 
 /// Returns the drive on which a failure is tried.
 ///
-/// If the failure needs them, the drive has a spare block or more blocks.
+/// If the failure requires it, the drive has a spare block or additional blocks.
 fn drive_for(part: FailingPart, config: &DriveConfig) -> Result<DriveConfig, CrashError> {
     let blocks =
         |more: u64| format!("drive.blocks={}", u64::from(config.params.get(BLOCKS)) + more);
@@ -40,7 +42,7 @@ fn drive_for(part: FailingPart, config: &DriveConfig) -> Result<DriveConfig, Cra
             let whole = config.layout()?;
             let rates =
                 |rates: [u32; 4]| (2..9).flat_map(move |more| rates.map(|rate| (more, rate)));
-            // several large drives need lower rates
+            // stacks of several large drives need lower rates
             let tries = rates([50_000, 100_000, 200_000, 300_000])
                 .chain(rates([5_000, 10_000, 20_000, 30_000]));
             for (more, rate) in tries {
@@ -81,23 +83,23 @@ pub struct Workload<'a> {
     pub config: &'a DriveConfig,
     /// The workload without failures.
     pub clean: &'a Recording,
-    /// `true` if every unit is written before the workload.
+    /// `true` if every unit is written before the workload begins.
     pub filled: bool,
     /// Depth of the enumeration after each failure.
     pub depth: Depth,
     /// `true` to try a drive with factory-bad blocks.
     pub factory: bool,
-    /// `true` if the drive has no block to lose.
+    /// `true` if the drive cannot go on with one block less.
     pub tight: bool,
-    /// Sampling: one failure in `one_in` is tried, but at least one in [`TRIES`]. After it, one cut
-    /// in `one_in` is tried.
+    /// Rate of the sample: one failure in `one_in` is tried, but at least one in [`TRIES`]. Of the
+    /// cuts after a failure, one in `one_in` is tried.
     pub one_in: u32,
     /// Name of the workload; the sampling depends on it.
     pub name: &'a str,
 }
 
 impl Workload<'_> {
-    /// Tries every failure and the cuts after it, or only the failure and the cuts of `only`.
+    /// Tries every failure with the cuts after it, or only the failure and the cuts in `only`.
     pub fn run(&self, only: Option<&[Cut]>, on_failure: &mut dyn FnMut(&[Cut], Failure)) -> Tally {
         let mut tally = Tally::default();
         let count = |of: fn(&Change) -> bool| {
@@ -113,7 +115,7 @@ impl Workload<'_> {
             let fits = match part {
                 FailingPart::FactoryBlocks => self.factory,
                 FailingPart::EraseWithoutSpare => !self.tight,
-                // under layers, it is unknown which page of a layer a page of the drive holds
+                // below layers, it is unknown which page of a layer is in a page of the drive
                 FailingPart::Page | FailingPart::PageBeforeMount => self.config.layers().is_empty(),
                 _ => true,
             };
@@ -156,7 +158,7 @@ impl Workload<'_> {
         tally
     }
 
-    /// Returns the programmed frames that hold the newest version of a unit, or a map page.
+    /// Returns the programmed frames with the newest version of a unit or with a map page.
     fn relied_on(&self, medium: &Medium) -> Vec<FrameId> {
         let mut left = medium.clone();
         left.power_off();
@@ -192,7 +194,7 @@ impl Workload<'_> {
         let window = match (part, at) {
             (FailingPart::FactoryBlocks, _) => 0..u32::MAX,
             (_, Some(at)) => at as u32..at as u32 + WINDOW,
-            // a drive with a block more erases less often
+            // a drive with one more block erases less often, so the erase may not be reached
             (FailingPart::EraseWithoutSpare, None) => {
                 return Ok(Tally { not_reached: 1, ..Tally::default() });
             }

@@ -1,11 +1,11 @@
-//! Promises that do not hold. A panic of the simulator's assertions becomes a broken promise, too.
+//! Broken promises. A panic of an assertion in the simulator counts as a broken promise, too.
 
 use flashatlas_types::PartFault;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
-/// A promise that does not hold.
+/// A broken promise.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
     /// The broken promise, R1 to R6 (`docs/RELIABILITY.md`).
@@ -15,12 +15,12 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Returns the failure of a promise.
+    /// Returns the failure that `promise` is broken.
     pub fn new(promise: &'static str, what: String) -> Failure {
         Failure { promise, what }
     }
 
-    /// Returns the failure of a promise as an error unless `holds` is `true`.
+    /// Returns the failure that `promise` is broken as an error, unless `holds` is `true`.
     #[inline]
     pub fn unless(
         holds: bool,

@@ -8,17 +8,17 @@ use std::fmt;
 /// Switch of one fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// The power fails in a program, which leaves garbage.
+    /// The power fails during a program, which leaves garbage in the page.
     TornGarbage,
-    /// The power fails in a program, of which a part is written.
+    /// The power fails during a program, and a part of the frame is written.
     TornPart,
-    /// The power fails in a program, whose page can be read once.
+    /// The power fails during a program, and the page can be read only once.
     TornOnce,
-    /// The power fails in an erase.
+    /// The power fails during an erase.
     TornErase,
-    /// Stores that no fence followed are lost or torn.
+    /// NVM stores without a later fence are lost or torn.
     NvmLines,
-    /// The power fails in a program of a page of several bits a cell.
+    /// The power fails during a program, and the other pages of the same cells are lost.
     PairedPages,
     /// A program fails.
     ProgramFailure,
@@ -32,7 +32,7 @@ pub enum Fault {
     Unreadable,
 }
 
-/// Every switch, with its name and a line about it, in the order of [`Fault`].
+/// Every switch with its name and a one-line description, in the order of [`Fault`].
 const SWITCHES: [(Fault, &str, &str); 11] = [
     (
         Fault::TornGarbage,
@@ -114,7 +114,7 @@ impl Faults {
     /// All faults.
     pub const ALL: Faults = Faults((1 << SWITCHES.len()) - 1);
 
-    /// Returns these switches with one more on.
+    /// Returns these switches with another switch on.
     #[must_use]
     pub const fn with(self, fault: Fault) -> Faults {
         Faults(self.0 | 1 << fault as u32)
@@ -126,7 +126,7 @@ impl Faults {
         self.0 >> fault as u32 & 1 == 1
     }
 
-    /// Parses names separated by commas; `all` and `none` are names, too.
+    /// Parses names of faults, separated by commas; the names `all` and `none` are allowed, too.
     ///
     /// # Errors
     /// Returns an error for an unknown name; the error lists the names that exist.

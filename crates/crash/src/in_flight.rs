@@ -1,16 +1,19 @@
-//! Cuts while operations are in flight on several dies. The operations that were carried out need
-//! not be a prefix of the plan. They may be any downward-closed subset of it: with each operation,
-//! the subset has all operations that this operation waits for.
+//! Cuts while operations are in flight on several dies.
+//!
+//! The operations that were carried out may be any downward-closed subset of the plan, not only a
+//! prefix. Downward-closed means that the subset contains, with each operation, all operations that
+//! this operation waits for.
 //!
 //! A workload is submitted in simulated time, several commands at once. After each submission, this
-//! module looks at the incomplete operations, and at the operations that each of them waits for. An
+//! module determines the incomplete operations, and the operations that each of them waits for. An
 //! operation waits for its dependencies in the plan. A page is read after its program, and
 //! programmed after the erase of its block. A block is erased after all earlier operations on it.
 //! The engine keeps these three orders. The pages of a block are programmed one after the other.
 //!
 //! A cut may leave each of these subsets. It may also leave a subset together with one torn
-//! operation on every busy die. If there are more than [`SUBSETS_MAX`] subsets, this number of them
-//! is tried: the empty subset, the full one, and random ones. The tally counts such samples.
+//! operation on every busy die. If there are more than [`SUBSETS_MAX`] subsets, [`SUBSETS_MAX`]
+//! subsets are tried: the empty subset, the full subset, and random ones. The tally counts the
+//! commands with such a sample.
 //!
 //! The promise of a command counts as soon as all operations that its completion waits for are
 //! carried out. Work in idle time runs to its end here. [`crate::enumerate`] cuts this work at each
@@ -30,7 +33,7 @@ use std::collections::BTreeMap;
 /// Maximum number of subsets that are tried after each command.
 pub const SUBSETS_MAX: usize = 48;
 
-/// Commands in flight at once.
+/// Number of commands in flight at once.
 const QUEUE_DEPTH: usize = 6;
 
 /// Numbers of the incomplete changes that an operation waits for.
@@ -62,20 +65,20 @@ struct InFlightChange {
     needs: Dependencies,
 }
 
-/// A command that promises something and is not complete.
+/// A FLUSH or FUA write that is not complete.
 struct Promise {
     tag: u64,
     needs: Dependencies,
     floors: Vec<(u32, usize)>,
 }
 
-/// The drive, and the states that a cut may leave.
+/// A drive with operations in flight, and the data from which the states after a cut are derived.
 struct InFlightDrive {
     drive: Ssd,
-    /// The medium with all complete changes, and no others.
+    /// The medium with exactly the complete changes.
     medium: Medium,
     flying: Vec<InFlightChange>,
-    /// The operations that each incomplete operation waits for; its own change is among them.
+    /// For each incomplete operation, the changes that it waits for, including its own change.
     needs: BTreeMap<u64, Dependencies>,
     /// For each block, the operations on it that are not complete.
     of_block: BTreeMap<BlockId, Vec<(OpId, BlockAccess)>>,
@@ -93,7 +96,7 @@ struct InFlightDrive {
 
 /// Runs `steps` in simulated time, and examines the states that cuts may leave after each command.
 ///
-/// `sample` draws the states. If `only` is given, the other states are skipped.
+/// `sample` draws the states that are examined. If `only` is given, all other states are skipped.
 pub fn subsets(
     config: &DriveConfig,
     steps: &[Step],
@@ -179,7 +182,7 @@ impl InFlightDrive {
         })
     }
 
-    /// Lets time pass until `until`, and notes the commands that complete.
+    /// Lets time pass until `until`, and records the commands that complete.
     fn advance(&mut self, until: Ps) {
         let mut done = Vec::new();
         self.drive.advance(until, &mut done);
@@ -266,7 +269,8 @@ impl InFlightDrive {
         Ok(now)
     }
 
-    /// Enters the operations of the last command, and returns those that its completion waits for.
+    /// Records the operations of the last command, and returns the changes that its completion
+    /// waits for.
     fn follow_plan(&mut self, tag: u64) -> Dependencies {
         let changes = self.drive.faults().take_journal();
         let mut changes = changes.into_iter();
@@ -366,9 +370,9 @@ impl InFlightDrive {
         completes
     }
 
-    /// Returns the states that a cut may leave now, or some of them.
+    /// Returns the states that a cut may leave now, or a sample of them.
     ///
-    /// It draws subsets if there are more than [`SUBSETS_MAX`].
+    /// If there are more than [`SUBSETS_MAX`] subsets, a sample is drawn.
     fn states(&self, rng: &mut Rng, tally: &mut Tally) -> Vec<CutState> {
         let place: BTreeMap<u32, usize> =
             self.flying.iter().enumerate().map(|(i, f)| (f.number, i)).collect();
@@ -380,7 +384,7 @@ impl InFlightDrive {
         let ready = |done: &[bool], i: usize| !done[i] && needs[i].iter().all(|&n| done[n]);
         let mut subsets = vec![vec![false; self.flying.len()]];
         let mut all = true;
-        // breadth first: a subset with one more operation comes from one that was found before
+        // breadth first: each subset is extended by one operation that is ready
         let mut at = 0;
         while at < subsets.len() {
             for i in 0..self.flying.len() {

@@ -1,10 +1,12 @@
-//! Enumeration of the power failures of a drive. A workload is carried out once. At each operation
-//! on flash and NVM, a copy of the medium loses its power before, during and after the operation.
-//! The copy is mounted, every logical unit is compared with the versions that a reference model
-//! allows, the tables are checked, and the drive is written on. At depth 2 the mounts are cut, too.
+//! Enumeration of the power failures of a drive.
 //!
-//! [`run()`] goes through every scheme and map store of the registries ([`subject`]), on every
-//! geometry, under every workload ([`workloads`]).
+//! A workload is carried out once. At each operation on flash and NVM, a copy of the medium loses
+//! its power before, during and after the operation. The copy is mounted, every logical unit is
+//! compared with the versions that a reference model allows, the tables are checked, and further
+//! writes are sent to the drive. At depth 2 the mounts are cut, too.
+//!
+//! [`run()`] tries every scheme and map store of the registries ([`subject`]), on every geometry,
+//! with every workload ([`workloads`]).
 //!
 //! ```
 //! use flashatlas_crash::{CrashSpec, run};

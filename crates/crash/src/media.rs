@@ -1,8 +1,8 @@
-//! The media of a stack: the medium of its drive, or one of each drive if a layer is over several.
+//! The media of a stack: one medium for each of its drives.
 //!
-//! The power fails for all drives at once. The order between changes of different drives is open
-//! while a command is under way. So the changes of the first drive come first in every other
-//! command, and the changes of the last drive in the commands between.
+//! The power fails for all drives at once. While a command is under way, changes of different
+//! drives may happen in any order. To cover both orders, the changes of the first drive come first
+//! for every second command, and the changes of the last drive come first for the other commands.
 
 use flashatlas_device::{Ssd, Stack};
 use flashatlas_nand::{Change, Counters, Medium, Torn};
@@ -17,7 +17,7 @@ pub struct Media(Vec<Medium>);
 pub struct DriveChange {
     /// Index of the drive.
     pub drive: usize,
-    /// The change of its medium.
+    /// The change of the drive's medium.
     pub change: Change,
 }
 
@@ -68,17 +68,17 @@ impl Media {
         self.0.iter_mut().for_each(|medium| medium.power_off_drawing(draw));
     }
 
-    /// Makes all pages unreadable that can be read only once.
+    /// Makes those pages unreadable that can be read only once.
     pub fn fade(&mut self) {
         self.0.iter_mut().for_each(Medium::fade);
     }
 
-    /// Notes every change from now on.
+    /// Begins to record every change in a journal.
     pub fn keep_journals(&mut self) {
         self.0.iter_mut().for_each(Medium::keep_journal);
     }
 
-    /// Returns the counters of all cells, summed.
+    /// Returns the sum of the counters of all media.
     pub fn counters(&self) -> Counters {
         let mut sum = Counters::default();
         self.0.iter().for_each(|medium| sum.add(&medium.counters));
@@ -96,9 +96,9 @@ impl Media {
     }
 }
 
-/// Appends the changes since the last call to `changes`, one of each drive in turn.
+/// Appends the changes since the last call to `changes`, taking one change of each drive in turn.
 ///
-/// If all drives made the same changes, this is the order in which they were made.
+/// If all drives made the same changes, this is the order in which the changes were made.
 pub fn take_journals_in_turn(stack: &mut Stack, changes: &mut Vec<DriveChange>) {
     let drives = stack.drives_mut().into_iter().enumerate();
     let mut noted: Vec<_> =
@@ -116,7 +116,7 @@ pub fn take_journals_in_turn(stack: &mut Stack, changes: &mut Vec<DriveChange>) 
 
 /// Appends the changes since the last call to `changes`, drive by drive.
 ///
-/// With `backwards`, the last drive comes first.
+/// If `backwards` is set, the last drive comes first.
 pub fn take_journals(stack: &mut Stack, backwards: bool, changes: &mut Vec<DriveChange>) {
     let mut drives: Vec<_> = stack.drives_mut().into_iter().enumerate().collect();
     if backwards {

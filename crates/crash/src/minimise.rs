@@ -1,4 +1,4 @@
-//! Shortening of a failing workload: steps are dropped while a cut still breaks the same promise.
+//! Shortening of a failing workload: steps are dropped as long as a cut breaks the same promise.
 
 use crate::Failure;
 use crate::cut::Cut;
@@ -9,9 +9,9 @@ use flashatlas_device::DriveConfig;
 
 /// The shortest failing workload that was found, and its failure.
 pub struct Minimal {
-    /// The steps that are left.
+    /// The remaining steps.
     pub steps: Vec<Step>,
-    /// The cut of the workload, of the mount after it, and so on.
+    /// The cut of the workload, the cut of the mount after it, and so on.
     pub cuts: Vec<Cut>,
     /// The failure after these cuts.
     pub failure: Failure,
@@ -20,10 +20,10 @@ pub struct Minimal {
 /// Maximum number of shorter workloads that are tried.
 const TRIES: u32 = 400;
 
-/// Drops steps of a failing workload while a cut of the rest still breaks the same promise.
+/// Drops steps of a failing workload as long as a cut of the rest breaks the same promise.
 ///
-/// The first tries drop half of the steps at once, the last ones a single step.
-/// Returns `None` if the workload does not fail.
+/// The first tries drop half of the steps at once, and the last tries drop a single step. Returns
+/// `None` if the workload does not fail.
 pub fn minimise(
     config: &DriveConfig,
     steps: &[Step],

@@ -1,9 +1,9 @@
-//! The reference model: what each logical unit may hold after a power failure.
+//! The reference model: the versions that each logical unit may hold after a power failure.
 //!
-//! The model has an ordered list of versions of each unit: the version that was flushed last, then
-//! every later one. The last versions may belong to a command that is still under way. After a cut,
-//! any version of the list is right (promise R2). A FLUSH leaves only the last version (R1, R3). A
-//! FUA write does the same for the units that it covers.
+//! For each unit, the model has an ordered list of versions: the version that was flushed last, and
+//! then every later version. The last versions may belong to a command that is still under way.
+//! After a cut, any version of the list is correct (promise R2). A FLUSH leaves only the last
+//! version (R1, R3). A FUA write does the same for the units that it covers.
 
 use flashatlas_device::Cmd;
 use flashatlas_types::{Lba, Stamp};
@@ -55,7 +55,7 @@ impl Step {
         })
     }
 
-    /// Returns the units that a write touches, or that a trim covers whole; none for other steps.
+    /// Returns the units that a write touches, or that a trim covers whole; empty for other steps.
     pub fn units(self, unit_sectors: u32) -> std::ops::Range<u32> {
         match self {
             Step::Write { lba, sectors, .. } => {
@@ -68,7 +68,7 @@ impl Step {
         }
     }
 
-    /// Returns the stamp that the step leaves in one of its units, which held `old`.
+    /// Returns the stamp of one of the step's units after the step, if the unit held `old` before.
     #[inline]
     pub fn stamp(self, unit: u32, unit_sectors: u32, content: u64, old: Stamp) -> Stamp {
         let Step::Write { lba, sectors, .. } = self else { return Stamp::ZERO };
@@ -99,12 +99,12 @@ impl std::fmt::Display for Step {
 #[derive(Clone, Debug)]
 pub struct Model {
     versions: Vec<Vec<Stamp>>,
-    /// Versions of each unit from before the last FLUSH.
+    /// Versions of each unit that were replaced before the last FLUSH.
     older: Vec<Vec<Stamp>>,
-    /// `true` if trims do not outlive a mount.
+    /// `true` if trims do not survive a mount.
     forgets_trims: bool,
     unit_sectors: u32,
-    /// Number of the next write.
+    /// Content number of the next write.
     content: u64,
     /// Number of units with more than one possible version.
     open: u32,
@@ -113,13 +113,13 @@ pub struct Model {
 impl Model {
     /// Returns a model of units that hold exactly these stamps.
     ///
-    /// Writes are numbered from `content`, below 2^40.
+    /// Writes get content numbers from `content` on; the numbers stay below 2^40.
     pub fn holding(stamps: impl Iterator<Item = Stamp>, unit_sectors: u32, content: u64) -> Model {
         let model = Model::allowing(stamps.map(|s| vec![s]).collect(), unit_sectors);
         Model { content, ..model }
     }
 
-    /// Returns the same model, with the number `content` for its next write.
+    /// Returns the same model, with the content number `content` for its next write.
     #[must_use]
     pub fn numbered_from(&self, content: u64) -> Model {
         Model { content, ..self.clone() }
@@ -132,13 +132,13 @@ impl Model {
         Model { versions, older, forgets_trims: false, unit_sectors, content: 0, open }
     }
 
-    /// Adds the earlier versions of each unit, for a drive whose trims do not outlive a mount.
+    /// Adds the earlier versions of each unit, for a drive whose trims do not survive a mount.
     #[must_use]
     pub fn with_older(self, older: Vec<Vec<Stamp>>) -> Model {
         Model { older, forgets_trims: true, ..self }
     }
 
-    /// Allows trims that do not outlive a mount.
+    /// Allows that trims do not survive a mount.
     ///
     /// A unit that was trimmed at the last FLUSH, or since then, may hold any version that it ever
     /// held.
@@ -158,9 +158,9 @@ impl Model {
                 && self.older[unit as usize].contains(&stamp)
     }
 
-    /// Returns `true` if a unit ever held `stamp`, or if `stamp` stands for an empty unit.
+    /// Returns `true` if a unit ever held `stamp`, or if `stamp` means an empty unit.
     ///
-    /// If pages are lost, the unit may hold this stamp again.
+    /// If pages are lost, the unit may hold such a stamp again.
     pub fn ever_held(&self, unit: u32, stamp: Stamp) -> bool {
         stamp == Stamp::ZERO
             || self.versions(unit).contains(&stamp)
@@ -190,7 +190,7 @@ impl Model {
 
     /// Returns `true` if a cut may leave one of several versions of a unit.
     ///
-    /// A change of the unit is then under way, or acknowledged and not flushed.
+    /// In this case, a change of the unit is under way, or is acknowledged and not flushed.
     pub fn is_dirty(&self) -> bool {
         self.open > 0
     }
@@ -210,7 +210,7 @@ impl Model {
         }
     }
 
-    /// Notes that a unit was seen to hold `stamp`, which becomes its newest version.
+    /// Records that a unit was seen to hold `stamp`, which becomes the unit's newest version.
     ///
     /// The other versions stay possible.
     pub fn seen(&mut self, unit: u32, stamp: Stamp) {
@@ -264,10 +264,10 @@ mod tests {
         assert_eq!(model.versions(0), [Stamp(1), Stamp::whole(100, 0)]);
         assert_eq!(model.versions(1), [Stamp(2), Stamp::whole(100, 4)]);
         model.end(write);
-        assert!(model.is_dirty(), "acknowledged is not flushed");
+        assert!(model.is_dirty(), "an acknowledged write is not yet flushed");
         let fua = Step::Write { lba: 4, sectors: 4, fua: true };
         model.begin(fua);
-        assert_eq!(model.versions(1).len(), 3, "pending");
+        assert_eq!(model.versions(1).len(), 3, "the FUA write is not complete");
         model.end(fua);
         assert_eq!(model.versions(1), [Stamp::whole(101, 0)]);
         assert_eq!(model.versions(0).len(), 2);
@@ -296,7 +296,7 @@ mod tests {
         );
         model.begin(write);
         model.end(write);
-        assert!(model.allows(0, Stamp(1)), "not flushed yet");
+        assert!(model.allows(0, Stamp(1)), "the write is not flushed yet");
         model.end(Step::Flush);
         assert!(!model.allows(0, Stamp(1)) && !model.allows(0, Stamp::ZERO));
     }

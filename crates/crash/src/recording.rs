@@ -1,5 +1,7 @@
-//! A workload that was carried out once: the media before it, every change that it made, and the
-//! number of changes when each command was acknowledged.
+//! Recording of a workload that was carried out once.
+//!
+//! A recording contains the media before the workload, every change that the workload made, and the
+//! number of changes at the acknowledgement of each command.
 
 use crate::failing_part::FailingPart;
 use crate::media::{DriveChange, Media, take_journals, take_journals_in_turn};
@@ -9,10 +11,10 @@ use flashatlas_device::{Contents, DriveConfig, Reply, Stack, SubmitError};
 use flashatlas_nand::Change;
 use flashatlas_types::{Dur, FtlError, Lpn, MediumError, Ps, Seed, Stamp, Tag};
 
-/// Index of the drive whose parts fail, if a layer is over several drives.
+/// Index of the drive whose parts fail, if a layer combines several drives.
 pub(crate) const FAILING: usize = 0;
 
-/// Seed of every drive: the random choices in a drive are the same in each run.
+/// Seed of every drive, so that random choices in a drive are the same in each run.
 pub const SEED: Seed = Seed(1);
 
 /// A workload that ran with the power on.
@@ -27,16 +29,16 @@ pub struct Recording {
     pub ends: Vec<usize>,
     /// The model of the units when the journal began.
     pub model: Model,
-    /// `true` if a program failed and no spare block took its place: the drive has one block less.
+    /// `true` if a program failed and no spare block took its block's place.
     pub broken: bool,
     /// `true` if the last command ended in an error because the drive is `broken`. Real firmware
     /// might complete such a command.
     pub refused: bool,
-    /// Contents that the digests of the drive's layers stand for.
+    /// Contents for the digests that the drive's layers store.
     pub contents: Vec<Contents>,
 }
 
-/// Returns the content number of a unit that was filled before a workload.
+/// Returns the content number with which a unit is filled before a workload.
 pub(crate) fn filling(unit: Lpn) -> u64 {
     1 << 62 | u64::from(unit.0)
 }
@@ -47,14 +49,13 @@ pub(crate) fn held_before(filled: bool, unit: u32) -> Stamp {
 }
 
 impl Recording {
-    /// Runs `steps` on a new drive; with `filled`, every unit is written before.
+    /// Runs `steps` on a new drive; with `filled`, every unit is written beforehand.
     ///
-    /// Every read is compared. With `part`, one part fails: the number counts the parts of this
-    /// kind before the part that fails.
+    /// Every read is compared with the model. With `part`, one part fails; the number is the number
+    /// of parts of this kind before the part that fails.
     ///
     /// # Errors
-    /// Returns an error if the drive fails, or a read returns something else, while the power is
-    /// on.
+    /// Returns an error if the drive fails or a read returns a wrong stamp while the power is on.
     pub fn make(
         config: &DriveConfig,
         steps: &[Step],
@@ -73,7 +74,7 @@ impl Recording {
         let cannot = |e: flashatlas_types::ConfigError| Failure::new("R5", e.to_string());
         let drives = (0..config.drives()).map(|drive| config.build(SEED.of_drive(drive)));
         let mut drives = drives.collect::<Result<Vec<_>, _>>().map_err(cannot)?;
-        // the writes of layers on a blank drive are a part of the workload
+        // the writes with which layers set up a blank drive belong to the workload
         drives.iter_mut().for_each(|drive| drive.faults().keep_journal());
         let mut base = Media::of_drives(&drives);
         let mut drive = Stack::over(drives, config).map_err(cannot)?;
@@ -148,7 +149,7 @@ impl Recording {
             })?;
         }
         drive.top().check().map_err(|v| Failure::new("R5", format!("power on: {v}")))?;
-        // no command failed, and all data was there, although a program may have failed
+        // a program may have failed even though no command failed and all data is correct
         let broken = matches!(part, Some((FailingPart::ProgramWithoutSpare, _)))
             && changes.iter().any(|c| matches!(c.change, Change::ProgramFailed(_)));
         let contents = drive.contents();
@@ -168,12 +169,12 @@ impl Recording {
     }
 }
 
-/// Returns `true` if a drive could not go on because a program failed.
+/// Returns `true` if `error` says that a program failed.
 pub fn is_failed_program(error: &SubmitError) -> bool {
     matches!(error, SubmitError::Ftl(FtlError::Medium(MediumError::ProgramFailed(_))))
 }
 
-/// Returns `true` if a drive has no room, as it may happen after the loss of a block.
+/// Returns `true` if `error` says that a drive has no room, which may happen after losing a block.
 pub fn is_without_room(error: &SubmitError) -> bool {
     matches!(error, SubmitError::Ftl(FtlError::NoSpace { .. }))
 }
@@ -192,7 +193,7 @@ pub fn apply(drive: &mut Stack, step: Step, content: u64) -> Result<Reply, Submi
     match step.command(content) {
         Some(command) => drive.submit(Ps::ZERO, Tag(0), command, &mut reply)?,
         None => {
-            // work in idle time takes time, which does not pass while commands are instant
+            // work in idle time needs time, which does not pass while commands are instant
             drive.set_instant(false);
             let now = drive.drain();
             let worked = drive.idle(now, now.after(Dur::from_us(400_000)));

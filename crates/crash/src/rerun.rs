@@ -1,4 +1,4 @@
-//! Rerun of one failure, which its identity names.
+//! Rerun of one failure, by its identity.
 
 use crate::cut::{Cut, CutKind, Id};
 use crate::enumerate::{Depth, Enumerator};
@@ -12,7 +12,7 @@ use crate::workloads::{SEQUENCES, WORKLOADS};
 use crate::{CrashError, Failure};
 use flashatlas_device::Registry;
 
-/// Runs one failure again, and returns its finding, or `Ok(None)` if nothing fails any more.
+/// Runs one failure again, and returns its finding, or `Ok(None)` if the failure no longer occurs.
 ///
 /// # Errors
 /// Returns an error if the identity names something that does not exist.

@@ -1,5 +1,6 @@
-//! A whole run: every stack of the registries on every geometry under every workload, on all cores,
-//! with a table at the end.
+//! A whole run on all cores, with a table at the end.
+//!
+//! The run tries every stack of the registries on every geometry with every workload.
 
 use crate::cut::{Cut, CutKind, Id, STEPS, STEPS_MAX};
 use crate::enumerate::{Depth, Enumerator, Tally};
@@ -26,34 +27,35 @@ pub const ALL_SEQUENCES: &str = "all";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CrashSpec {
-    /// Layers, with a variant or without, `-` for none; empty: all.
+    /// Layers, with or without a variant; `-` means no layers, and an empty list means all.
     pub layers: Vec<String>,
-    /// Schemes, with a variant or without; empty: all.
+    /// Schemes, with or without a variant; an empty list means all.
     pub schemes: Vec<String>,
-    /// Stores, likewise.
+    /// Stores, with or without a variant; an empty list means all.
     pub stores: Vec<String>,
-    /// Geometries; empty: all.
+    /// Geometries; an empty list means all.
     pub geometries: Vec<String>,
-    /// Workloads; empty: all.
+    /// Workloads; an empty list means all.
     pub workloads: Vec<String>,
     /// Settings of every drive; they override the settings of its variant.
     pub set: Vec<String>,
-    /// Number of cuts in a row: 1 cuts the workload, 2 also the mount after it, and so on.
+    /// Number of cuts in a row: with 1 the workload is cut, with 2 also the mount after it, and so
+    /// on.
     pub depth: u32,
     /// Names of faults, separated by commas.
     pub faults: String,
     /// First seed.
     pub seed: u64,
-    /// Seeds for each workload.
+    /// Number of seeds for each workload.
     pub seeds: u64,
     /// Approximate number of steps of a workload.
     pub steps: u32,
-    /// Sampling: of each workload one cut in `one_in` is taken, and one short sequence in `one_in`;
-    /// 1 takes all.
+    /// Rate of the sample: one cut in `one_in` of each workload is tried, and one short sequence in
+    /// `one_in`. With 1, all are tried.
     pub one_in: u32,
-    /// The share of the workloads that is run, and the number of shares: `1/4` to `4/4`.
+    /// The share of the workloads to run, and the number of shares: `1/4` to `4/4`.
     pub shard: Option<String>,
-    /// Threads; 0: as many as there are cores.
+    /// Number of threads; 0 means one thread per core.
     pub threads: usize,
     /// `true` to shorten a workload that fails.
     pub minimise: bool,
@@ -81,31 +83,31 @@ impl Default for CrashSpec {
     }
 }
 
-/// A failure, as a user sees it.
+/// A failure in the form in which it is reported.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
     /// Identity of the failure, for `--rerun`.
     pub id: String,
-    /// The broken promise, and the finding.
+    /// The broken promise, and a description of the failure.
     pub failure: String,
-    /// A short workload that fails the same way, as lines to paste.
+    /// A short workload that breaks the same promise, as lines of text.
     pub minimal: Vec<String>,
 }
 
 /// One line of the table.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// Layers, all variants; `-` if there are none.
+    /// Layers with all their variants; `-` if there are none.
     pub layers: String,
-    /// Scheme, all variants.
+    /// Scheme with all its variants.
     pub scheme: String,
-    /// Store, all variants.
+    /// Store with all its variants.
     pub store: String,
-    /// Combinations of variant, geometry, workload and seed.
+    /// Number of combinations of variant, geometry, workload and seed.
     pub workloads: u64,
-    /// States mounted and compared.
+    /// Number of states that were mounted and compared.
     pub cuts: u64,
-    /// The kinds of these states, and the results.
+    /// Counts of these states by kind, and the results.
     #[serde(flatten)]
     pub tally: Tally,
 }
@@ -121,11 +123,13 @@ pub struct Report {
     pub stopped: bool,
 }
 
-/// The two drives of a stack on a geometry: for workloads that are not tight, and for tight ones.
-/// The first job that needs a drive looks for it.
+/// Two drives of a stack on a geometry: one for workloads that are not tight, one for tight
+/// workloads.
+///
+/// The first job that needs a drive computes its configuration.
 pub(crate) type Drives = Arc<[OnceLock<Result<DriveConfig, CrashError>>; 2]>;
 
-/// A workload to record and to cut, once for each seed.
+/// A workload that is recorded and cut, once for each seed.
 pub(crate) struct Job {
     pub stack: Subject,
     pub geometry: &'static Geometry,
@@ -136,7 +140,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Returns the drive to record on.
+    /// Returns the drive on which the workload is recorded.
     ///
     /// # Errors
     /// Returns the errors of [`drive`].
@@ -176,7 +180,7 @@ impl Job {
 
     /// Returns the workload for runs in which parts fail.
     ///
-    /// One failure in `one_in` is tried; the sampling depends on `name`.
+    /// One failure in `one_in` is tried; the sample depends on `name`.
     pub fn parts<'a>(
         &self,
         config: &'a DriveConfig,
@@ -192,7 +196,7 @@ impl Job {
 
     /// Tries every cut of every seed, and returns the failures.
     ///
-    /// If `plan` asks for it, the workload of the first failure is shortened.
+    /// The workload of the first failure is shortened if `plan` asks for this.
     fn run(
         &self,
         plan: &CrashSpec,
@@ -207,8 +211,8 @@ impl Job {
             if stop.load(Ordering::Relaxed) {
                 break;
             }
-            // a sample takes some short sequences with all their cuts, and of other workloads some
-            // cuts
+            // a sample consists of some short sequences with all their cuts, and of some cuts of
+            // every other workload
             let one_in = if self.workload.is_some() { plan.one_in } else { 1 };
             if self.workload.is_none() && !sequences.takes() {
                 continue;
@@ -234,7 +238,7 @@ impl Job {
                     note(&[], failure);
                 }
             }
-            // operations in flight can be followed only in the plans of a single drive
+            // operations in flight can be tracked only for a single drive
             if self.geometry.parallel && self.stack.layers.is_empty() {
                 let mut note = |cuts: &[Cut], failure| failures.push((cuts.to_vec(), failure));
                 let (start, sample) = ((self.filled(), seed), sample("x"));
@@ -293,12 +297,12 @@ pub(crate) fn chosen<'a>(
     Ok(())
 }
 
-/// Returns names without the numbers of their variants.
+/// Returns the names without the numbers of variants.
 fn plain(given: &[String]) -> Vec<String> {
     given.iter().map(|name| name.split('.').next().unwrap_or(name).to_owned()).collect()
 }
 
-/// Returns an error unless a workload's length is within bounds.
+/// Returns an error if a workload's number of steps is out of bounds.
 pub(crate) fn bounded(steps: u32) -> Result<(), CrashError> {
     if (1..=STEPS_MAX).contains(&steps) {
         Ok(())
@@ -307,9 +311,10 @@ pub(crate) fn bounded(steps: u32) -> Result<(), CrashError> {
     }
 }
 
-/// Returns `true` if a name is among the given names, or if none is given.
+/// Returns `true` if a name is among the given names, or if no names are given.
 ///
-/// `page` stands for all its variants, `page.1` for the first, which is printed without a number.
+/// `page` means all variants of `page`, and `page.1` means the first variant, which is printed
+/// without a number.
 fn wanted(given: &[String], name: &str, with_variant: &str) -> bool {
     let first = name == with_variant;
     let is = |g: &String| {
@@ -358,7 +363,7 @@ fn jobs(registry: &Registry, plan: &CrashSpec) -> Result<Vec<Job>, CrashError> {
                     drives: drives.clone(),
                 });
             }
-            // what a blank drive does with four operations does not depend on its shape
+            // the behaviour of a blank drive in four operations does not depend on its geometry
             if i == 0 && wanted(&plan.workloads, ALL_SEQUENCES, ALL_SEQUENCES) {
                 jobs.push(Job {
                     stack: stack.clone(),
@@ -378,11 +383,12 @@ fn jobs(registry: &Registry, plan: &CrashSpec) -> Result<Vec<Job>, CrashError> {
         });
     }
     let (shard, of) = plan.shard.as_deref().map_or(Ok((1, 1)), parse_shard)?;
-    // jobs of one stack are neighbours: dealing them out in turn gives each share some of them
+    // jobs of one stack are neighbours, so dealing out the jobs in turn spreads each stack over the
+    // shares
     Ok(jobs.into_iter().skip(shard - 1).step_by(of).collect())
 }
 
-/// Parses a share: `2/4` is the second of four.
+/// Parses a share, such as `2/4` for the second of four shares.
 fn parse_shard(text: &str) -> Result<(usize, usize), CrashError> {
     let parts = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
     match parts {
@@ -391,10 +397,10 @@ fn parse_shard(text: &str) -> Result<(usize, usize), CrashError> {
     }
 }
 
-/// Carries out all workloads that `plan` names.
+/// Tries all stacks, geometries and workloads that `plan` names.
 ///
-/// `progress` gets the number of workloads that are done and the number of all, on the calling
-/// thread; it stops the run by returning `false`.
+/// `progress` is called on the calling thread with the number of finished jobs and the number of
+/// all jobs. The run stops if `progress` returns `false`.
 ///
 /// # Errors
 /// Returns an error for unknown names, and for a stack that fits no drive of a geometry.
@@ -454,9 +460,9 @@ impl Report {
     }
 }
 
-/// Returns `true` if power failures alone make a workload fail, with its operations in order.
+/// Returns `true` if the cuts contain only power failures, with operations in their order.
 ///
-/// Only such a workload can be shortened.
+/// Only a workload with such cuts can be shortened.
 pub(crate) fn power_only(cuts: &[Cut]) -> bool {
     !matches!(cuts.first(), Some(Cut { how: CutKind::FailingPart(_) | CutKind::Subset(_), .. }))
 }

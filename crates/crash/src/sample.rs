@@ -1,21 +1,22 @@
-//! A sample of the cuts, one in N, drawn so that every part of a workload is still cut.
+//! A sample of one in N cuts, drawn so that every part of a workload is still cut.
 
 use flashatlas_types::{Rng, Seed};
 
-/// Draw of one candidate from each run of `one_in` candidates. Every part of a workload is cut
-/// somewhere. Of candidates that recur with a period, such as the ways to tear a program, the draw
-/// takes different ones in different runs.
+/// Random choice of one candidate from each run of `one_in` consecutive candidates.
+///
+/// So every part of a workload is cut somewhere. If the candidates repeat with a period, as the
+/// ways to tear a program do, different ones are chosen in different runs.
 #[derive(Clone, Debug)]
 pub struct Sample {
     one_in: u32,
-    /// Place of the next candidate in its run, and of the one that is drawn.
+    /// Places in the run of the next candidate and of the candidate that is drawn.
     at: u32,
     drawn: u32,
     rng: Rng,
 }
 
 impl Sample {
-    /// Returns a sample of one in `one_in`; the draw depends on `name` alone.
+    /// Returns a sample of one in `one_in` candidates; the choice depends on `name` alone.
     pub fn new(one_in: u32, name: &str) -> Sample {
         let mut rng = Rng::stream(Seed(0), name);
         let drawn = rng.below(u64::from(one_in.max(1))) as u32;

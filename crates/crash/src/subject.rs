@@ -1,7 +1,9 @@
-//! Subjects of the tests: every scheme of the registry, with every map store if it takes one, on
-//! every geometry. Schemes and stores are tried in every variant that their definitions name
-//! ([`flashatlas_ftl::SchemeDef::small`]). A scheme or store that is new in the registry becomes a
-//! subject by itself.
+//! Subjects of the tests: stacks of layers, schemes and map stores, and geometries of drives.
+//!
+//! Every scheme of the registry is tried on every geometry, with every map store if the scheme uses
+//! a map store. Schemes and stores are tried in every variant that their definitions list
+//! ([`flashatlas_ftl::SchemeDef::small`]). A scheme or store that is added to the registry becomes
+//! a subject automatically.
 
 use crate::CrashError;
 use crate::workloads::Workload;
@@ -9,21 +11,21 @@ use flashatlas_device::{Build, DriveConfig, LayerDef, Registry};
 use flashatlas_ftl::SchemeDef;
 use flashatlas_types::{ConfigError, Entries, Value};
 
-/// A shape of drive.
+/// Shape of a drive.
 pub struct Geometry {
     /// Name in the identity of a failure.
     pub name: &'static str,
     /// Summary in one line.
     pub summary: &'static str,
-    /// Settings over the preset `tiny`, which has blocks of 8 pages of four sectors.
+    /// Settings on top of the preset `tiny`, which has blocks of 8 pages of four sectors.
     settings: &'static [&'static str],
-    /// Minimum number of blocks of a die; a scheme may need more.
+    /// Smallest number of blocks of a die; a scheme may need more blocks.
     blocks: u32,
-    /// `true` if blocks are added until 3 % of over-provisioning are enough for a scheme's reserve.
+    /// `true` if blocks are added until 3 % of over-provisioning cover a scheme's reserve.
     grows: bool,
     /// `true` if operations are in flight on several dies at once.
     pub parallel: bool,
-    /// Sizes of a mapping unit; the drive has the first size that the scheme takes.
+    /// Sizes of a mapping unit; the drive uses the first size that the scheme accepts.
     units: &'static [&'static str],
 }
 
@@ -67,12 +69,12 @@ pub const GEOMETRIES: &[Geometry] = &[
 /// Layers over a scheme with a map store, each in one of its variants.
 #[derive(Clone)]
 pub struct Subject {
-    /// The parts that names choose from.
+    /// The registry that the settings' names refer to.
     pub registry: Registry,
     /// The layers, from the top down.
     pub layers: Vec<&'static LayerDef>,
-    /// Index of the variant in [`LayerDef::small`] of each layer. A layer with fewer variants takes
-    /// its last one.
+    /// Index of the variant in [`LayerDef::small`] of each layer. A layer with fewer variants uses
+    /// its last variant.
     pub layer_variant: usize,
     /// The scheme.
     pub scheme: &'static SchemeDef,
@@ -83,7 +85,7 @@ pub struct Subject {
     /// Index of the store's variant.
     pub store_variant: usize,
     store_settings: &'static [&'static str],
-    /// Settings of the caller; they override the others.
+    /// Settings of the caller, which override all other settings.
     pub more: Vec<String>,
 }
 
@@ -101,7 +103,7 @@ impl Subject {
         }
     }
 
-    /// Returns `true` if there are no layers, or if a drive of some geometry takes them.
+    /// Returns `true` if there are no layers, or if a drive of some geometry fits the layers.
     pub(crate) fn fits(&self) -> bool {
         self.layers.is_empty()
             || GEOMETRIES.iter().any(|geometry| drive(self, geometry, None).is_ok())
@@ -132,10 +134,13 @@ fn variant(name: &str, index: usize) -> String {
     if index == 0 { name.to_owned() } else { format!("{name}.{}", index + 1) }
 }
 
-/// Divisor of the logical pages of drives under layers: whole superpages of each variant.
+/// Divisor of the number of logical pages of drives below layers.
+///
+/// So the pages make up whole superpages in each variant.
 const UNDER_LAYERS_UNITS: u32 = 16;
 
-/// Schemes and stores of the drives under layers. The others are tried only without layers.
+/// Schemes and stores of the drives below layers. Other schemes and stores are tried only without
+/// layers.
 const UNDER_LAYERS: &[(&str, &str)] = &[("page", "dram"), ("page", "demand")];
 
 /// Returns every stack of one layer or of two different layers.
@@ -147,7 +152,7 @@ fn layer_stacks(layers: Entries<LayerDef>) -> Vec<Vec<&'static LayerDef>> {
     one.chain(two).collect()
 }
 
-/// Returns `true` if layers may be in this order over a page-mapped drive with this store.
+/// Returns `true` if layers in this order are allowed over a page-mapped drive with this store.
 ///
 /// The check uses a drive that is large enough for every layer.
 fn make_sense(registry: &Registry, layers: &[&'static LayerDef], store: &str) -> bool {
@@ -156,7 +161,7 @@ fn make_sense(registry: &Registry, layers: &[&'static LayerDef], store: &str) ->
     !registry.load("ufs-128gb", None, &settings).is_err_and(|e| e.key == "layers")
 }
 
-/// Returns every scheme with every store, and layers over some of them.
+/// Returns every scheme with every store, and some of these stacks with layers.
 ///
 /// The variants of a scheme are tried with the first variant of each store, and the variants of a
 /// store with the first variant of the scheme.
@@ -164,9 +169,9 @@ pub fn subjects(registry: &Registry) -> Vec<Subject> {
     candidates(registry).into_iter().filter(Subject::fits).collect()
 }
 
-/// Returns all subjects, including the subjects that no drive fits.
+/// Returns all subjects, including subjects that fit no drive.
 ///
-/// [`subjects`] leaves these out, which takes a while.
+/// [`subjects`] leaves out the subjects that fit no drive, which takes a while.
 pub(crate) fn candidates(registry: &Registry) -> Vec<Subject> {
     let mut all = Vec::new();
     for scheme in registry.ftl.schemes.iter() {
@@ -207,7 +212,7 @@ pub(crate) fn candidates(registry: &Registry) -> Vec<Subject> {
     };
     let drives: Vec<Subject> = all.iter().filter(under).cloned().collect();
     for layers in layer_stacks(registry.layers) {
-        // stacks of two take only the first variants, because each layer is also tried alone
+        // stacks of two layers use only the first variants, because each layer is also tried alone
         let several = layers.iter().any(|l| matches!(l.build, Build::OverSeveral { .. }));
         let most = match (layers.len(), several) {
             (1, _) => usize::MAX,
@@ -227,9 +232,9 @@ pub(crate) fn candidates(registry: &Registry) -> Vec<Subject> {
 
 /// Returns the drive for a stack on a geometry under a workload.
 ///
-/// A tight workload gets the largest number of logical pages that the scheme takes. Any other
-/// workload gets two thirds of this number, but at least the smallest number that the layers take
-/// (7 without layers).
+/// For a tight workload, the drive has the largest number of logical pages that the scheme accepts.
+/// For any other workload, it has two thirds of this number, but at least the smallest number that
+/// the layers accept (7 without layers).
 ///
 /// # Errors
 /// Returns an error if no drive of this shape fits the stack.
@@ -255,8 +260,8 @@ pub fn drive(
                     continue;
                 }
             };
-            // at least two and a half blocks of data, so that something is collected; layers need
-            // more
+            // at least two and a half blocks of data are needed so that the drive collects; layers
+            // need more
             let least = if stack.layers.is_empty() {
                 slots / blocks * 5 / 2
             } else {
@@ -303,9 +308,9 @@ fn load_slots(
     Ok(layout.slots())
 }
 
-/// Returns the largest number from `low` to `high` that is `good`.
+/// Returns the largest number from `low` to `high` for which `good` returns `true`.
 ///
-/// `low` must be good, and so must every number between `low` and a good one.
+/// `low` must be good, and every number between `low` and a good number must be good.
 fn most(low: u32, high: u32, good: impl Fn(u32) -> bool) -> u32 {
     let (mut low, mut high) = (low, high.max(low));
     while low < high {
@@ -332,7 +337,7 @@ fn config(
     stack.registry.load("tiny", None, &settings)
 }
 
-/// Returns the settings in which a drive differs from the preset `tiny`.
+/// Returns the settings of a drive that differ from the preset `tiny`.
 pub fn over_tiny(config: &DriveConfig) -> Vec<String> {
     let tiny = config.registry.load("tiny", None, &[]).expect("a preset");
     let differs =
@@ -363,7 +368,7 @@ mod tests {
                 layer.name
             );
         }
-        // in a sample, each stack takes another geometry than the stack before it
+        // in a sample, each stack is tried on another geometry than the previous stack
         let every = one_in().min(GEOMETRIES.len());
         for (number, stack) in stacks.iter().enumerate() {
             for geometry in GEOMETRIES.iter().skip(number % every).step_by(every) {

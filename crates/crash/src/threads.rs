@@ -9,12 +9,12 @@ use std::time::Duration;
 /// Time between two reports of progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
-/// Does `work` for each number below `count`, on `threads` threads (0: as many as there are cores).
+/// Calls `work` for each number below `count`, on `threads` threads (0 means one per core).
 ///
-/// `work` may look at the flag that stops it. `progress` gets the number of results so far, on the
-/// calling thread, and stops the work by returning `false`. Returns the results by number, and
-/// `true` if the work was stopped. A panic in one piece of work stops the others, and then
-/// continues on the calling thread.
+/// `work` may check the flag that asks it to stop. `progress` is called on the calling thread with
+/// the number of results so far, and returns `false` to stop the work. Returns the results with
+/// their numbers, and `true` if the work was stopped. A panic in one call of `work` stops the other
+/// calls, and then continues on the calling thread.
 pub fn each<T: Send>(
     count: usize,
     threads: usize,

@@ -1,6 +1,8 @@
-//! Rules that must hold after a cut, tried on the drive itself. The drive mounts, its tables obey
-//! their rules, and every unit holds a version that the model allows. A second mount finds the same
-//! versions, and the drive takes more writes.
+//! Checks of a drive after a cut.
+//!
+//! The drive must mount, its tables must be consistent, and every unit must hold a version that the
+//! model allows. A second mount must find the same versions, and the drive must accept further
+//! writes.
 
 use crate::media::{DriveChange, Media, take_journals};
 use crate::model::{Model, Step};
@@ -11,26 +13,26 @@ use flashatlas_ftl::MountLimit;
 use flashatlas_nand::{Change, Counters, FrameState, Medium};
 use flashatlas_types::{Cause, FrameId, FtlError, Ppn, Rng, Seed, Stamp};
 
-/// One cut in this number is followed by enough writes for the drive to collect for a while.
+/// Number of cuts of which one is followed by many writes, so that the drive collects for a while.
 const LONG_EVERY: u64 = 16;
 
-/// Digests that a layer may know beside the digests of the workload.
+/// Maximum number of digests that a layer may store in addition to the digests of the workload.
 ///
-/// A layer itself drops digests that its drive no longer holds as soon as there are a few of them.
-/// Here it cannot, because the verifier exchanges the drive's medium without telling the layer.
+/// Normally a layer soon drops the digests of data that its drive no longer holds. Here it cannot
+/// do this, because the verifier exchanges the drive's medium without informing the layer.
 const LEARNT_MAX: usize = 1 << 15;
 
-/// Findings that a mount may have.
+/// Damage that a mount may find.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Remains {
     /// The state after a power failure: every promise holds.
     Sound,
-    /// Pages that were relied on cannot be read: an older version of their content may come back,
-    /// or none, and the mount reports damage (promise R6).
+    /// Pages with newest data or map pages cannot be read. Their units may return to an older
+    /// version or become empty, and the mount reports damage (promise R6).
     Damaged(Lost),
-    /// A block takes no more programs, and no spare block takes its place. Flushed data is there
-    /// after the mount, or the mount fails with an error that reports the failed block. The drive
-    /// takes no more writes.
+    /// A block accepts no more programs, and no spare block takes its place. Flushed data is
+    /// present after the mount, or the mount fails with an error that reports the failed block. The
+    /// drive accepts no more writes.
     Broken,
 }
 
@@ -43,7 +45,7 @@ pub struct Lost {
 }
 
 impl Lost {
-    /// Adds the content of a frame, before it is lost.
+    /// Adds the content of a frame that will be lost.
     pub fn add(&mut self, medium: &Medium, frame: FrameId) {
         let layout = medium.layout();
         if medium.holds_map(frame) {
@@ -60,21 +62,22 @@ impl Lost {
         self.units.is_empty() && !self.map
     }
 
-    /// Returns `true` if a unit may hold an older version, or none.
+    /// Returns `true` if a unit may hold an older version or be empty.
     ///
-    /// If the drive does not trust its map alone, only trims are lost with a part of the map.
+    /// If the drive does not rely on its map alone, only trims are lost with a part of the map.
     fn excuses(&self, model: &Model, unit: u32, trusts_its_map: bool) -> bool {
         let of_map = trusts_its_map || model.versions(unit).contains(&Stamp::ZERO);
         self.units.contains(&unit) || self.map && of_map
     }
 }
 
-/// Drive that mounts the media that cuts leave, and the writes that follow a mount.
+/// Verifier that mounts the media after cuts, checks them and sends further writes.
 pub struct Verifier<'c> {
     config: &'c DriveConfig,
-    /// Contents that the digests of layers stand for.
+    /// Contents for the digests that layers store.
     contents: Vec<Contents>,
-    /// Contents that the last discarded drive knew. Media that it had mounted may hold them.
+    /// Contents that the layers of the last discarded drive stored. Media that this drive had
+    /// mounted may hold them.
     learnt: Vec<Contents>,
     /// The drive; `None` while a cut is examined, and after an examination that kept no drive.
     drive: Option<Stack>,
@@ -82,7 +85,7 @@ pub struct Verifier<'c> {
     long: Vec<Step>,
     expected: Vec<Stamp>,
     limit: MountLimit,
-    /// Mounts so far.
+    /// Number of mounts so far.
     pub mounts: u64,
     /// Programs and erases of the longest mount.
     pub longest_mount: u64,
@@ -91,12 +94,12 @@ pub struct Verifier<'c> {
 /// Results of a mount.
 #[derive(Default)]
 pub struct Mounted {
-    /// The media before the mount, if they were asked for.
+    /// The media before the mount, if the caller asked for them.
     pub before: Option<Media>,
     /// Changes that the mount made.
     pub changes: Vec<DriveChange>,
-    /// Contents that the digests of layers stand for, of this mount and earlier ones, if they were
-    /// asked for.
+    /// Contents for the digests that layers store, from this and earlier mounts, if the caller
+    /// asked for them.
     pub contents: Vec<Contents>,
 }
 
@@ -122,11 +125,11 @@ impl<'c> Verifier<'c> {
         let expected = vec![Stamp::ZERO; units as usize];
         let limit = (config.scheme().mount_limit)(&config.scheme_config(), &layout);
         let layers = config.layers_limit();
-        // a layer that writes makes its data durable, which may make the map below durable, too
+        // a layer that writes also makes its data durable, which may write the drive's map to flash
         let again = if layers.writes > 0 { limit.programs } else { 0 };
         let drives = u64::from(config.drives());
-        // a drive may have to collect for the writes of a layer: two blocks if the power failed
-        // during a collection
+        // a drive may have to collect for each write of a layer, even two blocks if the power
+        // failed during a collection
         let collected = 2 * layers.writes * u64::from(layout.frames_per_block);
         let limit = MountLimit {
             reads: drives * limit.reads + layers.reads + collected,
@@ -148,19 +151,19 @@ impl<'c> Verifier<'c> {
         }
     }
 
-    /// Sets the contents that digests stand for on the drives that are examined next.
+    /// Sets the contents for the digests on the drives that are examined next.
     pub fn knows(&mut self, contents: Vec<Contents>) {
         (self.contents, self.learnt, self.drive) = (contents, Vec::new(), None);
     }
 
-    /// Replaces the contents that digests stand for, and returns the earlier ones.
+    /// Replaces the contents for digests, and returns the previous contents.
     pub fn knows_more(&mut self, contents: Vec<Contents>) -> Vec<Contents> {
         std::mem::replace(&mut self.contents, contents)
     }
 
-    /// Prepares for the next medium of the workload, or of the mount that is cut.
+    /// Prepares the verifier for the next state of the workload or of the mount that is cut.
     ///
-    /// A layer that has learnt too many contents from earlier media drops all of these contents.
+    /// A layer that has stored too many contents from earlier media drops all of these contents.
     pub fn begin_again(&mut self) {
         let Some(drive) = &mut self.drive else { return };
         let mut known = self.contents.iter();
@@ -173,14 +176,14 @@ impl<'c> Verifier<'c> {
         });
     }
 
-    /// Examines the state that a cut left on `media`, which were switched off.
+    /// Examines the state that a cut left on `media`, which must be switched off.
     ///
-    /// `number` chooses how long the drive is written on. With `keep`, the result also has the
-    /// media before the mount, and the contents that digests stand for. Returns `Ok(None)` if the
-    /// mount fails and `remains` allows this, or if lost pages excuse the layers of the drive.
+    /// `number` decides how much is written after the mount. With `keep`, the result also contains
+    /// the media before the mount and the contents for digests. Returns `Ok(None)` if the mount
+    /// fails and `remains` allows this, or if lost pages excuse the layers of the drive.
     ///
     /// # Errors
-    /// Returns the first promise that does not hold.
+    /// Returns the first broken promise.
     pub fn examine(
         &mut self,
         media: impl Into<Media>,
@@ -202,11 +205,11 @@ impl<'c> Verifier<'c> {
 
     /// Mounts `medium`, and then makes one of its frames unreadable.
     ///
-    /// Every answer of the drive must be right or an error. Returns `true` if the frame held
-    /// anything after the mount.
+    /// Every reply of the drive must be correct or an error. Returns `true` if the frame was still
+    /// programmed after the mount.
     ///
     /// # Errors
-    /// Returns the first answer that is wrong.
+    /// Returns the first wrong reply.
     pub fn run_without(
         &mut self,
         medium: Medium,
@@ -228,13 +231,14 @@ impl<'c> Verifier<'c> {
         let before = keep.then(|| media.clone());
         media.keep_journals();
         let counted = media.counters();
-        // of several drives, another one does what the broken drive cannot do
+        // if there are several drives, another drive takes over for the broken drive
         let may_refuse = *remains == Remains::Broken && self.config.drives() == 1;
         let mut drive = match self.mount(drive, media) {
             Err(error) if may_refuse && is_failed_program(&error) => {
                 return Ok(None);
             }
-            // the failed block cannot be erased, either: a drive with no block to lose has no room
+            // the failed block cannot be erased, either, so a drive without a block to spare has no
+            // room
             Err(error) if may_refuse && is_without_room(&error) => {
                 return Ok(None);
             }
@@ -291,9 +295,9 @@ impl<'c> Verifier<'c> {
 
     /// Returns `true` if the drive's damage excuses its layers.
     ///
-    /// A layer keeps no checksum of what it has written. If the lower drive loses a durable page
-    /// and has an older page in its place, the older page may be another page of the layer. Only
-    /// the drive reports the damage.
+    /// A layer stores no checksum of its data. If the drive loses a durable page and an older page
+    /// takes its place, the older page may belong to another page of the layer. Only the drive
+    /// reports this damage.
     fn excuses_layers(&self, remains: &Remains) -> bool {
         matches!(remains, Remains::Damaged(_)) && !self.config.layers().is_empty()
     }
@@ -323,7 +327,7 @@ impl<'c> Verifier<'c> {
         }
     }
 
-    /// Returns an error unless the mount kept within the limit of the scheme.
+    /// Returns an error if the mount exceeded the limit of the scheme.
     fn within_limit(&self, drive: &Stack, before: &Counters, number: u64) -> Result<(), Failure> {
         let now = drive.flash_counters();
         let per_frame = u64::from(drive.ssd().layout().pages_per_frame);
@@ -362,7 +366,7 @@ impl<'c> Verifier<'c> {
             self.expected[unit as usize] = held(&drive, unit)?;
         }
         if drive.ssd().medium().state(frame) != FrameState::Programmed {
-            return Ok(false); // the mount moved it
+            return Ok(false); // the mount moved the content of the frame
         }
         drive.ssd_mut().faults().decay(frame);
         let unit_sectors = drive.unit_sectors();
@@ -430,7 +434,7 @@ impl<'c> Verifier<'c> {
 
     /// Returns an error unless every unit reads as expected, or fails with an `allowed` error.
     ///
-    /// The units in `unsure` are not read.
+    /// The units in `unsure` are skipped.
     fn read_all(
         &self,
         drive: &mut Stack,
@@ -469,12 +473,12 @@ fn carry_out(expected: &mut [Stamp], step: Step, unit_sectors: u32, content: u64
     }
 }
 
-/// Returns `true` if a mount found pages that it could not read, or entries that lead nowhere.
+/// Returns `true` if a mount reported damage.
 fn says_damaged(drive: &Stack) -> bool {
     drive.drives().into_iter().any(|drive| drive.ftl_report().mount.found_damage())
 }
 
-/// Returns the promise that is broken by a unit which holds none of the `allowed` stamps.
+/// Returns the promise that is broken if a unit holds none of the `allowed` stamps.
 fn promise(allowed: &[Stamp]) -> &'static str {
     match allowed {
         [Stamp::ZERO] => "R3",

@@ -1,14 +1,15 @@
-//! Workloads: the commands that a host sends to a drive of a few blocks before the power fails. A
-//! workload is one function and one entry in [`WORKLOADS`].
+//! Workloads: the commands that a host sends to a small drive before the power fails.
+//!
+//! A workload is one function and one entry in [`WORKLOADS`].
 
 use crate::model::Step;
 use flashatlas_types::{Rng, Seed};
 
-/// Size of the drive that a workload is made for, and length of the workload.
+/// Size of the drive for which a workload is made, and length of the workload.
 pub struct WorkloadShape {
-    /// Logical units of the drive.
+    /// Number of logical units of the drive.
     pub units: u32,
-    /// Sectors of a unit.
+    /// Number of sectors of a unit.
     pub unit_sectors: u32,
     /// Approximate number of steps.
     pub steps: u32,
@@ -20,9 +21,11 @@ pub struct Workload {
     pub name: &'static str,
     /// Summary in one line.
     pub summary: &'static str,
-    /// `true` if every unit is written before the first step; the power stays on until then.
+    /// `true` if every unit is written before the first step; the power does not fail during this
+    /// fill.
     pub filled: bool,
-    /// `true` if the drive has the least over-provisioning that its scheme takes, but at least 3 %.
+    /// `true` if the drive has the smallest over-provisioning that its scheme accepts, at least 3
+    /// %.
     pub tight: bool,
     make: fn(&WorkloadShape, &mut Rng) -> Vec<Step>,
 }
@@ -177,7 +180,7 @@ fn map_pages(shape: &WorkloadShape, rng: &mut Rng) -> Vec<Step> {
     let mut at = 0;
     let mut steps = Vec::new();
     while (steps.len() as u32) < shape.steps {
-        // a stride that is no divisor of the drive visits another map page each time
+        // a stride that does not divide the drive's size visits another map page each time
         at = (at + shape.units * 3 / 8 + rng.below(3) as u32) % shape.units;
         match rng.below(6) {
             0 => steps.extend([shape.trim(at, 1), Step::Flush]),

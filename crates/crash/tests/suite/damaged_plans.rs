@@ -1,4 +1,4 @@
-//! Damaged plans and identities: each is refused in one line, or carried out.
+//! Damaged plans and identities: each text is refused with a one-line error, or carried out.
 
 use flashatlas_crash::{CrashError, CrashSpec, Id, rerun, run};
 use flashatlas_fixtures::damage::{copies, corpus};
@@ -49,7 +49,7 @@ fn survive(text: &str) -> bool {
     match text.parse::<Id>() {
         Ok(id) => {
             assert_eq!(id.to_string().parse::<Id>().as_ref(), Ok(&id), "{text}");
-            // only short workloads are run, because long ones would show nothing else
+            // only short workloads are run, because longer ones would test nothing more
             if id.steps <= 40 && id.cuts.len() <= 2 {
                 match rerun(&STANDARD, text, &[]) {
                     Ok(found) => {
@@ -70,7 +70,7 @@ fn survive(text: &str) -> bool {
             minimise: false,
             ..plan
         };
-        // stopped at the first report of progress
+        // the run is stopped at the first report of progress
         match run(&STANDARD, &plan, &mut |_, _| false) {
             Ok(report) => {
                 accepted = true;

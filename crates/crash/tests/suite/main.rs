@@ -4,6 +4,6 @@ mod damaged_plans;
 mod own_scheme;
 mod trim_records;
 
-// `make test-seeded-bugs` builds and runs these; no build that ships has the bugs.
+// `make test-seeded-bugs` builds and runs these tests; released builds do not contain the bugs.
 #[cfg(feature = "seeded-bugs")]
 mod seeded_bugs;

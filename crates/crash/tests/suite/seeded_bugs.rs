@@ -1,5 +1,6 @@
-//! Each seeded bug is found. Without a bug, the same runs find nothing. If a seeded bug went
-//! unseen, a real bug like it would go unseen, too.
+//! Checks that each seeded bug is found, and that the same runs find nothing without the bug.
+//!
+//! If a seeded bug were missed, a similar real bug would be missed, too.
 
 use crate::trim_records::enumerate;
 use flashatlas_crash::{CrashSpec, run};
@@ -7,8 +8,10 @@ use flashatlas_fixtures::proofs;
 use flashatlas_host::STANDARD;
 use flashatlas_types::SeededBug;
 
-/// A bug, and where it is looked for: schemes (after the layers over them), stores, geometries,
-/// workloads, depth, steps.
+/// A bug, and the plan that must find it.
+///
+/// The plan consists of schemes (with layers before a `/`), stores, geometries, workloads, depth
+/// and steps.
 type Case = (SeededBug, &'static str, &'static str, &'static str, &'static str, u32, u32);
 
 const CASES: &[Case] = &[
@@ -79,7 +82,7 @@ fn plan(&(_, schemes, stores, geometries, workloads, depth, steps): &Case) -> Cr
     }
 }
 
-/// One test, because a bug is active in the whole process.
+/// Looks for all bugs in a single test, because a bug is active in the whole process.
 #[test]
 fn every_seeded_bug_is_found_and_nothing_else() {
     let mut unseen = Vec::new();

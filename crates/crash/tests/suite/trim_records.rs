@@ -1,15 +1,15 @@
-//! Cuts between the frames of a trim record, on a drive whose bitmap of pages is longer than a
-//! frame.
+//! Cuts between the frames of a trim record, on a drive whose trim bitmap is longer than a frame.
 
 use flashatlas_crash::cut::Cut;
 use flashatlas_crash::model::Step;
 use flashatlas_crash::{Depth, Enumerator, Failure, Faults, Recording, Tally};
 use flashatlas_host::STANDARD;
 
-/// Tries all cuts of a drive whose pages are a sector each, and returns the tally.
+/// Tries all cuts of a workload of trims on a drive with pages of one sector, and returns the
+/// tally.
 ///
-/// 200 single pages are trimmed, half of them in the second half of the drive and flushed before
-/// the others.
+/// 200 single pages are trimmed. First 100 pages in the second half of the drive are trimmed and
+/// flushed, and then 100 pages in the first half.
 pub fn enumerate(failures: &mut Vec<(String, Failure)>) -> Tally {
     let settings = [
         "ftl.scheme=block",
@@ -38,5 +38,8 @@ fn a_record_counts_when_all_of_it_is_there() {
     let mut failures = Vec::new();
     let tally = enumerate(&mut failures);
     assert!(failures.is_empty(), "{failures:?}");
-    assert!(tally.torn >= 12, "two records of two frames each, three ways to tear one: {tally:?}");
+    assert!(
+        tally.torn >= 12,
+        "two records of two frames each, and three ways to tear a frame: {tally:?}"
+    );
 }

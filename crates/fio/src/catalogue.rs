@@ -8,17 +8,17 @@ use std::fmt::Write as _;
 /// Treatment of an option of fio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OptionClass {
-    /// Simulated.
+    /// The option is simulated.
     Honoured,
-    /// An error, except with a value that changes nothing.
+    /// The option is an error, except with a value that changes nothing.
     Refused {
         /// Text of the error: what would change, and what to write instead.
         instead: &'static str,
         /// Values with which fio does the same as without the option.
         harmless: &'static [&'static str],
     },
-    /// Left out: without influence on which requests reach the drive, in what order, when, and how
-    /// many at once.
+    /// The option is left out, because it does not influence which requests reach the drive, in
+    /// what order, when, and how many at once.
     LeftOut {
         /// The reason.
         why: &'static str,
@@ -28,9 +28,9 @@ pub enum OptionClass {
 /// An option of fio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KnownOption {
-    /// A name, or an alias.
+    /// Name or alias of the option.
     pub name: &'static str,
-    /// First version of fio that has the option; empty if 3.33 has it.
+    /// First version of fio with the option; empty if version 3.33 has the option.
     pub since: &'static str,
     /// Class of the option.
     pub class: OptionClass,

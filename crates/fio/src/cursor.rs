@@ -1,4 +1,4 @@
-//! Progress of a job through one of its files, and its next request there.
+//! Progress of a job through one of its files, and the job's next request in this file.
 
 use super::distribution::{Distribution, Zone};
 use super::layout::JobSpan;
@@ -8,19 +8,19 @@ use super::sampler::Sampler;
 use super::zoning::Zones;
 use flashatlas_types::{Permutation, Rng, Seed};
 
-/// Maximum number of draws of a size. A size that does not fit before the end of the file is drawn
-/// again; after the last draw the smallest size is taken.
+/// Maximum number of draws of a size. A size that exceeds the end of the file is drawn again. After
+/// the last draw, the smallest size is used.
 const MAX_DRAWS: u32 = 10_000;
 
-/// Draws that all files of a job share.
+/// Random numbers and counts that all files of a job share.
 pub(super) struct Draw {
     offset: Rng,
     sizes: [Rng; 3],
     order: [Rng; 3],
     zone: Rng,
-    /// Number of requests up to the next random one, that one included.
+    /// Number of requests up to and including the next random request.
     until_random: u64,
-    /// Bytes of requests in the current zone, in all files.
+    /// Bytes of the requests in the current zone, summed over all files.
     pub zone_bytes: u64,
 }
 
@@ -37,7 +37,8 @@ impl Draw {
         }
     }
 
-    /// Starts the same random numbers again. The count of requests up to the next random one stays.
+    /// Starts the same random numbers again, but keeps the count of requests up to the next random
+    /// one.
     pub fn repeat(&mut self, seed: Seed, number: u32) {
         *self = Draw { until_random: self.until_random, ..Draw::new(seed, number) };
     }
@@ -48,7 +49,7 @@ pub(super) struct Cursor {
     /// `true` if nothing is left for this pass.
     pub done: bool,
     span: JobSpan,
-    /// Byte of the file that offsets count from: the first byte of the job, or of the current zone.
+    /// Byte of the file from which offsets count: the first byte of the job or of the current zone.
     base: u64,
     zones: Option<Zones>,
 
@@ -70,8 +71,8 @@ struct Offset {
     at: u64,
     /// `true` if the request counts as random.
     random: bool,
-    /// `true` if the map does not mark the request, because the request is sequential or repeats
-    /// another one on purpose.
+    /// `true` if the map does not mark the request, because the request is sequential or
+    /// deliberately repeats another request.
     unmapped: bool,
 }
 
@@ -119,8 +120,9 @@ impl Cursor {
         self.start[1] == self.start[2]
     }
 
-    /// Returns the next request in direction `dir`: its first byte in the file and its length.
-    /// Returns `None` if there is none left.
+    /// Returns the first byte in the file and the length of the next request in direction `dir`.
+    ///
+    /// Returns `None` if no request is left.
     pub fn next(&mut self, o: &Options, dir: usize, draw: &mut Draw) -> Option<(u64, u64)> {
         if let Some(zones) = self.zones {
             self.choose_zone(zones, dir, draw);
@@ -151,8 +153,10 @@ impl Cursor {
         Some((at, bytes))
     }
 
-    /// Moves to the next zone after `zonesize` bytes of requests in this zone. Moves back to the
-    /// start of this zone if its end comes earlier (fio 3.33, `io_u.c`: `setup_strided_zone_mode`).
+    /// Moves to the next zone after `zonesize` bytes of requests in this zone.
+    ///
+    /// If the end of this zone comes earlier, moves back to its start (fio 3.33, `io_u.c`:
+    /// `setup_strided_zone_mode`).
     fn choose_zone(&mut self, zones: Zones, dir: usize, draw: &mut Draw) {
         if draw.zone_bytes >= zones.size {
             draw.zone_bytes = 0;
@@ -203,8 +207,9 @@ impl Cursor {
         Some(Offset { at, random: false, unmapped: true })
     }
 
-    /// Returns the offset behind the last request, moved by the hole of `rw=write:8k`, or `None` at
-    /// the end of the file.
+    /// Returns the offset behind the last request, plus the hole of `rw=write:8k`.
+    ///
+    /// Returns `None` at the end of the file.
     fn sequential(&mut self, o: &Options, dir: usize) -> Option<u64> {
         let (first, length, whole) = (self.base, self.span.length, self.span.file_bytes);
         let position = &mut self.position[dir];
@@ -356,7 +361,7 @@ fn zone(zones: &[Zone], absolute: bool, blocks: u64, align: u64, draw: &mut Draw
 }
 
 impl Options {
-    /// Returns the number of files of the job, as `nrfiles` or `filename` says.
+    /// Returns the number of files of the job, from `nrfiles` or `filename`.
     fn files_in_turn(&self) -> usize {
         if self.filenames.is_empty() { self.files as usize } else { self.filenames.len() }
     }

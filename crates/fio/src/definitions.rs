@@ -36,12 +36,12 @@ pub(super) struct OptionDef {
     pub name: &'static str,
     /// Other name of the option; empty if there is none.
     pub alias: &'static str,
-    /// Function that takes the value.
+    /// Function that stores the value.
     pub set: fn(&mut Options, &Arg<'_>) -> Result<(), String>,
 }
 
 impl OptionDef {
-    /// Returns the first version of fio that has the option; empty if 3.33 has it.
+    /// Returns the first version of fio with the option; empty if version 3.33 has the option.
     pub fn since(&self) -> &'static str {
         if self.name == "steadystate_check_interval" { "3.35" } else { "" }
     }
@@ -330,8 +330,9 @@ fn durable(arg: &Arg<'_>) -> Result<bool, String> {
     one_of(arg.text()?, "sync", &choices)
 }
 
-/// Returns `true` if `verify` asks to read back what is written. fio sends the same requests
-/// whichever way it checks the data.
+/// Returns `true` if the value of `verify` asks to read back written data.
+///
+/// fio sends the same requests for all methods of checking the data.
 fn verify(arg: &Arg<'_>) -> Result<bool, String> {
     const WAYS: &[&str] = &[
         "0",
@@ -386,8 +387,10 @@ fn rate(arg: &Arg<'_>) -> Result<u64, String> {
     }
 }
 
-/// Returns the directory. Several directories are refused: fio spreads the clones over them, so
-/// that clones would use different files.
+/// Returns the directory.
+///
+/// Several directories are refused, because fio spreads the clones over the directories, and clones
+/// would then use different files.
 fn directory(arg: &Arg<'_>) -> Result<Option<String>, String> {
     let text = arg.text()?;
     if text.contains(':') {
@@ -397,7 +400,7 @@ fn directory(arg: &Arg<'_>) -> Result<Option<String>, String> {
     }
 }
 
-/// Adds the names in `arg` to the names of the lines before.
+/// Adds the names in `arg` to the names from earlier lines.
 fn add_filenames(o: &mut Options, arg: &Arg<'_>) -> Result<(), String> {
     o.filenames.extend(filenames(arg)?);
     match o.filenames.len() as u64 {
@@ -406,7 +409,7 @@ fn add_filenames(o: &mut Options, arg: &Arg<'_>) -> Result<(), String> {
     }
 }
 
-/// Returns the names between colons; `\:` is a colon within a name.
+/// Returns the names that colons separate; `\:` is a colon within a name.
 fn filenames(arg: &Arg<'_>) -> Result<Vec<String>, String> {
     let text = arg.text()?.replace("\\:", "\0");
     let names: Vec<String> = text.split(':').map(|name| name.trim().replace('\0', ":")).collect();
@@ -419,7 +422,7 @@ fn filenames(arg: &Arg<'_>) -> Result<Vec<String>, String> {
     }
 }
 
-/// Returns the options in `o` that are not simulated or have no influence, with the reasons.
+/// Returns the options in `o` that are not simulated or have no influence, each with the reason.
 pub(super) fn left_out(o: &Options) -> Vec<(&'static str, &'static str)> {
     let mut list = Vec::new();
     let replays = !o.replay.logs.is_empty();

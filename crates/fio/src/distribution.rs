@@ -1,4 +1,4 @@
-//! `random_distribution` and `bssplit`: their parameters, as written.
+//! Parsing of the parameters of `random_distribution` and `bssplit`.
 
 use super::value::{Arg, ByDir};
 
@@ -9,10 +9,10 @@ const MAX_ENTRIES: usize = 256;
 /// Law by which random requests are spread over the blocks of a file.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Distribution {
-    /// All blocks with the same probability.
+    /// All blocks have the same probability.
     Random,
-    /// Zipf's law with exponent `theta`. Ranks are hashed over the file from a random place, unless
-    /// `centre` (0 to 1) is given.
+    /// Zipf's law with exponent `theta`. A hash spreads the ranks over the file, from a random
+    /// place or from `centre` (0 to 1) if this is given.
     Zipf {
         /// The exponent; not 1.
         theta: f64,
@@ -28,35 +28,35 @@ pub enum Distribution {
     },
     /// Normal law about the middle of the file, or about `centre`.
     Normal {
-        /// Percent of the file; 0 to 100.
+        /// Deviation in percent of the file, from 0 to 100.
         deviation: f64,
         /// Place of the mean, as a share of the file.
         centre: Option<f64>,
     },
-    /// Zones with a share of the requests each, by direction.
+    /// Zones by direction, each with a share of the requests.
     Zoned {
-        /// `true` if sizes are bytes, not percent of the file.
+        /// `true` if sizes are in bytes, and `false` if they are in percent of the file.
         absolute: bool,
         /// The zones, in order of address.
         zones: ByDir<Vec<Zone>>,
     },
 }
 
-/// A part of the file with its share of the requests.
+/// A part of the file, and its share of the requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Zone {
-    /// Percent of the requests.
+    /// Share of the requests, in percent.
     pub access: u32,
-    /// Percent of the file, or bytes.
+    /// Size of the zone, in percent of the file or in bytes.
     pub size: u64,
 }
 
 /// One size of `bssplit`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Share {
-    /// Bytes.
+    /// Size of the requests, in bytes.
     pub bytes: u64,
-    /// Percent of the requests.
+    /// Share of the requests, in percent.
     pub percent: u32,
 }
 
@@ -109,7 +109,7 @@ impl Distribution {
     }
 }
 
-/// Reads `value[:centre]`; without text, returns `default` and no centre.
+/// Parses `value[:centre]`; without text, returns `default` and no centre.
 fn floats(text: Option<&str>, default: f64) -> Result<(f64, Option<f64>), String> {
     let float = |text: &str| match text.trim().parse::<f64>() {
         Ok(x) if x.is_finite() => Ok(x),
@@ -154,8 +154,9 @@ fn parse_zones(arg: &Arg<'_>, absolute: bool) -> Result<Vec<Zone>, String> {
     Ok(given.iter().map(|&(access, size)| Zone { access, size: size.unwrap_or(rest) }).collect())
 }
 
-/// Returns the sizes of `bssplit` for one direction, the most frequent first: fio looks them up in
-/// that order.
+/// Returns the sizes of `bssplit` for one direction, the most frequent first.
+///
+/// fio looks up sizes in this order.
 pub(super) fn parse_split(arg: &Arg<'_>) -> Result<Vec<Share>, String> {
     let mut shares = Vec::new();
     for entry in entries(arg.text()?)? {

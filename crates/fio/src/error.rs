@@ -21,14 +21,14 @@ impl fmt::Display for Position {
     }
 }
 
-/// A job file that cannot be used. Displays as `file:line:column: why`.
+/// A job file that cannot be used; it displays as `file:line:column: why`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JobError {
     /// Place of the fault.
     pub at: Position,
-    /// Cause and expectation, without a full stop.
+    /// Cause of the error and expected text, without a full stop.
     pub why: String,
-    /// A name that exists and is near to the one given.
+    /// Existing name that is most similar to the given name.
     pub nearest: Option<String>,
 }
 
@@ -37,8 +37,9 @@ impl JobError {
         JobError { at: at.clone(), why: why.into(), nearest: None }
     }
 
-    /// Returns the error of an option `got` that is not in `names`. fio has some 300 options, so
-    /// the error names only the nearest.
+    /// Returns the error of an option `got` that is not in `names`.
+    ///
+    /// fio has some 300 options, so the error names only the most similar option.
     pub(crate) fn unknown(at: &Position, got: &str, names: &[&str]) -> JobError {
         let why = format!("option `{got}` is not known to fio");
         JobError { nearest: nearest(got, names).map(str::to_owned), ..JobError::new(at, why) }
@@ -60,9 +61,9 @@ impl std::error::Error for JobError {}
 /// Part of a job file that is not simulated. Displays as `file:line:column: option: why`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Warning {
-    /// Place where the option comes first.
+    /// Place of the first occurrence of the option.
     pub at: Position,
-    /// The option; there is at most one warning for each.
+    /// Name of the option; there is at most one warning for each option.
     pub option: String,
     /// Part that is left out, and the reason.
     pub why: String,

@@ -1,4 +1,4 @@
-//! Sections of a job file with their options, and the checks of them.
+//! Sections of a job file with their options, and checks of the options.
 
 use super::catalogue::{OptionClass, known_options};
 use super::definitions::{MODELLED, endless, left_out};
@@ -10,15 +10,15 @@ use super::value::Arg;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Maximum number of jobs of one file, clones included; fio's own limit.
+/// Maximum number of jobs of one file, clones included, which is fio's own limit.
 pub const MAX_JOBS: usize = 4096;
 
-/// A job file that was read and checked, as far as that is possible without a drive.
+/// A job file that was read, and checked as far as this is possible without a drive.
 #[derive(Clone, Debug)]
 pub struct JobFile {
     /// The jobs, in order. The clones of a job are one section.
     pub sections: Vec<Section>,
-    /// Options of the global sections that have a value: the name in fio's list, and the value.
+    /// Options with a value in the global sections: the name in fio's list, and the value.
     pub global: Vec<(String, String)>,
     /// Parts that will not be simulated.
     pub warnings: Vec<Warning>,
@@ -27,13 +27,13 @@ pub struct JobFile {
 /// A job.
 #[derive(Clone, Debug)]
 pub struct Section {
-    /// Text in brackets, or the option `name`.
+    /// Name of the job: the text in brackets, or the value of the option `name`.
     pub name: String,
     /// Place of the section.
     pub at: Position,
     /// Options of the section, and of the global sections above it.
     pub options: Arc<Options>,
-    /// The logs that its clones replay in turn.
+    /// The logs that the clones of the job replay in turn.
     pub(super) replays: Vec<Arc<Replay>>,
 }
 
@@ -43,8 +43,8 @@ pub struct Section {
 /// the logs that it replays.
 ///
 /// # Errors
-/// Returns an error for the first part that fio would not accept, or that would change the requests
-/// and cannot be simulated.
+/// Returns an error for the first part that fio would refuse. Also returns an error for a part that
+/// would change the requests and cannot be simulated.
 pub fn parse(
     text: &str,
     file_name: &str,
@@ -75,7 +75,9 @@ pub fn parse(
     Ok(JobFile { sections: reader.sections, global: reader.global.given, warnings })
 }
 
-/// An option of the current section. Options are applied at the end, so that `kb_base` comes first.
+/// An option of the current section.
+///
+/// Options are applied at the end of the section, so that `kb_base` can be applied first.
 struct GivenOption {
     at: Position,
     key: String,
@@ -129,7 +131,7 @@ impl Reader {
             options.given.clear();
         }
         let mut given = std::mem::take(&mut self.given);
-        given.sort_by_key(|g| g.key != "kb_base"); // stable: the rest stays in order
+        given.sort_by_key(|g| g.key != "kb_base"); // the sort is stable
         for one in &given {
             self.apply(&mut options, one)?;
         }
@@ -187,7 +189,7 @@ impl Reader {
     }
 }
 
-/// Reads the logs of the jobs that replay any.
+/// Reads the logs of the jobs that replay logs.
 fn read_logs(sections: &mut [Section], include: Include<'_>) -> Result<(), JobError> {
     for section in sections {
         let replay = &section.options.replay;
@@ -201,7 +203,7 @@ fn read_logs(sections: &mut [Section], include: Include<'_>) -> Result<(), JobEr
     Ok(())
 }
 
-/// Checks that `wait_for` names exactly one job above, as fio demands.
+/// Checks that each `wait_for` names exactly one earlier job, as fio demands.
 fn check_waits(sections: &[Section]) -> Result<(), JobError> {
     for (number, section) in sections.iter().enumerate() {
         let Some(name) = &section.options.wait_for else { continue };

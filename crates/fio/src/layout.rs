@@ -1,5 +1,7 @@
-//! Jobs on a drive: each clone is a job of its own, files lie side by side, and sizes are resolved
-//! and checked.
+//! Layout of jobs on a drive.
+//!
+//! Each clone becomes a job of its own, files are placed side by side, and sizes are resolved and
+//! checked.
 
 use super::definitions::of;
 use super::error::{JobError, Position, Warning};
@@ -10,14 +12,15 @@ use super::value::Amount;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Alignment of the first byte of a file: a page of the file systems in use.
+/// Alignment of the first byte of a file: a block of common file systems.
 const FILE_ALIGN: u64 = 4096;
-/// Maximum number of files of all jobs together, counted once for each job.
+/// Maximum number of files of all jobs together; a file counts once for each job that uses it.
 const MAX_FILES: usize = 65_536;
-/// Largest request: 1 GiB less two sectors, because a request off alignment is widened by up to a
-/// sector at each end.
+/// Size of the largest request: 1 GiB less two sectors, because an unaligned request is widened by
+/// up to a sector at each end.
 const MAX_BLOCK_BYTES: u64 = (1 << 30) - 1024;
-/// Maximum number of bytes of a drive that are used, so that sums of two addresses have room.
+/// Maximum number of bytes of a drive that are used, so that the sum of two addresses cannot
+/// overflow.
 const MAX_CAPACITY: u64 = 1 << 62;
 /// Maximum number of blocks in the random maps of all jobs: 512 MiB of bits.
 const MAX_MAP_BLOCKS: u64 = 1 << 32;
@@ -25,42 +28,42 @@ const MAX_MAP_BLOCKS: u64 = 1 << 32;
 /// A file, and the part of it that one job uses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JobSpan {
-    /// Name of the file, as in an iolog of fio.
+    /// Name of the file, as fio writes it to an iolog.
     pub name: String,
-    /// `true` if it is the whole drive, not a file on it.
+    /// `true` if the file is the whole drive, and `false` if it is a file on the drive.
     pub is_drive: bool,
     /// Byte of the drive at which the file begins.
     pub start: u64,
     /// Byte of the file at which the job begins.
     pub offset: u64,
-    /// Bytes of the file that the job uses.
+    /// Number of bytes of the file that the job uses.
     pub length: u64,
-    /// Bytes of the file.
+    /// Size of the file, in bytes.
     pub file_bytes: u64,
 }
 
-/// A job or clone: fio runs each as one thread.
+/// A job or a clone of a job, which fio runs as one thread.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// Name of its section.
+    /// Name of the job's section.
     pub name: String,
     /// Number of the job, from 1, in order.
     pub number: u32,
     /// Number of the clone within its section, from 0.
     pub clone: u32,
-    /// Number of its group, from 0: `stonewall` and `new_group` begin a new one.
+    /// Number of the job's group, from 0; `stonewall` and `new_group` begin a new group.
     pub group: u32,
     /// `true` if the job waits until no job runs.
     pub stonewall: bool,
     /// Files of the job.
     pub files: Vec<JobSpan>,
-    /// Bytes of one pass.
+    /// Number of bytes of one pass.
     pub size: u64,
     /// Bytes to issue in each loop instead of `size`, if the option `io_size` is given.
     pub io_size: Option<u64>,
-    /// The options of its section.
+    /// The options of the job's section.
     pub options: Arc<Options>,
-    /// The log that it replays.
+    /// The log that the job replays.
     pub(super) replay: Option<Arc<Replay>>,
 }
 
@@ -74,7 +77,7 @@ pub struct Layout {
     pub warnings: Vec<Warning>,
     /// Options of the global sections: see [`JobFile::global`].
     pub global: Vec<(String, String)>,
-    /// Bytes that the files take, from the start of the drive.
+    /// Number of bytes, from the start of the drive, that the files take.
     pub bytes: u64,
 }
 
@@ -180,7 +183,7 @@ impl Job {
         }
     }
 
-    /// Returns the name with the job's folder, unless it names a drive.
+    /// Returns the name with the job's folder in front, unless the name is a drive's.
     fn in_folder(&self, name: &str) -> String {
         match &self.options.directory {
             Some(folder) if !names_drive(name) => format!("{folder}/{name}"),
@@ -188,7 +191,9 @@ impl Job {
         }
     }
 
-    /// Takes the files of a log. The job uses each file up to the end of its farthest request.
+    /// Sets the files of a job that replays a log.
+    ///
+    /// The job uses each file up to the end of the farthest request in this file.
     fn replayed_files(
         &mut self,
         replay: &Replay,
@@ -216,7 +221,7 @@ impl Job {
         Ok(())
     }
 
-    /// Finds the files, and the part of each that the job uses.
+    /// Sets the files, and the part of each file that the job uses.
     fn size_files(&mut self, section: &Section, capacity: u64) -> Result<(), JobError> {
         let names = self.names(section);
         let o = Arc::clone(&self.options);
@@ -310,12 +315,12 @@ impl Job {
         self.replay.as_ref().map_or(self.options.pattern.write, |replay| replay.writes)
     }
 
-    /// Returns `true` if the job keeps a map of the blocks that it used.
+    /// Returns `true` if the job keeps a map of the blocks that it has used.
     pub(super) fn keeps_map(&self) -> bool {
         self.replay.is_none() && self.options.keeps_map()
     }
 
-    /// Returns the number of blocks that the job's random maps hold.
+    /// Returns the number of blocks in the job's random maps.
     fn mapped_blocks(&self) -> u64 {
         let zones = self.options.zoning.zones();
         let mapped = |file: &JobSpan| zones.map_or(file.length, |zones| zones.range);
@@ -351,13 +356,13 @@ impl Job {
     }
 }
 
-/// Files of all jobs.
+/// Files of all jobs, each with a number.
 #[derive(Default)]
 struct Files {
     /// Number of each file.
     by_name: HashMap<String, usize>,
     sizes: Vec<u64>,
-    /// Section that named each file first.
+    /// Number of the first section that names each file.
     first: Vec<usize>,
     drive: Option<(String, Position)>,
 }
@@ -439,7 +444,7 @@ impl Files {
         let mut end = 0u64;
         for (size, &section) in self.sizes.iter().zip(&self.first) {
             let start = end.next_multiple_of(FILE_ALIGN);
-            end = start + size; // both at most the capacity
+            end = start + size; // both terms are at most the capacity
             if end > capacity {
                 let needed = self
                     .sizes

@@ -1,8 +1,9 @@
-//! Options of fio without influence on which requests reach a drive, in what order, when, and how
-//! many at once.
+//! Options of fio without influence on the requests.
 //!
-//! The names are from `fio --cmdhelp=all` and `--enghelp=ENGINE` of fio 3.33. The names of later
-//! versions are from `options.c` of fio 3.34 to 3.42.
+//! They do not change which requests reach a drive, in what order, when, and how many at once.
+//!
+//! The names are from `fio --cmdhelp=all` and `--enghelp=ENGINE` of fio 3.33. The names that later
+//! versions added are from `options.c` of fio 3.34 to 3.42.
 
 /// Options that have no influence for the same reason.
 pub(super) struct LeftOut {
@@ -10,7 +11,7 @@ pub(super) struct LeftOut {
     pub why: &'static str,
     /// Names, aliases included.
     pub names: &'static [&'static str],
-    /// Names that later versions added, each with the first version that has it.
+    /// Names that later versions added, each with the first version that has the name.
     pub later: &'static [(&'static str, &'static str)],
 }
 

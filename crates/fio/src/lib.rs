@@ -1,12 +1,12 @@
 //! Job files of fio: the options of a job, and the requests that it makes.
 //!
-//! [`parse`] reads a job file into sections with [`Options`]. [`JobFile::layout`] makes a job of
-//! each clone, lays the files side by side on a drive, and checks every size. A [`JobStream`] then
-//! yields the requests of one job, independent of time. The player controls depth, rates, pauses
-//! and the order of jobs.
+//! [`parse`] reads a job file into sections with [`Options`]. [`JobFile::layout`] turns each clone
+//! into a job, places the files side by side on a drive, and checks every size. A [`JobStream`]
+//! then yields the requests of one job, independent of time. The player controls depth, rates,
+//! pauses and the order of jobs.
 //!
-//! `docs/howto/run-a-fio-job.md` lists the options that are modelled, that warn and that are
-//! errors. The reference is fio 3.33.
+//! `docs/howto/run-a-fio-job.md` lists the options that are modelled, the options that cause a
+//! warning, and the options that are errors. The reference is fio 3.33.
 
 mod catalogue;
 mod cursor;

@@ -1,15 +1,16 @@
-//! A job file as a list of items: section headers and options. Included files and the values of
-//! variables are inserted.
+//! A job file as a list of items: section headers and options.
+//!
+//! Included files and the values of variables are inserted.
 
 use super::error::{JobError, Position};
 use std::io;
 use std::sync::Arc;
 
-/// Maximum number of bytes of a line; fio's own limit.
+/// Maximum number of bytes of a line, which is fio's own limit.
 const MAX_LINE_BYTES: usize = 8192;
 /// Maximum number of bytes of a job file, and of each file that it includes.
 pub const MAX_TEXT_BYTES: u64 = 1 << 20;
-/// Maximum number of nested files, the job file included; fio's own limit.
+/// Maximum number of nested files, the job file included, which is fio's own limit.
 const MAX_DEPTH: usize = 16;
 /// Maximum number of files that are read for one job file, the job file included.
 const MAX_FILES: usize = 256;
@@ -33,7 +34,7 @@ pub(super) struct Lines<'a> {
     pub env: Env<'a>,
     pub include: Include<'a>,
     pub items: Vec<(Position, Item)>,
-    /// The files being read, outermost first.
+    /// The files that are being read, the outermost first.
     open: Vec<Arc<str>>,
     files: usize,
 }
@@ -186,7 +187,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Returns at most 40 characters of `text`, for an error, with control characters escaped.
+/// Returns at most 40 characters of `text` for an error, with control characters escaped.
 pub(super) fn quoted(text: &str) -> String {
     let escaped: String = text.chars().take(41).flat_map(char::escape_debug).collect();
     if escaped.chars().count() <= 40 {

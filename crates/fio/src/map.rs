@@ -1,6 +1,8 @@
-//! The blocks of a file that a pass has used: fio's random map, as a bitmap with summaries.
+//! fio's random map: the blocks of a file that a pass has used, as a bitmap with summaries.
 
-/// Bitmap with one bit for each block. Each higher level has a bit for each full word below it.
+/// Bitmap with one bit for each block.
+///
+/// In each higher level, a bit is set if the word below it is full.
 #[derive(Clone, Debug)]
 pub(super) struct BlockMap {
     blocks: u64,
@@ -8,7 +10,7 @@ pub(super) struct BlockMap {
 }
 
 impl BlockMap {
-    /// Returns a map with none of `blocks` blocks used. The caller bounds `blocks`.
+    /// Returns a map of `blocks` unused blocks. The caller must bound `blocks`.
     pub fn new(blocks: u64) -> BlockMap {
         let mut levels = Vec::new();
         let mut bits = blocks;
@@ -27,12 +29,13 @@ impl BlockMap {
         }
     }
 
-    /// Returns `true` if `block` is used; a block beyond the end is not.
+    /// Returns `true` if `block` is used; a block beyond the end counts as unused.
     pub fn used(&self, block: u64) -> bool {
         block < self.blocks && self.levels[0][(block / 64) as usize] >> (block % 64) & 1 == 1
     }
 
-    /// Marks `block` and the blocks after it up to the first used one, at most `count` in all.
+    /// Marks `block` and the blocks after it up to the first used block, at most `count` blocks.
+    ///
     /// Returns the number of marked blocks, or 1 if `block` itself was used.
     pub fn mark(&mut self, block: u64, count: u64) -> u64 {
         let mut marked = 0;
@@ -55,6 +58,7 @@ impl BlockMap {
     }
 
     /// Returns the first free block after `block`, or else the first free block of the file.
+    ///
     /// Returns `None` if all blocks are used.
     pub fn next_free(&self, block: u64) -> Option<u64> {
         self.free_from(block + 1).or_else(|| self.free_from(0))

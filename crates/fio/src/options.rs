@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// Kinds and order of the requests of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pattern {
-    /// Name as written: `randrw`.
+    /// Name in job files, such as `randrw`.
     pub name: &'static str,
     /// `true` if the job reads.
     pub read: bool,
@@ -32,7 +32,7 @@ impl Pattern {
         self.read && self.write
     }
 
-    /// Returns `true` if the job trims each range, then writes it.
+    /// Returns `true` if the job first trims each range and then writes it.
     pub fn trim_then_write(&self) -> bool {
         self.trim && self.write
     }
@@ -57,16 +57,18 @@ pub(super) const PATTERNS: &[Pattern] = &[
     pattern("randtrimwrite", [false, true, true], true),
 ];
 
-/// Kind of an engine: the requests that it queues. The job waits for each of the other requests.
+/// Kind of an engine, by the requests that the engine queues.
+///
+/// The job waits for each request that the engine does not queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Engine {
-    /// One request after the other.
+    /// Queue of nothing: one request follows the other.
     Sync,
-    /// Queue of reads and writes; fsyncs and trims are system calls that the job waits for.
+    /// Queue of reads and writes; the job waits for fsyncs and trims, which are system calls.
     Libaio,
-    /// Queue of everything but trims.
+    /// Queue of all requests except trims.
     IoUring,
-    /// Queue of everything.
+    /// Queue of all requests.
     Null,
 }
 
@@ -92,13 +94,13 @@ impl Engine {
 pub enum FileService {
     /// Each file in turn, for this number of requests.
     RoundRobin(u32),
-    /// One file to its end, then the next.
+    /// One file to its end, then the next file.
     Sequential,
     /// A file chosen at random, for this number of requests.
     Random(u32),
 }
 
-/// Offset of the requests between two random ones (`rw=randread:N`).
+/// Offset of the requests between two random requests (`rw=randread:N`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sequencer {
     /// End of the last request.
@@ -110,22 +112,22 @@ pub enum Sequencer {
 /// Source of random offsets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Generator {
-    /// A random number generator and a map of the blocks that were used.
+    /// A random number generator, with a map of the used blocks.
     Random,
     /// A permutation of the blocks.
     Lfsr,
 }
 
-/// Numbers of requests that are sent and reaped at a time; fio's default is one.
+/// Numbers of requests that are sent and reaped at a time; fio's defaults send and reap one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Batching {
-    /// `iodepth_batch`: 0 is `iodepth`.
+    /// `iodepth_batch`; 0 means the value of `iodepth`.
     pub submit: u32,
     /// `iodepth_batch_complete_min`.
     pub complete_min: u32,
-    /// `iodepth_batch_complete_max`: at least `complete_min`.
+    /// `iodepth_batch_complete_max`; a value below `complete_min` counts as `complete_min`.
     pub complete_max: u32,
-    /// `iodepth_low`: 0 is `iodepth`.
+    /// `iodepth_low`; 0 means the value of `iodepth`.
     pub low: u32,
 }
 
@@ -138,32 +140,32 @@ impl Default for Batching {
 /// Jobs that end together with a job whose `exitall` is set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExitWhat {
-    /// Jobs of its group.
+    /// Jobs of the same group.
     Group,
-    /// Jobs that run.
+    /// Jobs that have started.
     Running,
-    /// All jobs, even those that have not started.
+    /// All jobs, including jobs that have not started.
     All,
 }
 
 /// Share of a job in the requests of all jobs with the same `flow_id`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct FlowOptions {
-    /// `flow`: the weight of the job; 0 leaves the job out of the sharing.
+    /// `flow`: the weight of the job; a job with weight 0 belongs to no flow.
     pub weight: u32,
-    /// `flow_id`: the number of the group of jobs that share.
+    /// `flow_id`: the number of the flow.
     pub id: u32,
     /// `flow_sleep`: the time after which a job ahead of its share checks again. If it is zero, the
     /// job checks all the time.
     pub sleep: Dur,
 }
 
-/// Options of one section, global ones included.
+/// Options of one section, including the options of global sections.
 ///
 /// In arrays of three, index 0 is for reads, 1 for writes, and 2 for trims.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// `name`, else the section's.
+    /// `name`; without this option, the job has the name of its section.
     pub name: Option<String>,
     /// `description`.
     pub description: String,
@@ -173,8 +175,8 @@ pub struct Options {
     pub pattern: Pattern,
     /// `rw=rand…:N`: one random offset every `N` requests; 1 makes every offset random.
     pub random_every: u64,
-    /// `rw=…:N` of sequential patterns: bytes left out between requests; a negative number goes
-    /// back.
+    /// `rw=…:N` of sequential patterns: number of bytes between a request and the next; with a
+    /// negative number, the next request lies before the request.
     pub hole: i64,
     /// `rw_sequencer`.
     pub sequencer: Sequencer,
@@ -182,11 +184,12 @@ pub struct Options {
     pub read_percent: u32,
     /// `bs`, `bsrange` or `bssplit`: smallest and largest size.
     pub sizes: ByDir<(u64, u64)>,
-    /// `bssplit`; empty when not given.
+    /// `bssplit`; empty if the option is not given.
     pub split: ByDir<Vec<Share>>,
     /// `bs_unaligned`.
     pub sizes_unaligned: bool,
-    /// `bs_is_seq_rand`: the first size is for sequential requests, the second for random ones.
+    /// `bs_is_seq_rand`: the first size is for sequential requests, and the second for random
+    /// requests.
     pub sizes_by_order: bool,
     /// `blockalign`.
     pub align: ByDir<Option<u64>>,
@@ -198,7 +201,7 @@ pub struct Options {
     pub file_size: Option<u64>,
     /// `offset`.
     pub offset: Amount,
-    /// `offset_increment`, for every clone of the job.
+    /// `offset_increment`: the distance between the offsets of two clones.
     pub offset_increment: Amount,
     /// `offset_align`.
     pub offset_align: Option<u64>,
@@ -224,11 +227,11 @@ pub struct Options {
     pub batching: Batching,
     /// `ioengine`.
     pub engine: Engine,
-    /// `direct`, or not `buffered`.
+    /// `direct`, or the opposite of `buffered`.
     pub direct: bool,
     /// `sync`: writes are durable when they complete.
     pub durable: bool,
-    /// `fsync`: number of writes after which an fsync follows; 0 is never.
+    /// `fsync`: number of writes after which an fsync follows; 0 means no fsync.
     pub fsync: u64,
     /// `fdatasync`.
     pub fdatasync: u64,
@@ -243,13 +246,13 @@ pub struct Options {
     pub think_blocks: Option<u64>,
     /// `thinktime_blocks_type=issue`: blocks are counted when issued, not when complete.
     pub think_issued: bool,
-    /// `thinktime_iotime`: zero is none.
+    /// `thinktime_iotime`; zero if the option is not given.
     pub think_after: Dur,
-    /// `rate`: bytes per second; 0 is no limit.
+    /// `rate`: bytes per second; 0 means no limit.
     pub rate: ByDir<u64>,
     /// `rate_iops`.
     pub rate_iops: ByDir<u64>,
-    /// `rate_process=poisson`: gaps are drawn, with the mean that the rate gives.
+    /// `rate_process=poisson`: gaps are drawn at random, and their mean follows from the rate.
     pub poisson: bool,
     /// `rate_ignore_thinktime`.
     pub rate_ignores_think: bool,
@@ -269,13 +272,13 @@ pub struct Options {
     pub verify: bool,
     /// `do_verify`.
     pub do_verify: bool,
-    /// `verify_backlog`: number of writes after which these are read back. With 0, all writes are
-    /// read back at the end of the pass.
+    /// `verify_backlog`: number of writes after which these writes are read back. With 0, all
+    /// writes are read back at the end of the pass.
     pub verify_backlog: u64,
-    /// `verify_backlog_batch`: number of writes that are read back at a time; 0 stands for the
-    /// number of `verify_backlog`.
+    /// `verify_backlog_batch`: number of writes that are read back at a time; 0 means the value of
+    /// `verify_backlog`.
     pub verify_batch: u64,
-    /// `runtime`; zero is no limit.
+    /// `runtime`; zero means no limit.
     pub runtime: Dur,
     /// `time_based`.
     pub time_based: bool,
@@ -283,7 +286,7 @@ pub struct Options {
     pub ramp: Dur,
     /// `steadystate` and its options.
     pub settling: Settling,
-    /// `startdelay`: shortest and longest.
+    /// `startdelay`: shortest and longest delay.
     pub start_delay: (Dur, Dur),
     /// `loops`.
     pub loops: u64,
@@ -301,8 +304,8 @@ pub struct Options {
     pub new_group: bool,
     /// `group_reporting`.
     pub group_reporting: bool,
-    /// Options of the section itself that have a value, without the global sections: the name in
-    /// fio's list, and the value.
+    /// Options with a value in the section itself, without the global sections: the name in fio's
+    /// list, and the value.
     pub given: Vec<(String, String)>,
     /// Place where each option was given, by its name in fio's list.
     pub places: BTreeMap<&'static str, Position>,
@@ -385,13 +388,15 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Returns the number of commands that the job keeps in flight: 1 for a synchronous engine.
+    /// Returns the number of commands that the job keeps in flight, which is 1 for a synchronous
+    /// engine.
     pub fn effective_depth(&self) -> u32 {
         if self.engine.queues() { self.depth } else { 1 }
     }
 
-    /// Returns the rate limit in direction `dir` in bytes per second; 0 is no limit. `rate_iops`
-    /// counts blocks of the smallest size.
+    /// Returns the rate limit in direction `dir` in bytes per second; 0 means no limit.
+    ///
+    /// A limit by `rate_iops` is converted with the smallest block size.
     pub fn bytes_per_second(&self, dir: usize) -> u64 {
         match self.rate[dir] {
             0 => self.rate_iops[dir].saturating_mul(self.sizes[dir].0),
@@ -399,10 +404,10 @@ impl Options {
         }
     }
 
-    /// Draws the gap between two requests in direction `dir` whose times are random.
+    /// Draws the gap between two requests in direction `dir`, for requests at random times.
     ///
-    /// The mean is in whole microseconds, as in fio (fio 3.33, `backend.c`: `usec_for_io`). The gap
-    /// is zero if there is no rate.
+    /// The mean is rounded down to whole microseconds, as in fio (fio 3.33, `backend.c`:
+    /// `usec_for_io`). The gap is zero if there is no rate.
     pub fn drawn_gap(&self, dir: usize, rng: &mut Rng) -> Dur {
         let per_second = self.bytes_per_second(dir) / self.sizes[dir].0;
         let mean = 1_000_000u64.checked_div(per_second).unwrap_or(0);
@@ -419,8 +424,9 @@ impl Options {
         self.align[dir].unwrap_or(self.sizes[dir].0)
     }
 
-    /// Returns `true` if the job keeps a map of the blocks that it used, so that a pass uses each
-    /// block once.
+    /// Returns `true` if the job keeps a map of the blocks that it has used.
+    ///
+    /// With the map, a pass uses each block once.
     pub fn keeps_map(&self) -> bool {
         let aligned = (0..3).any(|dir| self.alignment(dir) != self.sizes[dir].0);
         self.pattern.random
@@ -430,12 +436,14 @@ impl Options {
             && self.generator == Generator::Random
     }
 
-    /// Returns the smallest size of a request in any direction, used or not.
+    /// Returns the smallest size of a request in any direction, including directions that are not
+    /// used.
     pub fn smallest(&self) -> u64 {
         self.sizes.iter().map(|s| s.0).min().expect("there are three")
     }
 
-    /// Returns the largest size of a request in any direction, used or not.
+    /// Returns the largest size of a request in any direction, including directions that are not
+    /// used.
     pub fn largest(&self) -> u64 {
         self.sizes.iter().map(|s| s.1).max().expect("there are three")
     }

@@ -1,14 +1,15 @@
-//! Options of fio that are not simulated, although they change which requests reach a drive, in
-//! what order, when, or how many at once.
+//! Options of fio that change the requests but are not simulated.
 //!
-//! Facts about them are from `HOWTO.rst` and `options.c` of fio 3.33; for later options they are
-//! from the same files of fio 3.34 to 3.42.
+//! They change which requests reach a drive, in what order, when, or how many at once.
+//!
+//! Facts about these options are from `HOWTO.rst` and `options.c` of fio 3.33. Facts about later
+//! options are from the same files of fio 3.34 to 3.42.
 
 /// An option that is an error, unless its value changes nothing.
 pub(super) struct Refused {
-    /// Names of the option, the one in fio's list first.
+    /// Names of the option; the first is the name in fio's list.
     pub names: &'static [&'static str],
-    /// First version of fio that has the option; empty if 3.33 has it.
+    /// First version of fio with the option; empty if version 3.33 has the option.
     pub since: &'static str,
     /// Values with which fio does the same as without the option.
     pub harmless: &'static [&'static str],

@@ -1,8 +1,8 @@
-//! `read_iolog`: a log that a job replays, at the times at which fio 3.33 replays it.
+//! `read_iolog`: replay of a log by a job, at the same times as in fio 3.33.
 //!
-//! Version 3 has a time for each line. fio waits for the distance between two lines, counted from
-//! the submission of the first. So a job that falls behind does not catch up. The line after a line
-//! at time 0 does not wait. In version 2, the job waits at a line `wait` until the given number of
+//! In version 3, each line has a time. The distance between two lines counts from the submission of
+//! the first line, so a job that falls behind does not catch up. The line after a line at time 0
+//! does not wait. In version 2, a line `wait` makes the job wait until the given number of
 //! milliseconds after the start of all jobs (`iolog.c`: `delay_since_ttime`, `iolog_delay`,
 //! `read_iolog_get`).
 
@@ -16,9 +16,9 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Maximum number of lines of a log: each takes 32 bytes of memory.
+/// Maximum number of lines of a log. Each line takes 32 bytes of memory.
 const MAX_LINES: usize = 1 << 24;
-/// Largest length of a request, in bytes, that fio reads from a line.
+/// Largest length of a request in a line that fio accepts, in bytes.
 const MAX_BYTES: u64 = u32::MAX as u64;
 
 /// Options of a replay.
@@ -27,13 +27,14 @@ pub struct ReplayOptions {
     /// `read_iolog`, split at its colons; clones replay the logs in turn. The list is empty if the
     /// job replays no log.
     pub logs: Vec<String>,
-    /// `replay_no_stall`: the times of the log are disregarded.
+    /// `replay_no_stall`: the times of the log are ignored.
     pub no_stall: bool,
-    /// `replay_redirect`: the file that all requests go to.
+    /// `replay_redirect`: the file to which all requests go.
     pub redirect: Option<String>,
-    /// `replay_scale`: the number by which offsets are divided; 0 counts as 1.
+    /// `replay_scale`: the divisor of offsets; 0 counts as 1.
     pub scale: u64,
-    /// `replay_align`: offsets are rounded down to a multiple of this power of two; 0 leaves them.
+    /// `replay_align`: offsets are rounded down to a multiple of this power of two; with 0 they are
+    /// not rounded.
     pub align: u64,
     /// `replay_time_scale`: the speed of a log of version 3 in percent.
     pub speed_percent: u64,
@@ -52,7 +53,7 @@ impl Default for ReplayOptions {
     }
 }
 
-/// Options without meaning for a job that replays a log; fio accepts and ignores them.
+/// Options that fio accepts but ignores for a job that replays a log.
 pub(super) const WITHOUT_INFLUENCE: &[&str] = &[
     "rw",
     "rw_sequencer",
@@ -102,14 +103,14 @@ pub(super) enum ReplayStep {
     Data { direction: Direction, file: u32, offset: u64, bytes: u32 },
     /// An fsync or fdatasync.
     Sync { data_only: bool },
-    /// No request: a file was opened or closed, or the job waits.
+    /// No request, because a file is opened or closed, or the job waits.
     Pass,
 }
 
 /// Time at which a line is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Turn {
-    /// Time after the line before.
+    /// Time after the previous line.
     After(Dur),
     /// Time after the start of all jobs.
     NotBefore(Dur),
@@ -118,7 +119,7 @@ pub(super) enum Turn {
 /// A log that was read.
 #[derive(Clone, Debug)]
 pub(super) struct Replay {
-    /// The names of its files, in order of first appearance.
+    /// The names of the log's files, in order of first appearance.
     pub files: Vec<String>,
     /// End of the farthest request in each file.
     pub ends: Vec<u64>,
@@ -139,8 +140,8 @@ impl Replay {
     /// Reads the text of the log `name`.
     ///
     /// # Errors
-    /// Returns an error for a line that cannot be replayed, and for a log without a header, with
-    /// too many lines, or without a read, write or trim.
+    /// Returns an error for a line that cannot be replayed. Returns an error for a log without a
+    /// header, with too many lines, or without a read, write or trim.
     pub fn read(o: &ReplayOptions, name: &str, text: &str) -> Result<Replay, JobError> {
         let mut lines = (1u32..).zip(text.lines());
         let file: Arc<str> = Arc::from(name);
@@ -184,7 +185,7 @@ impl Replay {
 }
 
 impl Replay {
-    /// Returns the number of bytes of the longest request, or `None` if the log has none.
+    /// Returns the number of bytes of the longest request, or `None` if the log has no request.
     pub fn longest(&self) -> Option<u64> {
         let bytes = |step: &(Turn, ReplayStep)| match step.1 {
             ReplayStep::Data { bytes, .. } => Some(u64::from(bytes)),
@@ -222,8 +223,9 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Returns the distance that fio keeps between lines at `last` and `now`, or `None` if it is
-    /// beyond simulated time.
+    /// Returns the distance that fio keeps between lines at `last` and `now`.
+    ///
+    /// Returns `None` if the distance is too long for simulated time.
     fn gap(&self, last: u64, now: u64) -> Option<Dur> {
         if last == 0 || now < last || self.o.no_stall {
             return Some(Dur::ZERO);
@@ -279,7 +281,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns `count` times `unit` microseconds, or `None` if that is beyond simulated time.
+/// Returns `count` times `unit` microseconds, or `None` if this is too long for simulated time.
 fn micros(count: u64, unit: u64) -> Option<Dur> {
     let us = count.checked_mul(unit)?;
     (us <= super::value::MAX_TIME_US).then(|| Dur::from_us(us))

@@ -1,26 +1,28 @@
-//! Skewed random blocks as fio draws them: Zipf, Pareto and normal ranks, scattered over the file
-//! by a hash.
+//! Skewed random blocks as fio draws them.
+//!
+//! Ranks follow a Zipf, Pareto or normal law, and a hash scatters them over the file.
 //!
 //! The approximations are fio's own (`lib/zipf.c`, `lib/gauss.c` of fio 3.33), so that frequencies
 //! agree. Zipf ranks follow the formula of Gray et al., "Quickly Generating Billion-Record
 //! Synthetic Databases", SIGMOD 1994. A Pareto rank is a power of a uniform number, and a normal
-//! rank the mean of twelve uniform numbers.
+//! rank is the mean of twelve uniform numbers.
 //!
 //! A rank is multiplied by an odd constant modulo `2^64`. The product plus a shift is taken modulo
-//! the number of blocks. If that number is not a power of two, ranks may share a block, as in fio.
+//! the number of blocks. If the number of blocks is not a power of two, several ranks may share a
+//! block, as in fio.
 
 use super::distribution::Distribution;
 use flashatlas_types::Rng;
 use flashatlas_workload::generators::math::{exp, ln};
 
-/// Maximum number of terms of the harmonic sum; fio's own limit.
+/// Maximum number of terms of the harmonic sum, which is fio's own limit.
 const MAX_TERMS: u64 = 10_000_000;
 /// Number of terms that are added one by one. The rest of the sum comes from the Euler-Maclaurin
 /// formula, with an error below `1e-12`.
 const SINGLE_TERMS: u64 = 1000;
 /// `2^64` divided by the square of the golden ratio: fio's `GOLDEN_RATIO_64`.
 const HASH: u64 = 0x61c8_8646_80b5_83eb;
-/// Number of uniform numbers whose mean stands for a normal number.
+/// Number of uniform numbers whose mean approximates a normal number.
 const NORMAL_TERMS: u64 = 12;
 
 /// Sampler of blocks by a skewed law.
@@ -46,7 +48,7 @@ fn pow(base: f64, exponent: f64) -> f64 {
 }
 
 impl Sampler {
-    /// Returns a sampler, or `None` for a uniform distribution and for zones.
+    /// Returns a sampler, or `None` for a uniform or zoned distribution.
     pub fn new(distribution: &Distribution, blocks: u64, mut rng: Rng) -> Option<Sampler> {
         let drawn = rng.below(blocks);
         let at = |centre: f64| (blocks as f64 * centre) as u64;
@@ -90,8 +92,8 @@ impl Sampler {
                     return mean;
                 }
                 let mut off = self.rng.below(spread) as i64 - (spread / 2) as i64;
-                // halving ends at an offset of 0. The mean itself may be one past the last block;
-                // the modulo in `draw` then wraps it to a block of the file
+                // the loop ends at an offset of 0 at the latest. The mean itself may be one past
+                // the last block; the modulo in `draw` then maps it to a block of the file
                 while off > 0 && mean.saturating_add_signed(off) >= self.blocks {
                     off /= 2;
                 }
@@ -114,7 +116,7 @@ fn harmonic(n: u64, theta: f64) -> f64 {
     if n <= SINGLE_TERMS {
         return single;
     }
-    // the terms after m, up to n; `single` has the terms up to m
+    // add the terms after m, up to n; `single` contains the terms up to m
     let (m, n) = (SINGLE_TERMS as f64, n as f64);
     let (at_m, at_n) = (pow(m, -theta), pow(n, -theta));
     let integral = (n * at_n - m * at_m) / (1.0 - theta);

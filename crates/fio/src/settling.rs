@@ -19,21 +19,21 @@ pub enum Measured {
 pub struct Criterion {
     /// Quantity that is measured.
     pub measured: Measured,
-    /// `true` if the slope of the fitted line is judged (its change in an interval). Otherwise the
+    /// `true` if the slope of the fitted line is judged, in change per interval. Otherwise the
     /// largest distance of a measurement from the mean is judged.
     pub slope: bool,
     /// Limit below which the job has settled.
     pub limit: f64,
-    /// `true` if the limit is in percent of the mean.
+    /// `true` if the limit is a percentage of the mean.
     pub percent: bool,
 }
 
-/// Rule by which a job has settled: `steadystate` and the options that belong to it.
+/// Rule that decides when a job has settled: `steadystate` and its related options.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settling {
     /// `steadystate`.
     pub criterion: Criterion,
-    /// `steadystate_duration`: length of the window that is judged; with zero, nothing is judged.
+    /// `steadystate_duration`: length of the window that is judged; with zero, no window is judged.
     pub window: Dur,
     /// `steadystate_ramp_time`: time before the first measurement.
     pub ramp: Dur,
@@ -41,7 +41,7 @@ pub struct Settling {
     pub interval: Dur,
 }
 
-/// Maximum number of measurements in a window: each check goes through all of them.
+/// Maximum number of measurements in a window, because each check reads the whole window.
 const MAX_INTERVALS: usize = 65_536;
 
 const CRITERIA: &[(&str, (Measured, bool))] = &[
@@ -54,7 +54,7 @@ const CRITERIA: &[(&str, (Measured, bool))] = &[
 ];
 
 impl Default for Settling {
-    /// Returns fio's default: `iops_slope:0.01%`, not judged.
+    /// Returns fio's default: the criterion `iops_slope:0.01%`, which is not judged.
     fn default() -> Settling {
         let criterion =
             Criterion { measured: Measured::Iops, slope: true, limit: 0.01, percent: true };
@@ -73,10 +73,10 @@ impl Settling {
         (self.window.0 / self.interval.0.max(1)) as usize
     }
 
-    /// Takes the criterion `NAME:LIMIT` or `NAME:LIMIT%`.
+    /// Parses and stores the criterion `NAME:LIMIT` or `NAME:LIMIT%`.
     ///
-    /// The limit of a latency may have a unit of time; without one it is in nanoseconds. The limit
-    /// of a bandwidth may have the suffixes of sizes.
+    /// The limit of a latency may have a unit of time; without a unit it is in nanoseconds. The
+    /// limit of a bandwidth may have the suffixes of sizes.
     pub(super) fn set_criterion(&mut self, arg: &Arg<'_>) -> Result<(), String> {
         let text = arg.text()?;
         let (name, limit) = text
@@ -106,7 +106,8 @@ impl Settling {
         Ok(())
     }
 
-    /// Checks the options against each other. The error names the option at fault, and the reason.
+    /// Checks the options against each other. The error contains the option at fault and the
+    /// reason.
     pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
         if self.interval == Dur::ZERO {
             return Err((

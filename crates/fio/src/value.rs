@@ -1,23 +1,23 @@
-//! Values of options: numbers with fio's suffixes, percentages, times, ranges and lists by
+//! Values of options: numbers with fio's suffixes, percentages, times, ranges, and lists by
 //! direction.
 //!
-//! Each spelling has the value that fio 3.33 gives it (`tests/suite/fio_values.rs` compares the
-//! values with the program's). `k`, `kb` and `ki` are `kb_base` bytes. Only `kib` has the other
-//! base: 1000 with `kb_base=1024`, the default. The program reads the suffixes in this way,
-//! although its manual (`fio(1)`, "PARAMETER TYPES") gives `ki` the value of `kib`.
+//! Each spelling has the same value as in fio 3.33, and `tests/suite/values.rs` compares the values
+//! with fio's. `k`, `kb` and `ki` are `kb_base` bytes. Only `kib` has the other base: 1000 bytes
+//! with `kb_base=1024`, the default. fio reads the suffixes in this way, although its manual
+//! (`fio(1)`, "PARAMETER TYPES") says that `ki` means the same as `kib`.
 //!
-//! If fio drops a part of a value, the value is an error here: fio reads `1.5k` as 1, and `10sec`
-//! as 10 us.
+//! If fio silently drops a part of a value, the value is an error here. For example, fio reads
+//! `1.5k` as 1, and `10sec` as 10 us.
 
 use flashatlas_types::Dur;
 use flashatlas_types::error::nearest;
 
-/// Longest time that a job file may name: simulated time ends after 213 days.
+/// Longest time in a job file: 200 days, because simulated time ends after 213 days.
 pub(super) const MAX_TIME_US: u64 = 200 * 86_400 * 1_000_000;
 
-/// The largest number that fio reads.
+/// Largest number that fio accepts.
 pub(super) const MAX_NUMBER: u64 = i64::MAX as u64;
-/// Largest value of the options that fio keeps in 32 bits. fio drops the bits above.
+/// Largest value of the options that fio stores in 32 bits. fio drops the higher bits.
 pub(super) const MAX_INT: u64 = u32::MAX as u64;
 
 /// Values of one option by direction: read, write, trim.
@@ -26,18 +26,18 @@ pub(super) type ByDir<T> = [T; 3];
 /// A number of bytes, or a share of the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Amount {
-    /// Bytes.
+    /// A number of bytes.
     Bytes(u64),
-    /// Percent of the file's size.
+    /// A percentage of the file's size.
     Percent(u32),
 }
 
 /// Text of a value, and the meaning of `k` in it.
 #[derive(Clone, Copy)]
 pub(super) struct Arg<'a> {
-    /// Text; `None` if the option stands alone, without `=`.
+    /// Text; `None` if the option is written without `=`.
     pub text: Option<&'a str>,
-    /// Bytes of a `k`: 1000 or 1024.
+    /// Number of bytes that `k` means: 1000 or 1024.
     pub kb_base: u64,
 }
 
@@ -54,7 +54,7 @@ impl<'a> Arg<'a> {
         if self.text.is_none() { Ok(true) } else { self.switch() }
     }
 
-    /// Returns 0 or 1 as a flag. The value must be written, as fio demands.
+    /// Returns the value 0 or 1 as a flag. The value must be written, as fio demands.
     pub fn switch(&self) -> Result<bool, String> {
         match self.text()? {
             "1" => Ok(true),
@@ -77,13 +77,14 @@ impl<'a> Arg<'a> {
         self.number(self.text()?).and_then(|n| within(n, low, high))
     }
 
-    /// Returns a number of bytes, at least one.
+    /// Returns a number of bytes, which is at least one.
     pub fn size(&self) -> Result<u64, String> {
         self.number(self.text()?).and_then(|n| within(n, 1, MAX_NUMBER))
     }
 
-    /// Returns a number of at least `low`, or a percentage: at least the smaller of `low` and 1,
-    /// and at most 100.
+    /// Returns a number of at least `low`, or a percentage of at most 100.
+    ///
+    /// The percentage is at least the smaller of `low` and 1.
     pub fn amount(&self, low: u64) -> Result<Amount, String> {
         match self.text()?.strip_suffix('%') {
             Some(percent) => {
@@ -99,7 +100,7 @@ impl<'a> Arg<'a> {
         time(self.text()?, unit_us)
     }
 
-    /// Returns a time of at most 32 bits of microseconds, fio's limit.
+    /// Returns a time whose microseconds fit 32 bits, which is fio's limit.
     pub fn short_time(&self, unit_us: u64) -> Result<Dur, String> {
         let time = self.time(unit_us)?;
         if time <= Dur::from_us(MAX_INT) {
@@ -112,7 +113,7 @@ impl<'a> Arg<'a> {
     /// Returns one or two times, as in `5-10`.
     ///
     /// In `5-10ms`, fio applies the unit of the second time to the first, too. In `5s-10s` and
-    /// `5s:10s` fio drops the unit of the first, so these are errors here.
+    /// `5s:10s`, fio drops the unit of the first time, so these spellings are errors here.
     pub fn times(&self, unit_us: u64) -> Result<(Dur, Dur), String> {
         let text = self.text()?;
         let Some(at) = [',', ':', '-'].iter().find_map(|&c| text.find(c)) else {
@@ -139,8 +140,8 @@ impl<'a> Arg<'a> {
 
     /// Reads `a`, `a,b` or `a,b,c` for reads, writes and trims into `into`.
     ///
-    /// The last value, if no comma follows it, also holds for the directions after it. An empty
-    /// value changes nothing.
+    /// If no comma follows the last value, this value also applies to the remaining directions. An
+    /// empty value changes nothing.
     pub fn by_dir<T: Clone>(
         &self,
         into: &mut ByDir<T>,
@@ -162,8 +163,9 @@ impl<'a> Arg<'a> {
         Ok(())
     }
 
-    /// Returns the ends of `low-high` or `low:high`. The smaller one comes first, even if it is
-    /// written last.
+    /// Returns the ends of `low-high` or `low:high`.
+    ///
+    /// The smaller end comes first, even if it is written last.
     pub fn range(&self) -> Result<(u64, u64), String> {
         let text = self.text()?;
         let (low, Some(high)) = split_range(text) else {
@@ -200,12 +202,12 @@ impl<'a> Arg<'a> {
     /// Returns the number in `text` as [`Arg::number`] does, with a sign.
     pub fn signed(&self, text: &str) -> Result<i64, String> {
         let (negative, rest) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
-        let n = self.number(rest)? as i64; // at most MAX_NUMBER, which fits
+        let n = self.number(rest)? as i64; // at most MAX_NUMBER, which fits an i64
         Ok(if negative { -n } else { n })
     }
 }
 
-/// Returns the choice that `got` names, or an error that lists the names of all.
+/// Returns the choice called `got`, or an error that lists the names of all choices.
 pub(super) fn one_of<T: Copy>(got: &str, what: &str, choices: &[(&str, T)]) -> Result<T, String> {
     let names: Vec<&str> = choices.iter().map(|c| c.0).collect();
     choices.iter().find(|c| c.0 == got).map(|c| c.1).ok_or_else(|| {
@@ -225,7 +227,8 @@ fn within(n: u64, low: u64, high: u64) -> Result<u64, String> {
 }
 
 /// Returns the number of bytes of a suffix in lower case, or `None` if there is no such suffix.
-/// Suffixes such as `kib` have the other base: 1000 if `kb_base` is 1024, else 1024.
+///
+/// Suffixes such as `kib` have the other base: 1000 if `kb_base` is 1024, and otherwise 1024.
 fn factor(suffix: &str, kb_base: u64) -> Option<u64> {
     if matches!(suffix, "" | "b") {
         return Some(1);
@@ -239,7 +242,7 @@ fn factor(suffix: &str, kb_base: u64) -> Option<u64> {
     Some(base.pow(power))
 }
 
-/// Returns the two ends of a range, or the only one and `None`.
+/// Returns the two ends of a range, or the only number and `None`.
 fn split_range(text: &str) -> (&str, Option<&str>) {
     match text.split_once('-').or_else(|| text.split_once(':')) {
         Some((low, high)) => (low.trim(), Some(high.trim())),

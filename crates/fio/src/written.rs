@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// Writes of one pass.
 ///
-/// The writes are in the order of their issue if the job keeps a random map, because it then writes
-/// no block twice. Otherwise they are in order of address, without the writes that a later write
+/// If the job keeps a random map, the writes are in order of issue, because the job then writes no
+/// block twice. Otherwise the writes are in order of address, without the writes that a later write
 /// overlaps (fio 3.33, `iolog.c`: `log_io_piece`).
 #[derive(Default)]
 pub(super) struct Written {
     in_order: VecDeque<JobRequest>,
-    /// Bytes by file and first byte.
+    /// Number of bytes of each write, by file and first byte.
     by_address: BTreeMap<(u32, u64), u64>,
-    /// Number of incomplete writes by file and first byte; only counted with a backlog.
+    /// Number of incomplete writes, by file and first byte; only counted with `verify_backlog`.
     flying: HashMap<(u32, u64), u32>,
 }
 
@@ -59,7 +59,7 @@ impl Written {
         self.in_order.len() + self.by_address.len()
     }
 
-    /// Returns the read of the next write, or `None` if all were read back.
+    /// Returns the read of the next write, or `None` if all writes were read back.
     pub fn take(&mut self) -> Option<JobRequest> {
         let read =
             |file, offset, bytes| JobRequest { direction: Direction::Read, file, offset, bytes };

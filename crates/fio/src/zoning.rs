@@ -1,15 +1,16 @@
-//! `zonemode=strided`: a job uses parts of its file, and skips the gaps between them.
+//! `zonemode=strided`: a job uses parts of its file and skips the gaps between these parts.
 
 /// Options of zones.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Zoning {
     /// `zonemode=strided`.
     pub strided: bool,
-    /// `zonesize`: bytes of requests before the next zone; 0 if it is not given.
+    /// `zonesize`: bytes of requests before the job moves to the next zone; 0 if the option is not
+    /// given.
     pub size: u64,
-    /// `zonerange`: bytes of a zone; 0 stands for the number in `size`.
+    /// `zonerange`: number of bytes of a zone; 0 means the value of `size`.
     pub range: u64,
-    /// `zoneskip`: bytes between two zones.
+    /// `zoneskip`: number of bytes between two zones.
     pub skip: u64,
 }
 
@@ -29,7 +30,8 @@ impl Zoning {
         self.strided.then_some(zones)
     }
 
-    /// Checks the options against each other. The error names the option at fault, and the reason.
+    /// Checks the options against each other. The error contains the option at fault and the
+    /// reason.
     pub(super) fn check(&self) -> Result<(), (&'static str, &'static str)> {
         match (self.strided, self.size) {
             (true, 0) => Err(("zonemode", "zones of no size; expected a zonesize")),

@@ -1,11 +1,13 @@
-//! Requests that do not come from the pattern: lines of a log, and reads of what was written.
+//! Requests that do not come from the pattern: lines of a log, and reads of written data.
 
 use super::{Direction, JobRequest, JobStep, JobStream};
 use crate::replay::ReplayStep;
 
 impl JobStream {
-    /// Returns the next step of a replay: a read of `verify_backlog` that is due, or the next line
-    /// of the log. After the last line the pass is over.
+    /// Returns the next step of a replay.
+    ///
+    /// The step is a read of `verify_backlog`, if one is due, or the next line of the log. After
+    /// the last line, the pass is over.
     pub(super) fn replay(&mut self) -> JobStep {
         if let Some(read) = self.read_back() {
             self.checked_bytes = self.checked_bytes.saturating_add(read.bytes);
@@ -26,7 +28,7 @@ impl JobStream {
         }
     }
 
-    /// Returns the next read of `verify_backlog`, if one is due.
+    /// Returns the next read of `verify_backlog`, if a read is due.
     ///
     /// Reads are due if the number of writes not yet read back is a multiple of `verify_backlog`,
     /// unless the last request that completed was a read (fio 3.33, `io_u.c`: `check_get_verify`).

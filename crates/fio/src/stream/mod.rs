@@ -1,9 +1,9 @@
 //! The requests of one job in the order in which fio makes them, independent of time.
 //!
 //! A *pass* goes through the job's files until one of them is used up. Random jobs with a map use
-//! every block once; sequential ones go to the end. Passes follow each other until `loops` times
-//! `size` (or `io_size`) bytes are issued. The rules follow the behaviour of fio 3.33;
-//! `tests/suite/reference.rs` compares the two.
+//! every block once; sequential jobs go to the end. Passes follow each other until `loops` times
+//! `size` (or `io_size`) bytes are issued. The rules follow the behaviour of fio 3.33, and
+//! `tests/suite/reference.rs` compares the requests with fio's.
 
 mod back;
 
@@ -20,20 +20,20 @@ use flashatlas_types::{Dur, Rng, Seed};
 pub enum JobStep {
     /// A request for data.
     Request(JobRequest),
-    /// A sync of what was written.
+    /// A sync of written data.
     Sync {
         /// `true` for `fdatasync`, `false` for `fsync`.
         data_only: bool,
     },
     /// A line of a replayed log without a request.
     Pass,
-    /// A sync at the end of a pass (`end_fsync`), once for each file. All requests of the pass must
-    /// be complete before it.
+    /// A sync of one file at the end of a pass (`end_fsync`). All requests of the pass must be
+    /// complete before the sync.
     EndSync,
-    /// A read of what was written (`verify`), without a pause or a rate.
+    /// A read of written data (`verify`), to which pauses and rates do not apply.
     Check(JobRequest),
     /// The end of a pass. All requests so far must be complete before the next pass begins, or
-    /// before what was written is read back.
+    /// before written data is read back.
     PassEnd,
 }
 
@@ -44,13 +44,13 @@ pub enum NextIssue {
     Direction(Direction),
     /// No request for data, and no rate limit applies.
     Other,
-    /// A line of a replayed log, due at this time after the line before at the earliest.
+    /// A line of a replayed log, which is not issued before this time after the previous line.
     After(Dur),
-    /// A line of a replayed log, due at this time after the start of all jobs at the earliest.
+    /// A line of a replayed log, which is not issued before this time after the start of all jobs.
     NotBefore(Dur),
 }
 
-/// Draws that belong to the job, not to one file.
+/// Random numbers that belong to the job, not to one file.
 struct Draws {
     mix: Rng,
     file: Rng,
@@ -63,10 +63,11 @@ pub struct JobStream {
     files: Vec<Cursor>,
     draws: Draws,
     draw: Draw,
-    /// Requests issued since the statistics began, by direction.
+    /// Number of requests issued since the statistics began, by direction.
     issues: [u64; 3],
     issued_bytes: [u64; 3],
-    /// Bytes that were read back. fio counts them as issued when it decides on another pass.
+    /// Number of bytes that were read back. fio counts them as issued when it decides whether
+    /// another pass follows.
     checked_bytes: u64,
     loops_left: u64,
     number_limit: Option<u64>,
@@ -76,7 +77,7 @@ pub struct JobStream {
     last_was_sync: bool,
     /// Current file.
     current: Option<usize>,
-    /// Number of requests that the current file has left in its turn.
+    /// Number of requests left in the turn of the current file.
     turns_left: u32,
     next_file: usize,
     files_done: usize,
@@ -84,13 +85,13 @@ pub struct JobStream {
     in_pass: u64,
     state: PassState,
     written: Written,
-    /// Number of writes left to be read back in this batch.
+    /// Number of writes that are still to be read back in this batch.
     backs_left: u64,
-    /// Direction of the request completed last.
+    /// Direction of the last request that completed.
     last_done: Option<Direction>,
     /// Number of lines of the replayed log that are done.
     replayed: usize,
-    /// Number of files left to be synced at the end of the pass.
+    /// Number of files that are still to be synced at the end of the pass.
     end_syncs: usize,
     ready: Option<(usize, PendingIssue)>,
 }
@@ -99,9 +100,9 @@ pub struct JobStream {
 enum PassState {
     Before,
     Pass,
-    /// The pass is over; its last fsync, if there is one, is to come.
+    /// The pass is over, but its last fsyncs may still follow.
     Ending,
-    /// Reads of what was written.
+    /// Written data is read back.
     Checking,
     Over,
 }
@@ -112,7 +113,7 @@ enum PendingIssue {
     Sync {
         data_only: bool,
     },
-    /// A read of what was written, in the middle of the pass.
+    /// A read of written data, in the middle of the pass.
     Back(JobRequest),
 }
 
@@ -162,8 +163,9 @@ impl JobStream {
         &self.job
     }
 
-    /// Restarts the statistics, as at the end of `ramp_time`: fio counts writes for `fsync=N` from
-    /// here.
+    /// Restarts the statistics at the end of `ramp_time`.
+    ///
+    /// From this point, fio counts writes for `fsync=N` anew.
     pub fn restart_counts(&mut self) {
         self.issues = [0; 3];
         self.mix_until = 0;
@@ -200,8 +202,9 @@ impl JobStream {
         self.next_step()
     }
 
-    /// Returns the next step, or `None` if the job has made all its requests. A job with
-    /// `time_based` always has another pass.
+    /// Returns the next step, or `None` if the job has made all its requests.
+    ///
+    /// A job with `time_based` always has another pass.
     pub fn next_step(&mut self) -> Option<JobStep> {
         match self.state {
             PassState::Before => self.begin_pass(),
@@ -232,7 +235,7 @@ impl JobStream {
         Some(self.in_pass())
     }
 
-    /// Returns `true` if a request or a sync may come next, not the end of a pass.
+    /// Returns `true` if a request or a sync may follow before the end of the pass.
     pub fn goes_on(&self) -> bool {
         match self.state {
             PassState::Before => self.keeps_running(),
@@ -282,7 +285,7 @@ impl JobStream {
         if self.ready.is_none() && self.exceeded() {
             return self.pass_over();
         }
-        // each turn but the last finishes a file
+        // each iteration except the last finishes a file
         for _ in 0..=self.files.len() {
             if self.ready.is_none() {
                 self.choose();
@@ -332,7 +335,7 @@ impl JobStream {
         JobStep::Request(request)
     }
 
-    /// Marks a file that has nothing left for this pass.
+    /// Marks a file as done for this pass.
     fn finish_file(&mut self, file: usize) {
         self.current = None;
         self.files[file].done = true;
@@ -367,15 +370,16 @@ impl JobStream {
     }
 
     fn leave_pass(&mut self) -> JobStep {
-        // a job whose pass made no request would repeat such passes for ever
-        // a job that replays a log has one pass, as in fio
+        // a job whose pass made no request ends, because it would repeat empty passes for ever; as
+        // in fio, a job that replays a log has one pass
         let over = self.in_pass == 0 || self.job.replay.is_some();
         self.state = if over { PassState::Over } else { PassState::Before };
         JobStep::PassEnd
     }
 
-    /// Begins the next pass at the start of the files. It draws the same numbers again unless
-    /// `randrepeat=0`.
+    /// Begins the next pass at the start of the files.
+    ///
+    /// The pass draws the same random numbers again, unless `randrepeat=0` is given.
     fn rewind(&mut self) {
         self.last_was_sync = false;
         self.mix_until = 0;
@@ -420,7 +424,7 @@ impl JobStream {
         let (file, turns) = match service {
             FileService::Random(turns) => {
                 let drawn = self.draws.file.below(count as u64) as usize;
-                // if the drawn file is done, the next file that is not done
+                // if the drawn file is done, take the next file that is not done
                 ((0..count).map(|i| (drawn + i) % count).find(|&i| !self.files[i].done)?, turns)
             }
             FileService::RoundRobin(turns) => (self.next_open()?, turns),
@@ -431,7 +435,7 @@ impl JobStream {
         Some(file)
     }
 
-    /// Returns the next file in turn that is not done, or `None` if all are done.
+    /// Returns the next file in turn that is not done, or `None` if all files are done.
     fn next_open(&mut self) -> Option<usize> {
         let count = self.files.len();
         let file =
@@ -470,8 +474,9 @@ impl JobStream {
         })
     }
 
-    /// Returns the direction by fio's rule for `rwmixread`. After a change of direction, the new
-    /// one is kept until its share of the requests is reached.
+    /// Returns the direction by fio's rule for `rwmixread`.
+    ///
+    /// After a change, the new direction is kept until its share of the requests is reached.
     fn mixed_direction(&mut self) -> Direction {
         let read_percent = self.job.options.read_percent;
         if self.issues[self.mix] >= self.mix_until {

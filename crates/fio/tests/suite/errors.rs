@@ -1,9 +1,9 @@
-//! Errors of job files, word for word, and the content of good ones.
+//! Errors of job files, word for word, and the content of valid job files.
 
 use flashatlas_fio::{Amount, Distribution, Engine, JobFile, Layout, Zone, parse};
 use std::io;
 
-/// Bytes of a drive: 1 MiB.
+/// Capacity of the drive, in bytes.
 const CAPACITY: u64 = 1 << 20;
 
 fn include(path: &str) -> io::Result<String> {
@@ -31,7 +31,7 @@ fn layout(text: &str) -> Layout {
     file(text).layout(CAPACITY).unwrap_or_else(|e| panic!("{text}: {e}"))
 }
 
-/// Returns the error of a file.
+/// Returns the error of a job file.
 fn error(text: &str) -> String {
     match parse(text, "t.fio", &env, &include) {
         Ok(file) => file.layout(CAPACITY).map(|_| ()).expect_err(text).to_string(),
@@ -39,7 +39,7 @@ fn error(text: &str) -> String {
     }
 }
 
-/// Returns the error of an option of a job of 64 KiB.
+/// Returns the error of a job of 64 KiB with the option `line`.
 fn option(line: &str) -> String {
     error(&format!("[job]\nsize=64k\n{line}\n"))
 }
@@ -325,7 +325,7 @@ fn files_lie_side_by_side_in_order_of_appearance() {
         .iter()
         .flat_map(|j| j.files.iter().map(|f| (&*f.name, f.start, f.length, f.file_bytes)))
         .collect();
-    // [c] makes the first file 18 KiB long; the next begins at a multiple of 4 KiB
+    // [c] makes the first file 18 KiB long; the next file begins at a multiple of 4 KiB
     assert_eq!(
         spans,
         [
@@ -347,7 +347,8 @@ fn shares_of_the_drive_and_increments() {
             .jobs;
     let spans: Vec<(u64, u64)> =
         jobs.iter().map(|j| (j.files[0].offset, j.files[0].length)).collect();
-    // 10 % of 1 MiB are 104857 bytes, rounded up to a multiple of 4 KiB: 106496; 25 % are 256 KiB
+    // 10 % of 1 MiB are 104857 bytes, or 106496 bytes when rounded up to a multiple of 4 KiB; 25 %
+    // are 256 KiB
     assert_eq!(spans, [(106_496, 262_144), (368_640, 262_144), (630_784, 262_144)]);
     let job = &layout("[a]\nrw=randread\n").jobs[0];
     assert!(job.files[0].is_drive, "a job without a size uses the whole drive");
@@ -369,7 +370,11 @@ fn groups_begin_at_walls() {
 fn options_are_read_as_fio_reads_them() {
     let one = |line: &str| file(&format!("[a]\nsize=64k\n{line}\n")).sections[0].options.clone();
     assert_eq!(one("kb_base=1000\nbs=4k").sizes[0], (4000, 4000));
-    assert_eq!(one("bs=4k\nkb_base=1000").sizes[0], (4000, 4000), "at any place");
+    assert_eq!(
+        one("bs=4k\nkb_base=1000").sizes[0],
+        (4000, 4000),
+        "kb_base applies wherever it is written"
+    );
     assert_eq!(one("bs=4k,,8k").sizes, [(4096, 4096), (4096, 4096), (8192, 8192)]);
     assert_eq!(one("bsrange=4k-16k,1k:2k").sizes, [(4096, 16384), (1024, 2048), (1024, 2048)]);
     assert_eq!(one("size=10%").size, Some(Amount::Percent(10)));
@@ -439,7 +444,11 @@ fn when_a_job_settles() {
          options; expected the same in each (in [global]), or `new_group`"
     );
     let warnings = |text: &str| file(text).warnings.len();
-    assert_eq!(warnings("[a]\nsize=64k\ndirect=1\nss=iops:1%\n"), 1, "nothing is judged");
+    assert_eq!(
+        warnings("[a]\nsize=64k\ndirect=1\nss=iops:1%\n"),
+        1,
+        "without ss_dur, no window is judged"
+    );
     assert_eq!(warnings("[a]\nsize=64k\ndirect=1\nss=iops:1%\nss_dur=5\n"), 0);
 }
 

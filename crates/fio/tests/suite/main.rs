@@ -1,4 +1,4 @@
-//! Tests of job files, many of them beside fio itself.
+//! Tests of job files, many of which compare with fio itself.
 
 mod errors;
 mod mutation;

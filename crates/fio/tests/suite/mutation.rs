@@ -1,4 +1,4 @@
-//! Damaged job files: they are refused with a place, or their jobs stay inside the files.
+//! Damaged job files: a file is refused with a place, or its jobs stay inside their files.
 
 use flashatlas_fio::{JobStep, JobStream, parse};
 use flashatlas_fixtures::damage::{corpus, damage};
@@ -6,10 +6,11 @@ use flashatlas_types::{Rng, Seed};
 
 /// Number of damaged copies of each file of the corpus.
 const COPIES: u32 = 4000;
-/// Number of steps and jobs that are looked at.
+/// Number of steps of each job that are checked.
 const STEPS: u32 = 100;
+/// Number of jobs of each file that are checked.
 const JOBS: usize = 8;
-/// Pieces of text with a meaning.
+/// Pieces of text with a meaning in job files, which damage may insert.
 const PIECES: &[&str] = &[
     "\n",
     "=",
@@ -110,6 +111,6 @@ fn damaged_job_files_are_refused_or_stay_in_their_files() {
             if survive(&text, capacity) { accepted += 1 } else { refused += 1 }
         }
     }
-    // some damaged files must be accepted, and some refused
+    // some damaged files must be accepted, and some must be refused
     assert!(accepted > 1000 && refused > 1000, "{accepted} {refused}");
 }

@@ -1,10 +1,10 @@
-//! The class of every option of fio, and its message.
+//! The class of every option of fio, and the option's message.
 
 use flashatlas_fio::{OptionClass, known_options, options_table, parse};
 use std::collections::HashSet;
 use std::process::Command;
 
-/// Document that contains the table.
+/// Document that contains the table of options.
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/howto/run-a-fio-job.md");
 const BEGIN: &str = "<!-- options: begin -->\n";
 const END: &str = "<!-- options: end -->\n";
@@ -24,7 +24,7 @@ fn every_option_has_one_class() {
     }
 }
 
-/// The lists of names come from `fio --cmdhelp=all` and `--enghelp`.
+/// Checks the names that `fio --cmdhelp=all` and `--enghelp` list.
 #[test]
 fn every_option_that_fio_lists_has_a_class() {
     let said = |args: &[&str]| {
@@ -109,7 +109,7 @@ fn reading_back_and_waiting_have_their_limits() {
     assert!(error("verify=md6").unwrap().contains("did you mean `md5`?"));
 }
 
-/// With FLASHATLAS_WRITE=1, the test writes the table.
+/// Compares the table in the document, or writes it with FLASHATLAS_WRITE=1.
 #[test]
 fn the_documentation_prints_the_table() {
     let text = std::fs::read_to_string(DOCUMENT).unwrap();

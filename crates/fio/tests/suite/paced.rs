@@ -1,4 +1,4 @@
-//! Zones of random jobs, random times, and reads of written data, compared with the real fio.
+//! Zones of random jobs, random times, and reads of written data, compared with real fio.
 
 use crate::reference::{assert_alike, fio, job, ours, theirs};
 use flashatlas_fio::{Direction, JobStep, JobStream, parse};
@@ -15,7 +15,7 @@ fn a_random_job_goes_through_each_zone_in_turn() {
     for (number, (options, of_zone, zones)) in [
         // zones of 32 KiB with 32 KiB between them; each block of a zone is used once
         ("zonesize=32k zoneskip=32k", 8, &[0u64, 64, 128, 192][..]),
-        // adjacent zones of 32 KiB, half of each is used
+        // adjacent zones of 32 KiB; half of each zone is used
         ("zonesize=16k zonerange=32k", 4, &[0, 32, 64, 96, 128, 160, 192, 224]),
         // each zone is used twice
         ("zonesize=64k zonerange=32k zoneskip=96k", 16, &[0, 128]),
@@ -48,7 +48,7 @@ fn random_times_are_spread_as_in_fio() {
     let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
         .join(format!("poisson-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    // 250 requests a second: the delays of the machine are small compared with gaps of 4 ms
+    // at 250 requests a second, the delays of the machine are small compared with the gaps of 4 ms
     let text = job(&format!("rate_iops=250 rate_process=poisson size={}", 4096 * (GAPS + 1)));
     std::fs::write(folder.join("job.fio"), format!("{text}write_iolog=log\n")).unwrap();
     assert!(
@@ -77,7 +77,7 @@ fn random_times_are_spread_as_in_fio() {
         let count =
             |gaps: &[u64]| gaps.iter().filter(|gap| (from..to).contains(*gap)).count() as f64;
         assert_alike(&format!("{from} to {to} us"), count(&ours), count(&theirs), GAPS as f64);
-        // an exponential distribution with a mean of 4 ms
+        // expected share of an exponential distribution with a mean of 4 ms
         let share = (-(from as f64) / 4000.0).exp() - (-(to as f64) / 4000.0).exp();
         assert_alike(&format!("{from} to {to} us"), count(&ours), share * GAPS as f64, GAPS as f64);
     }
@@ -93,7 +93,7 @@ fn what_is_in_flight_is_not_read_back() {
         Some(JobStep::Request(r) | JobStep::Check(r)) => (r.direction, r.offset / 4096),
         step => panic!("{step:?}"),
     };
-    // four writes, none of them complete
+    // four writes are issued, and none of them is complete
     let writes: Vec<_> = (0..4).map(|_| next()).collect();
     assert_eq!(writes, [0, 1, 2, 3].map(|block| (Direction::Write, block)));
     stream.complete(Direction::Write, 0, 0);

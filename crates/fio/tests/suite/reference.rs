@@ -1,9 +1,10 @@
 //! The requests of job files, compared with the requests that the real fio writes into an iolog.
 //!
-//! Every job runs on fio's `null` engine with `write_iolog`; the log is read by this crate's
-//! reader. If a job draws no random numbers, the two must be equal. Otherwise their distributions
-//! are compared. Each tolerance is given where it is used, in standard deviations of the drawn
-//! number. Without an installed `fio` the tests are skipped with a message.
+//! Every job runs on fio's `null` engine with `write_iolog`, and the project's iolog reader reads
+//! the log. If a job draws no random numbers, the two lists of requests must be equal. Otherwise
+//! the distributions of the requests are compared. Each tolerance is given where it is used, in
+//! standard deviations of the drawn number. Without an installed `fio`, the tests are skipped with
+//! a message.
 
 use flashatlas_fio::{Direction, JobStep, JobStream, parse};
 use flashatlas_types::{HostOp, Seed};
@@ -12,13 +13,13 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Bytes of a drive larger than all jobs.
+/// Capacity of a drive that is larger than all jobs, in bytes.
 const CAPACITY: u64 = 1 << 40;
 
 /// A request: its operation, file, first byte and number of bytes.
 pub(crate) type Line = (HostOp, u32, u64, u64);
 
-/// Returns the version of fio that is installed, or `None`.
+/// Returns the version of the installed fio, or `None` if fio is not installed.
 pub(crate) fn fio() -> Option<String> {
     let output = Command::new("fio").arg("--version").output().ok()?;
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
@@ -50,7 +51,7 @@ pub(crate) fn theirs(name: &str, job: &str) -> Vec<Line> {
     lines
 }
 
-/// Returns the requests that this crate makes of the same job.
+/// Returns the requests that this crate makes for the same job.
 pub(crate) fn ours(job: &str, seed: u64) -> Vec<Line> {
     let none = |_: &str| Err(std::io::Error::other("no files here"));
     let layout = parse(job, "job.fio", &|_| None, &none).unwrap().layout(CAPACITY).unwrap();
@@ -78,7 +79,7 @@ pub(crate) fn job(options: &str) -> String {
     format!("[job]\nioengine=null\n{}\n", options.split_whitespace().collect::<Vec<_>>().join("\n"))
 }
 
-/// Number of runs of fio side by side.
+/// Number of runs of fio at the same time.
 const AT_ONCE: usize = 4;
 
 /// Skips the test with a message if fio is not installed.
@@ -220,7 +221,7 @@ fn jobs_without_chance_make_the_same_requests() {
     let same = |(number, options): (usize, &&str)| {
         let text = job(options);
         let aligned = |lines: Vec<Line>| -> Vec<Line> {
-            // the reader widens to sectors of 512 bytes
+            // the reader widens each request to sectors of 512 bytes
             let widen = |(op, file, at, bytes): Line| {
                 (op, file, at / 512 * 512, (at + bytes).next_multiple_of(512) - at / 512 * 512)
             };
@@ -255,7 +256,8 @@ fn one_random_request_in_a_few_is_followed_by_its_neighbours() {
     {
         let text = job(options);
         let (a, b) = (ours(&text, 1), theirs(&format!("shape{number}"), &text));
-        // only the random offsets are drawn; the requests that follow each of them are determined
+        // only the random offsets are drawn; the requests after each random request follow from its
+        // offset
         let shape =
             |lines: &[Line]| -> Vec<(HostOp, u64)> { lines.iter().map(|l| (l.0, l.3)).collect() };
         assert_eq!(shape(&a), shape(&b), "{options}");
@@ -276,19 +278,21 @@ fn one_random_request_in_a_few_is_followed_by_its_neighbours() {
                 assert_eq!(
                     lines[..32] == lines[32..64],
                     repeated,
-                    "{options}: passes draw the same"
+                    "{options}: passes draw the same blocks"
                 );
             }
         }
     }
 }
 
-/// Number of standard deviations within which two counts differ: one test in 16 million fails by
-/// chance.
+/// Number of standard deviations by which two counts may differ.
+///
+/// One comparison in about 26 million fails by chance.
 const SIGMAS: f64 = 5.5;
 
-/// Checks that the counts `a` and `b`, each out of `draws` draws, are nearly the same. The count of
-/// `n` draws with probability `p` has a variance of `n p (1 - p)`.
+/// Checks that the counts `a` and `b`, each out of `draws` draws, are nearly the same.
+///
+/// A count out of `n` draws with probability `p` has a variance of `n p (1 - p)`.
 pub(crate) fn assert_alike(what: &str, a: f64, b: f64, draws: f64) {
     let p = ((a + b) / 2.0 / draws).clamp(0.0, 1.0);
     let sigma = (2.0 * draws * p * (1.0 - p)).sqrt();
@@ -316,7 +320,7 @@ fn shares_of_directions_and_sizes_are_those_of_fio() {
     {
         let text = job(options);
         let (a, b) = (ours(&text, 3), theirs(&format!("share{number}"), &text));
-        // both jobs issue the same number of bytes; the number of requests depends on the drawn
+        // both lists have the same number of bytes, but the number of requests depends on the drawn
         // sizes
         let count = |lines: &[Line]| {
             let mut counts: HashMap<(HostOp, u64), f64> = HashMap::new();
@@ -326,8 +330,8 @@ fn shares_of_directions_and_sizes_are_those_of_fio() {
         let (counts_a, counts_b) = (count(&a), count(&b));
         let draws = a.len().min(b.len()) as f64;
         let ratio = a.len() as f64 / b.len() as f64;
-        // the number of requests in a given number of bytes has the relative deviation of their
-        // mean size
+        // for a given number of bytes, the relative deviation of the number of requests equals the
+        // relative deviation of their mean size
         let mean = b.iter().map(|l| l.3 as f64).sum::<f64>() / b.len() as f64;
         let square = b.iter().map(|l| (l.3 as f64 - mean).powi(2)).sum::<f64>() / b.len() as f64;
         let spread = (2.0 * square / draws).sqrt() / mean;
@@ -360,9 +364,9 @@ fn a_map_cuts_requests_as_in_fio() {
         let (a, b) = (ours(&text, 3), theirs(&format!("cut{number}"), &text));
         let bytes = |lines: &[Line]| lines.iter().map(|l| l.3).sum::<u64>();
         assert_eq!(bytes(&a), bytes(&b), "{options}: a pass covers the file");
-        // a request is cut at a block that an earlier request used, so the counts depend on each
-        // other. Over 5 seeds at 64 MiB, the standard deviation of fio's number of requests is 2.7
-        // %; at 16 times the size it is a quarter of that, 0.7 %
+        // a request is cut at a block that an earlier request has used, so the counts depend on
+        // each other. Over 5 seeds at 64 MiB, the standard deviation of fio's number of requests is
+        // 2.7 %; at 16 times the size it is a quarter of this, 0.7 %
         let near = |what: &str, a: usize, b: usize| {
             let off = (a as f64 - b as f64).abs();
             let spread = SIGMAS * (0.007 * b as f64 + (2.0 * b as f64).sqrt());
@@ -376,7 +380,7 @@ fn a_map_cuts_requests_as_in_fio() {
     }
 }
 
-/// Returns the number of requests for each block of `block` bytes.
+/// Returns the number of requests that begin in each block of `block` bytes.
 fn frequencies(lines: &[Line], block: u64, blocks: u64) -> Vec<f64> {
     let mut counts = vec![0.0; blocks as usize];
     lines.iter().for_each(|l| counts[(l.2 / block) as usize] += 1.0);
@@ -481,7 +485,7 @@ fn skewed_blocks_have_the_frequencies_of_fio() {
     .iter()
     .enumerate()
     {
-        // normal laws of similar deviation differ little, so the test takes more draws
+        // normal laws with similar deviations differ little, so the test needs more draws
         let total = if law.starts_with("normal") { 800 } else { 200 };
         let options =
             format!("rw=randread size={}k io_size={total}m random_distribution={law}", blocks * 4);
@@ -490,8 +494,8 @@ fn skewed_blocks_have_the_frequencies_of_fio() {
         assert_eq!(a.len(), b.len(), "{law}");
         let draws = a.len() as f64;
         let (mut a, mut b) = (frequencies(&a, 4096, *blocks), frequencies(&b, 4096, *blocks));
-        // zipf and pareto draw the place of each rank, unless a centre is given; normal ranks have
-        // fixed places
+        // zipf and pareto scatter the ranks from a random place, unless a centre is given; normal
+        // ranks have fixed places
         if !law.starts_with("normal") && law.matches(':').count() < 2 {
             a.sort_by(f64::total_cmp);
             b.sort_by(f64::total_cmp);
@@ -499,8 +503,8 @@ fn skewed_blocks_have_the_frequencies_of_fio() {
         for (block, (&a, &b)) in a.iter().zip(&b).enumerate() {
             assert_alike(&format!("{law} block {block}"), a, b, draws);
         }
-        // all blocks together: the chi square of two samples has a degree of freedom for each
-        // block, and a variance of twice that number
+        // compare all blocks together: the chi square of two samples has one degree of freedom for
+        // each block, and a variance of twice this number
         let drawn: Vec<(f64, f64)> =
             a.iter().copied().zip(b).filter(|(a, b)| a + b >= 10.0).collect();
         let chi: f64 = drawn.iter().map(|(a, b)| (a - b).powi(2) / (a + b)).sum();
@@ -534,7 +538,7 @@ fn zones_get_their_shares() {
             let of = |lines: &[Line]| -> Vec<Line> {
                 lines.iter().filter(|l| l.0 == op).copied().collect()
             };
-            // 64 parts of 64 KiB
+            // count the requests in 64 parts of 64 KiB
             let (a, b) = (frequencies(&of(&a), 65_536, 64), frequencies(&of(&b), 65_536, 64));
             let draws = a.iter().sum::<f64>();
             for (part, (&a, &b)) in a.iter().zip(&b).enumerate() {

@@ -1,5 +1,6 @@
-//! Logs that a job replays (`read_iolog`), compared with the real fio. `fio --debug=io` shows the
-//! requests that fio queues.
+//! Logs that a job replays (`read_iolog`), compared with real fio.
+//!
+//! `fio --debug=io` shows the requests that fio queues.
 
 use crate::reference::fio;
 use flashatlas_fio::{Direction, JobStep, JobStream, NextIssue, parse};
@@ -7,8 +8,10 @@ use flashatlas_types::Seed;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A request: its kind, file, first byte and number of bytes. fio numbers the kinds: 0 read, 1
-/// write, 2 trim, 3 sync, 4 datasync.
+/// A request: its kind, file, first byte and number of bytes.
+///
+/// In fio, the kinds are 0 for a read, 1 for a write, 2 for a trim, 3 for a sync and 4 for a
+/// datasync.
 type Line = (u32, String, u64, u64);
 
 fn job(options: &str) -> String {
@@ -70,7 +73,7 @@ fn theirs(name: &str, job: &str, log: &str) -> Vec<Line> {
     queued.map(line).collect()
 }
 
-/// A log with two files, overlapping writes, and requests off sector boundaries.
+/// A log with two files, overlapping writes, and requests that are not aligned to sectors.
 const LOG: &str = "fio version 2 iolog\nf add\ng add\nf open\ng open\nf read 0 4096\n\
                    f write 8192 12288\ng write 1000 3000\nf sync 0 0\nf write 8192 4096\n\
                    f datasync 0 0\nf wait 10\ng read 65536 131072\nf close\ng close\n";
@@ -119,7 +122,7 @@ fn logs_make_the_requests_that_fio_makes_of_them() {
 
 #[test]
 fn trims_of_a_log_are_replayed() {
-    // fio 3.33 does not replay the trims of a log ("bad ddir: 2"); later versions do
+    // fio 3.33 does not replay the trims of a log ("bad ddir: 2"), but later versions do
     let log = "fio version 2 iolog\n/dev/x add\n/dev/x open\n/dev/x write 0 4096\n\
                /dev/x read 0 4096\n/dev/x trim 0 4096\n/dev/x close\n";
     let line = |direction| (direction as u32, "/dev/x".to_owned(), 0, 4096);
@@ -128,6 +131,8 @@ fn trims_of_a_log_are_replayed() {
 }
 
 /// Returns the time at which each line is due, in microseconds.
+///
+/// `+` marks a time after the previous line, and `@` a time after the start of all jobs.
 fn turns(options: &str, log: &str) -> Vec<(char, u64)> {
     let (mut stream, _) = steps(&job(options), log).unwrap();
     let mut turns = Vec::new();
@@ -143,8 +148,8 @@ fn turns(options: &str, log: &str) -> Vec<(char, u64)> {
 
 #[test]
 fn times_of_a_log_are_distances_from_the_line_before() {
-    // the line after a line at time 0 does not wait, nor does a line with an earlier time than the
-    // line before it
+    // neither the line after a line at time 0 nor a line with an earlier time than the previous
+    // line waits
     let log = "fio version 3 iolog\n0 f add\n7 f open\n20 f read 0 512\n45 f read 0 512\n\
                30 f read 0 512\n31 f read 0 512\n";
     let gaps = |options: &str| -> Vec<u64> {

@@ -1,18 +1,20 @@
-//! Spellings of sizes, counts and times, compared with the real fio. `fio --debug=parse` shows the
-//! value that fio reads. Without an installed `fio` the tests are skipped with a message.
+//! Spellings of sizes, counts and times, compared with real fio.
+//!
+//! `fio --debug=parse` shows the value that fio reads. Without an installed `fio`, the tests are
+//! skipped with a message.
 
 use flashatlas_fio::{Amount, JobFile, Options, parse};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Function that reads a value out of the options of a job.
+/// Function that returns a value from the options of a job.
 type Getter = fn(&Options) -> u64;
 
 fn bytes(amount: Amount) -> u64 {
     match amount {
         Amount::Bytes(bytes) => bytes,
-        Amount::Percent(percent) => u64::MAX - u64::from(percent), // as fio keeps it
+        Amount::Percent(percent) => u64::MAX - u64::from(percent), // as fio stores a percentage
     }
 }
 
@@ -78,7 +80,7 @@ fn parsing(text: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Returns the value that fio stores for each `option=value`, which stands alone in a section.
+/// Returns the value that fio stores for each `option=value`, each in a section of its own.
 fn theirs(base: u64, given: &[(String, String)]) -> Vec<u64> {
     let said = parsing(&text(base, given));
     let mut values = Vec::new();
@@ -93,7 +95,7 @@ fn theirs(base: u64, given: &[(String, String)]) -> Vec<u64> {
     values
 }
 
-/// Returns the name of an option in fio's list, which fio prints.
+/// Returns the name that fio prints for an option, which is the name in fio's list.
 fn named(option: &str) -> &str {
     match option {
         "io_limit" => "io_size",
@@ -185,7 +187,8 @@ fn every_spelling_of_a_time_is_read_as_fio_reads_it() {
         return;
     }
     let mut spellings = vec!["0".to_owned(), "12".into(), "+12".into(), "012".into()];
-    // long enough for two measurements of `steadystate_duration`, short enough for `thinktime`
+    // the times are long enough for two measurements of `steadystate_duration` and short enough for
+    // `thinktime`
     let units =
         [("us", 2_000_000), ("usec", 2_000_000), ("ms", 2000), ("msec", 2000), ("s", 2), ("m", 1)];
     for (unit, number) in units.into_iter().chain([("h", 1)]) {
@@ -195,8 +198,8 @@ fn every_spelling_of_a_time_is_read_as_fio_reads_it() {
         spellings.iter().map(|value| ((*option).to_owned(), value.clone()))
     });
     same(1024, TIMES, given.collect());
-    // a day does not fit the 32 bits of `thinktime` and `thinktime_iotime`, nor the measurements
-    // of `steadystate_duration`
+    // two days exceed the 32 bits of `thinktime` and `thinktime_iotime`, and the number of
+    // measurements of `steadystate_duration`
     let short = ["thinktime", "thinktime_iotime", "steadystate_duration", "ss_dur"];
     let long = TIMES.iter().filter(|(option, _)| !short.contains(option));
     let given = long
@@ -230,8 +233,9 @@ fn two_times_are_read_as_fio_reads_them() {
     }
 }
 
-/// Values that fio accepts, but reads as another value than they suggest. Each stands before the
-/// value that fio reads.
+/// Checks that values are refused if fio accepts them but reads another value than they suggest.
+///
+/// In the list, the value that fio reads follows each of these values.
 #[test]
 fn what_fio_reads_otherwise_is_refused() {
     let odd = [
@@ -242,7 +246,7 @@ fn what_fio_reads_otherwise_is_refused() {
         ("size", "4kilo", "4096"),
         ("size", "0x10k", "16"),
         ("size", "20000p", "4071254063142928384"),
-        ("bs", "4k:8k", "8192"), // for writes
+        ("bs", "4k:8k", "8192"), // fio applies the second size to writes
         ("bs", "4k-8k", "8192"),
         ("runtime", "10sec", "10"),
         ("runtime", "10min", "10"),
@@ -250,7 +254,7 @@ fn what_fio_reads_otherwise_is_refused() {
         ("runtime", "1.5s", "1000000"),
         ("runtime", "0x10", "16"),
         ("thinktime", "10 s", "10"),
-        ("startdelay", "5s-10s", "10000000"), // from 5 us
+        ("startdelay", "5s-10s", "10000000"), // fio reads the first time as 5 us
         ("startdelay", "5m:10m", "600000000"),
     ];
     let missing = fio_is_missing();

@@ -1,11 +1,11 @@
-//! Declarations of a part.
+//! Checks of the declarations of a part.
 
 use crate::Trial;
 use flashatlas_device::Part;
 use flashatlas_sim::AnyPart;
 use flashatlas_types::{Entry, ParamDef};
 
-/// Returns `true` for a name that can be written in settings, lists and identities of failures.
+/// Returns `true` if a name can be written in settings, lists and identities of failures.
 fn is_name(name: &str) -> bool {
     let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
     !name.is_empty()
@@ -39,8 +39,10 @@ fn said(
     }
 }
 
-/// Checks the name, the summary and the source. Checks that each parameter has a text, and that its
-/// default, if it has one, is in its range.
+/// Checks the name, the summary, the source and the parameters of a part.
+///
+/// Each parameter must have a description, and its default, if there is one, must be in the
+/// parameter's range.
 pub fn check(trial: &mut Trial<'_>, part: AnyPart) {
     trial.promise("declared", "flashatlas explain NAME", |trial| {
         let (kind, name) = part.named();

@@ -1,4 +1,4 @@
-//! Parts of a drive: schemes, map stores, victim policies, classifiers and layers.
+//! Trials of the parts of a drive, such as schemes, map stores, victim policies and layers.
 
 use crate::{Trial, Tried};
 use flashatlas_crash::subject::GEOMETRIES;
@@ -14,10 +14,10 @@ use std::io;
 /// Settings of a drive that uses a part.
 type Settings = Vec<String>;
 
-/// Settings with more flash for the same number of logical pages, because parts keep reserves.
+/// Settings with more flash for 640 logical pages, because some parts need a reserve.
 const MORE: &[&str] = &["drive.blocks=64", "drive.logical_pages=640"];
 
-/// Refuses to open a file: no run of this suite reads one.
+/// Refuses to open a file, because no run of this suite reads a file.
 fn no_files(_: &str) -> io::Result<Stream> {
     Err(io::Error::other("no file is read here"))
 }
@@ -37,7 +37,9 @@ fn command(spec: &Value) -> String {
     )
 }
 
-/// Returns the variants of settings under which a part is tried. Each variant chooses the part.
+/// Returns the variants of settings with which a part is tried.
+///
+/// Each variant selects the part.
 pub(crate) fn ways(parts: &Parts, part: Part) -> Vec<Settings> {
     let (_, name) = part.named();
     let own = |key: &str, small: &[&[&str]]| -> Vec<Settings> {
@@ -69,7 +71,7 @@ pub(crate) fn ways(parts: &Parts, part: Part) -> Vec<Settings> {
         }
         Part::Hash(_) => roomy(own("lookup.hash", &[]), &[MORE, &["map.store=lpmt"]].concat()),
         Part::Layer(def) => {
-            // a layer may not fit the default store
+            // a layer may not work with the default store
             let fits = |more: &[&str]| -> Vec<Settings> {
                 let ways = roomy(roomy(own("layers", def.small), MORE), more);
                 let loads = |way: &Settings| parts.drives.load("tiny", None, way).is_ok();
@@ -82,7 +84,7 @@ pub(crate) fn ways(parts: &Parts, part: Part) -> Vec<Settings> {
     }
 }
 
-/// Returns the specification of a run, which compares every read.
+/// Returns the specification of a run.
 fn spec(trial: &Trial<'_>, part: Part, set: &[String], workload: &str, timed: bool) -> Value {
     let drive = if let Part::Preset(def) = part { def.name } else { "tiny" };
     json!({
@@ -106,7 +108,7 @@ fn played(trial: &Trial<'_>, spec: &Value) -> Result<Value, RunError> {
     run(&spec, &env, &mut |_| true).map(|outcome| outcome.record)
 }
 
-/// Returns an error unless a run found every unit right.
+/// Returns the record of a run, or an error if a unit had wrong data or the run failed.
 fn right(spec: &Value, record: Result<Value, RunError>) -> Result<Value, (String, String)> {
     let record = record.map_err(|e| (e.to_string(), command(spec)))?;
     if record["oracle"]["violations"] != 0 {
@@ -137,7 +139,7 @@ pub fn check(trial: &mut Trial<'_>, part: Part) {
         return;
     }
     if matches!(part, Part::Preset(_)) {
-        trial.not_tried("model", "a preset is a file: its parts are tried by themselves");
+        trial.not_tried("model", "a preset is a file, and its parts are tried separately");
         return;
     }
     if let Part::Hash(def) = part {
@@ -198,7 +200,7 @@ pub fn check(trial: &mut Trial<'_>, part: Part) {
 
 /// Checks that a hash function maps each address to one set, and that this set exists.
 ///
-/// The check covers every table size that the function takes, up to 2^31 addresses and 2^24 sets.
+/// The check covers every table size that the function accepts, up to 2^31 addresses and 2^24 sets.
 fn keys(trial: &Trial<'_>, def: &HashDef) -> Tried {
     let rerun = format!("flashatlas lookup --set lookup.hash={}", def.name);
     let wrong = |found: String| Err((found, rerun.clone()));
@@ -211,7 +213,7 @@ fn keys(trial: &Trial<'_>, def: &HashDef) -> Tried {
     let (mut asked, mut sizes) = (0, 0);
     for la_bits in 1..=31u32 {
         for set_bits in 0..=la_bits.min(24) {
-            // a function may not take every size
+            // a function may refuse some sizes
             let Ok(hash) = (def.build)(&params, la_bits, set_bits) else { continue };
             sizes += 1;
             let last = (1u64 << la_bits) - 1;
@@ -232,7 +234,7 @@ fn keys(trial: &Trial<'_>, def: &HashDef) -> Tried {
         }
     }
     match sizes {
-        0 => wrong("the function takes no table size".into()),
+        0 => wrong("the function accepts no table size".into()),
         _ => Ok(format!("{asked} addresses in tables of {sizes} sizes")),
     }
 }
@@ -253,7 +255,7 @@ fn twice(trial: &Trial<'_>, part: Part, way: &Settings, workload: &str) -> Tried
     Err((found, command(&spec)))
 }
 
-/// Tries a sample of the power failures of short workloads.
+/// Tries a sample of the power failures in short workloads.
 fn cuts(trial: &Trial<'_>, part: Part, way: &Settings, depth: u32) -> Tried {
     let (_, name) = part.named();
     let mut plan = CrashSpec {
@@ -295,15 +297,15 @@ fn cuts(trial: &Trial<'_>, part: Part, way: &Settings, depth: u32) -> Tried {
     let rerun = format!("flashatlas crash --depth {depth}{args}");
     let (mut cuts, mut unfit) = (0, Vec::new());
     for geometry in GEOMETRIES {
-        // `make crash` skips the other shapes, too: at depth 2, shapes whose pages share cells have
-        // open findings (docs/RELIABILITY.md)
+        // `make crash` skips the other geometries, too: at depth 2, geometries whose pages share
+        // cells have open findings (docs/RELIABILITY.md)
         if depth > 1 && geometry.name != "square" {
             continue;
         }
         plan.geometries = vec![geometry.name.into()];
         let report = match flashatlas_crash::run(&trial.parts.drives, &plan, &mut |_, _| true) {
             Ok(report) => report,
-            // a part may refuse some shapes
+            // a part may refuse some geometries
             Err(why @ CrashError::NoDrive { .. }) => {
                 unfit.push(why.to_string());
                 continue;
@@ -321,7 +323,9 @@ fn cuts(trial: &Trial<'_>, part: Part, way: &Settings, depth: u32) -> Tried {
         cuts += report.rows.iter().map(|row| row.cuts).sum::<u64>();
     }
     if cuts == 0 {
-        let why = unfit.pop().unwrap_or_else(|| "the power could fail nowhere".into());
+        let why = unfit
+            .pop()
+            .unwrap_or_else(|| "there was no operation at which the power could fail".into());
         return Err((why, rerun));
     }
     let without = if unfit.is_empty() { String::new() } else { format!("; {}", unfit.join("; ")) };

@@ -1,13 +1,15 @@
-//! Conformance suite: tries what every part promises. FlashAtlas' own parts pass it, and anybody's
-//! parts can be tested with it.
+//! Conformance suite: tests of the promises that every part makes.
 //!
-//! [`check`] takes a part of any kind by its name, and tries what its kind must do. The
-//! declarations of every part are checked. Most parts of a drive are tried on workloads with reads,
-//! trims and FLUSHes against a model of an array, on a full drive, on a drive that wears out, with
-//! power failures, and twice for the same answers. A format is tried with bytes that are no trace,
-//! a generator with requests on a drive. A [`Report`] has a line for each promise; a broken promise
-//! has a command that shows the fault again. [`conformance!`] makes a test that runs [`check`] on
-//! one part. [`swarm`] tries random combinations of parts, drawn from a seed.
+//! FlashAtlas' own parts pass the suite, and parts of others can be tested with it, too.
+//!
+//! [`check`] tries the promises of one part, which it finds by name. It checks the declarations of
+//! every part. Most parts of a drive are tried with reads, writes, trims and FLUSHes, which are
+//! compared with an array of pages. They are also tried on a full drive, on a drive that wears out,
+//! with power failures, and by running the same workload twice. A format is tried with bytes that
+//! are not a trace, and a generator by checking its requests. A [`Report`] has a line for each
+//! promise. For a broken promise, it also has a command that shows the fault again.
+//! [`conformance!`] makes a test that runs [`check`] on one part. [`swarm`] tries random
+//! combinations of parts, drawn from a seed.
 //!
 //! ```
 //! use flashatlas_conformance::{Effort, check};
@@ -36,14 +38,14 @@ use flashatlas_sim::{AnyPart, Parts};
 use flashatlas_types::{ConfigError, PartFault, nearest};
 use serde::Serialize;
 
-/// Size of the suite.
+/// Size of the trials of a part.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// Sampling: one power failure in `one_in` is tried.
+    /// Rate of the sample: one power failure in `one_in` is tried.
     pub one_in: u32,
-    /// Requests of a workload.
+    /// Number of requests of a workload.
     pub requests: u32,
-    /// Seed of everything random in the suite.
+    /// Seed of all random numbers in the suite.
     pub seed: u64,
 }
 
@@ -57,14 +59,14 @@ impl Default for Effort {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "outcome")]
 pub enum Outcome {
-    /// The promise was tried, and held.
+    /// The promise was tried and kept.
     Kept {
-        /// Description of what was tried.
+        /// Description of the trial.
         tried: String,
     },
-    /// The promise does not hold.
+    /// The promise is broken.
     Broken {
-        /// Description of what was found.
+        /// Description of the fault.
         found: String,
         /// A command that shows the fault again.
         rerun: String,
@@ -98,7 +100,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Returns the promises that do not hold.
+    /// Returns the broken promises.
     pub fn broken(&self) -> impl Iterator<Item = &Promise> {
         self.promises.iter().filter(|p| matches!(p.outcome, Outcome::Broken { .. }))
     }
@@ -121,7 +123,7 @@ impl std::fmt::Display for Report {
     }
 }
 
-/// Tries promises one by one, and records their outcomes.
+/// Trial of a part, with the outcomes of the promises that were tried so far.
 struct Trial<'a> {
     parts: &'a Parts,
     effort: Effort,
@@ -130,11 +132,11 @@ struct Trial<'a> {
     stopped: bool,
 }
 
-/// Outcome of a trial: what was tried, or the fault and the command that shows it again.
+/// Outcome of a trial: its description, or the fault and the command that shows the fault again.
 type Tried = Result<String, (String, String)>;
 
 impl Trial<'_> {
-    /// Tries one promise. The promise is broken if a part raises a fault.
+    /// Tries one promise; if a part raises a fault, the promise is broken.
     fn promise(&mut self, promise: &'static str, rerun: &str, work: impl FnOnce(&Self) -> Tried) {
         if self.stopped {
             return self.not_tried(promise, "the suite was stopped");
@@ -177,8 +179,8 @@ pub fn all(parts: &Parts) -> Vec<AnyPart> {
 
 /// Tries the promises of the part called `name`.
 ///
-/// `progress` is called after each promise that was tried. It gets the number of promises in the
-/// report so far, which include those that were not tried. It stops the suite by returning `false`.
+/// `progress` is called after each trial with the number of promises in the report so far,
+/// including promises that were not tried. The suite stops if `progress` returns `false`.
 ///
 /// # Errors
 /// Returns an error if no part of any kind has this name.
@@ -209,8 +211,10 @@ pub fn check(
     Ok(Report { kind, name, promises: trial.promises })
 }
 
-/// Makes one test, `conformance`, that fails if a part breaks a promise of its kind. The first
-/// argument is an expression for the [`Parts`] that hold the part. The second is the part's name.
+/// Makes one test, `conformance`, that fails if a part breaks a promise.
+///
+/// The first argument is an expression for the [`Parts`] that contain the part. The second argument
+/// is the part's name.
 ///
 /// ```ignore
 /// flashatlas::conformance!(my_registry().parts(), "newest");

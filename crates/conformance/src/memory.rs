@@ -1,9 +1,10 @@
-//! Unreported memory of a part: the bytes on the heap that its reports leave out.
+//! Unreported memory of a part: the bytes on the heap that are missing in its reports.
 //!
-//! Reports count the tables that a real drive would have. The simulator's heap also has structures
-//! around these tables, and facts that a drive would have to look up. So the suite compares two
-//! drives of different sizes, and counts only the memory that *grows* with the drive. A real drive
-//! would need a table with some bytes for each page, too, so a report must name such a table.
+//! Reports count the tables that a real drive would have. The simulator's heap also contains
+//! structures around these tables, and data that a real drive would read from flash. So the suite
+//! compares two drives of different sizes, and counts only the memory that *grows* with the drive.
+//! A real drive would also need a table with some bytes for each page, so reports must include such
+//! a table.
 
 use crate::drives;
 use flashatlas_crash::model::Step;
@@ -12,17 +13,17 @@ use flashatlas_device::Part;
 use flashatlas_sim::{AnyPart, Parts};
 use flashatlas_types::ConfigError;
 
-/// Bytes for each logical page of the drive that a part need not report.
+/// Bytes for each logical page that a part need not report.
 ///
-/// The simulator uses them for its copies of map entries on flash, for the links of lists, and for
-/// the spare room of hash tables.
+/// The simulator uses these bytes for its copies of map entries on flash, for the links of lists,
+/// and for the spare room of hash tables.
 pub const FREE_BYTES: f64 = 128.0;
 
 /// Numbers of blocks of the two drives.
 const BLOCKS: [u32; 2] = [256, 4096];
 const PAGES_A_BLOCK: u32 = 4;
 
-/// Memory of a drive after every page was written once.
+/// Memory of a drive after every page was written once, and the number of its pages.
 struct Use {
     heap: f64,
     reported: f64,
@@ -32,7 +33,7 @@ struct Use {
 /// Returns the memory on the heap and in the reports of a drive with these settings.
 ///
 /// Every page is written only once. Overwritten pages would stay on flash for a while, and the
-/// content of the flash is on the heap, too.
+/// simulator stores the content of the flash on the heap.
 fn used(
     parts: &Parts,
     set: &[String],
@@ -64,7 +65,7 @@ fn used(
     Ok(Use { heap, reported: (ftl + layers) as f64, pages: units.into() })
 }
 
-/// Returns the unreported bytes that each additional page of a drive costs.
+/// Returns the number of unreported bytes for each additional page of a drive.
 fn unreported(parts: &Parts, set: &[String], live: &dyn Fn() -> usize) -> Result<f64, ConfigError> {
     let small = used(parts, set, BLOCKS[0], live)?;
     let large = used(parts, set, BLOCKS[1], live)?;
@@ -74,11 +75,12 @@ fn unreported(parts: &Parts, set: &[String], live: &dyn Fn() -> usize) -> Result
 
 /// Returns the unreported bytes of a part for each page of the drive.
 ///
-/// The unreported bytes of page mapping with its map in DRAM are subtracted. `live` returns the
-/// number of heap bytes in use, from a counting allocator. Nothing else may allocate meanwhile.
+/// The unreported bytes of page mapping with a map in DRAM are subtracted. `live` returns the
+/// number of heap bytes in use, from a counting allocator. No other thread may allocate during the
+/// call.
 ///
 /// # Errors
-/// Returns an error if a drive does not take the part.
+/// Returns an error if no drive can be made with the part.
 pub fn beside_reports(
     parts: &Parts,
     part: Part,
@@ -93,7 +95,7 @@ pub fn beside_reports(
     }
 }
 
-/// Returns the parts that [`beside_reports`] can count.
+/// Returns the parts whose memory [`beside_reports`] can count.
 pub fn countable(parts: &Parts) -> Vec<Part> {
     let of_drive = |part| match part {
         AnyPart::Drive(Part::Preset(_)) => None,

@@ -1,4 +1,4 @@
-//! Trace formats, generators and metrics.
+//! Trials of trace formats, generators and metrics.
 
 use crate::{Trial, Tried};
 use flashatlas_sim::metrics::{METRICS, MetricDef};
@@ -9,7 +9,9 @@ use std::io::Cursor;
 /// Maximum number of records that are read from one trace or generator.
 const MOST: usize = 5000;
 
-/// Returns bytes that are no valid trace. A reader must answer with records or an error.
+/// Returns texts of bytes that are not a valid trace.
+///
+/// A reader must return records or an error for them.
 fn garbage(seed: u64) -> Vec<Vec<u8>> {
     let mut rng = Rng::stream(Seed(seed), "conformance.garbage");
     let mut all: Vec<Vec<u8>> = vec![
@@ -32,7 +34,7 @@ fn garbage(seed: u64) -> Vec<Vec<u8>> {
     all
 }
 
-/// Checks that a format answers to any bytes with records or an error.
+/// Checks that a format returns records or an error for any bytes.
 pub fn check_format(trial: &mut Trial<'_>, def: &'static FormatDef) {
     let rerun = format!("flashatlas trace info --format {} FILE", def.name);
     trial.promise("any bytes", &rerun, |trial| {
@@ -67,11 +69,11 @@ pub fn check_format(trial: &mut Trial<'_>, def: &'static FormatDef) {
     });
 }
 
-/// Reason why a generator has no records.
+/// Reason why a generator returned no records.
 enum Refused {
-    /// The generator refuses the drive.
+    /// The generator refused the drive.
     Drive(String),
-    /// The generator breaks its promise.
+    /// The generator broke its promise.
     Wrong(String),
 }
 
@@ -104,13 +106,13 @@ fn generated(def: &'static GeneratorDef, sectors: u64, seed: u64) -> Result<Vec<
     Ok(all)
 }
 
-/// Checks that a generator stays on the drive, and repeats its requests for the same seed.
+/// Checks that a generator's requests stay on the drive and are the same for the same seed.
 pub fn check_generator(trial: &mut Trial<'_>, def: &'static GeneratorDef) {
     let rerun = format!("flashatlas workloads {}", def.name);
     trial.promise("requests on the drive, the same twice", &rerun, |trial| -> Tried {
         let seed = trial.effort.seed;
         let mut count = 0;
-        // drives of 8 MiB to 1 TiB
+        // try drives of 8 MiB, 1 GiB and 1 TiB
         for sectors in [1 << 14, 1 << 21, 1 << 31] {
             let one = match generated(def, sectors, seed) {
                 // a generator may refuse a drive that is too small, but not the largest
@@ -133,7 +135,7 @@ pub fn check_generator(trial: &mut Trial<'_>, def: &'static GeneratorDef) {
     });
 }
 
-/// Notes why no trial checks that a metric only observes the run.
+/// Records why no trial has to check that a metric only observes the run.
 pub fn check_metric(trial: &mut Trial<'_>, def: &'static MetricDef) {
     if METRICS.iter().any(|own| own.name == def.name) {
         trial.not_tried("observes", "the tests of FlashAtlas check records with this metric");

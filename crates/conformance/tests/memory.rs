@@ -1,4 +1,6 @@
-//! Every part reports its tables that grow with the drive. An allocator counts the bytes.
+//! Checks that every part reports its tables that grow with the drive.
+//!
+//! A counting allocator counts the bytes.
 
 use flashatlas_conformance::memory::{FREE_BYTES, beside_reports, countable};
 use flashatlas_device::Part;
@@ -16,7 +18,7 @@ static HEAP: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 /// Returns the bytes of the heap in use.
 fn live() -> usize {
     let stats = HEAP.stats();
-    // `bytes_allocated` includes the growth of allocations in place
+    // `bytes_allocated` includes allocations that grow in place
     stats.bytes_allocated.saturating_sub(stats.bytes_deallocated)
 }
 
@@ -31,15 +33,16 @@ fn standard() -> Parts {
 
 /// Parts with more unreported bytes than [`FREE_BYTES`], and their limits in bytes for each page.
 const MORE: &[(&str, f64)] = &[
-    // it writes a map page for nearly every page of the fill, and the heap has their contents
+    // it writes a map page for nearly every written page, and the heap contains these map pages
     ("learnedftl", 600.0),
-    // it stores superpages on a drive that is larger by its reserve and has a map of its own
+    // its lower drive is larger by the layer's reserve, and has a map of its own
     ("hard", 400.0),
     // its other drives have tables of their own, and reports cover only the first drive
     ("mirror", 300.0),
 ];
 
-/// Classifier with a table of `BYTES` bytes for each page, which it reports if `REPORTS`.
+/// Classifier with a table of `BYTES` bytes for each page; it reports the table if `REPORTS` is
+/// set.
 struct Hoards<const BYTES: usize, const REPORTS: bool>(Vec<[u8; BYTES]>);
 
 impl<const BYTES: usize, const REPORTS: bool> Classifier for Hoards<BYTES, REPORTS> {
@@ -75,7 +78,9 @@ macro_rules! hoards {
 hoards!(SILENT, "silent", false);
 hoards!(HONEST, "honest", true);
 
-/// The only test of this file, because other tests would allocate at the same time.
+/// Counts the unreported bytes of each part.
+///
+/// This is the only test of the file, because other tests would allocate at the same time.
 #[test]
 fn tables_that_grow_are_reported() {
     let parts = standard();
@@ -94,6 +99,9 @@ fn tables_that_grow_are_reported() {
         beside_reports(&parts, Part::Classifier(def), &live).unwrap()
     };
     let (silent, honest) = (beside(&SILENT), beside(&HONEST));
-    assert!((silent - 200.0).abs() < 8.0, "a table of 200 bytes a page is seen: {silent}");
+    assert!(
+        (silent - 200.0).abs() < 8.0,
+        "an unreported table of 200 bytes a page is found: {silent}"
+    );
     assert!(honest.abs() < 8.0, "a reported table is not counted: {honest}");
 }

@@ -1,4 +1,4 @@
-//! One case: commands, failures and mounts on one drive, and what each unit may hold.
+//! One case: commands, failures and mounts on one drive, with a model of each unit's content.
 
 use super::{Feature, Finding, STEPS, Tally};
 use flashatlas_crash::model::{Model, Step};
@@ -18,17 +18,18 @@ pub(super) struct Case {
 
 /// Model of a mirror whose first drive fails while the other drives may differ from it.
 ///
-/// A unit that was not flushed before a power failure may then hold an older version again, even
-/// if a host has read a newer one since and has sent a FLUSH (docs/adr/0024).
+/// A unit that was not flushed before a power failure may then hold an older version again. This
+/// may happen even if the host has read a newer version since the failure and has sent a FLUSH
+/// (docs/adr/0024).
 struct Mirrored {
-    /// Versions of each unit since the last FLUSH at which all drives were known to hold the unit
-    /// alike. Mounts rule out none of them.
+    /// Versions of each unit since the last FLUSH at which all drives were known to hold the same
+    /// version. Mounts do not remove versions.
     ever: Model,
-    /// Units that all drives are known to hold alike.
+    /// For each unit, `true` if all drives are known to hold the same version.
     alike: Vec<bool>,
-    /// Number of the first drive, which answers reads where drives may differ.
+    /// Number of the first drive, which serves reads of units in which the drives may differ.
     first: u64,
-    /// Number of drives that are current.
+    /// Number of drives with current data.
     current: u64,
 }
 
@@ -41,7 +42,7 @@ impl Mirrored {
 
     /// Returns `true` if a unit may hold `stamp` once the first drive has failed.
     ///
-    /// If the drives hold the unit alike, it may hold only its newest version.
+    /// If all drives held the same version, the unit may hold only its newest version.
     fn may_hold(&self, unit: u32, stamp: Stamp, model: &Model) -> bool {
         self.ever.allows(unit, stamp) && (!self.alike[unit as usize] || stamp == model.newest(unit))
     }
@@ -52,7 +53,7 @@ impl Mirrored {
         }
     }
 
-    /// Notes that a step was acknowledged, and returns the result of [`Mirrored::lost_first`].
+    /// Records that a step was acknowledged, and returns the result of [`Mirrored::lost_first`].
     fn end(&mut self, step: Step, sectors: u32, drive: &Stack) -> bool {
         step.units(sectors).for_each(|unit| self.alike[unit as usize] = true);
         let state = Mirrored::state(drive);
@@ -64,15 +65,16 @@ impl Mirrored {
         self.lost_first(state)
     }
 
-    /// Notes that the drive was switched off and on, and returns the result of
-    /// [`Mirrored::lost_first`].
+    /// Records that the mirror was switched off and on.
+    ///
+    /// Returns the result of [`Mirrored::lost_first`].
     fn mounted(&mut self, drive: &Stack) -> bool {
         self.alike.fill(false);
         self.lost_first(Mirrored::state(drive))
     }
 
-    /// Returns the number of the first drive, the count of current drives, and the count of units
-    /// that may differ.
+    /// Returns the first drive's number and the counts of current drives and of units that may
+    /// differ.
     fn state(drive: &Stack) -> [u64; 3] {
         let reports = drive.top().reports();
         ["first_drive", "current_drives", "unsure_units"].map(|wanted| {
@@ -81,7 +83,7 @@ impl Mirrored {
         })
     }
 
-    /// Returns `true` if the first drive has failed since the last call, and units may differ.
+    /// Returns `true` if the first drive has failed since the last call and units may differ.
     fn lost_first(&mut self, [first, current, unsure]: [u64; 3]) -> bool {
         let lost = first != self.first && current < self.current;
         (self.first, self.current) = (first, current);
@@ -89,7 +91,7 @@ impl Mirrored {
     }
 }
 
-/// Counts the blocks that are bad, refuse programs, or were replaced.
+/// Returns the number of blocks that are bad, refuse programs, or were replaced.
 fn failed(medium: &Medium, layout: &Layout) -> u64 {
     let bad = |b: &BlockId| medium.is_bad(*b) || medium.refuses_programs(*b);
     layout.block_ids().filter(bad).count() as u64 + medium.counters.replaced_blocks
@@ -97,7 +99,7 @@ fn failed(medium: &Medium, layout: &Layout) -> u64 {
 
 /// Runs a case with the given features on a given drive.
 ///
-/// Tests use it to repeat the conditions of earlier findings.
+/// Tests use this function to repeat the conditions of earlier findings.
 pub fn run_on(config: &DriveConfig, features: &[Feature], id: u64) -> (Tally, Option<Finding>) {
     let rng = Rng::stream(Seed(id), "swarm");
     Case::new(config.clone(), features.to_vec(), rng).run(id)
@@ -156,8 +158,8 @@ impl Case {
 
     /// Returns `true` if random victims may fill the reserve of the drive.
     ///
-    /// This is so if the drive collects in single mode and draws its victims at random. It may then
-    /// have no room after a power failure: docs/RELIABILITY.md describes this open point.
+    /// A drive may do this if it collects in single mode and draws its victims at random. Such a
+    /// drive may have no room after a power failure; docs/RELIABILITY.md describes this open point.
     fn may_fill_its_reserve(&self) -> bool {
         let is = |key: &str, values: &[&str]| {
             let value = self.config.pairs().find(|(k, _)| *k == key);
@@ -168,9 +170,9 @@ impl Case {
 
     /// Returns `true` if a drive may end with `error`.
     ///
-    /// If the drive has lost at least one block, it may end because it has no room, or because a
-    /// program or an erase failed. Without a lost block, it may end only because it has no room,
-    /// and only if [`Case::may_fill_its_reserve`] is `true`.
+    /// A drive that has lost a block may end because it has no room, or because a program or an
+    /// erase failed. A drive without a lost block may end only because it has no room, and only if
+    /// [`Case::may_fill_its_reserve`] returns `true`.
     fn may_end(&self, error: &SubmitError, drive: &Stack) -> bool {
         if is_without_room(error) && self.may_fill_its_reserve() {
             return true;
@@ -279,18 +281,19 @@ impl Case {
 
     /// Returns `true` if the model covers a mirror whose first drive has failed.
     ///
-    /// The model does not cover a mirror under another layer, because that layer stores units of
-    /// its own in the mirror's pages. It does not cover writes of parts of units, because each
-    /// drive writes a part into its own version of the unit.
+    /// The model does not cover a mirror below another layer, because that layer stores units of
+    /// its own in the mirror's pages. The model does not cover writes of parts of units, because
+    /// each drive writes a part into its own version of the unit.
     fn follows_older(&self) -> bool {
         self.config.layers()[0].name == "mirror" && !self.has(Feature::Parts)
     }
 
     /// Returns the stamps of all units, and checks that they are allowed.
     ///
-    /// `model` decides which stamps are allowed. For a mirror with `older` set,
-    /// [`Mirrored::may_hold`] decides, because units that were not flushed may then hold older
-    /// versions. Returns an error if a unit cannot be read, or holds a stamp that is not allowed.
+    /// `model` decides which stamps are allowed. If `older` is set for a mirror,
+    /// [`Mirrored::may_hold`] decides instead, because units that were not flushed may then hold
+    /// older versions. Returns an error if a unit cannot be read, or holds a stamp that is not
+    /// allowed.
     fn compare(
         &mut self,
         drive: &Stack,
@@ -322,7 +325,7 @@ impl Case {
         Ok(all)
     }
 
-    /// Arms, at random, a program, erase or power failure in one of the next operations.
+    /// Schedules, at random, a program, erase or power failure in one of the next operations.
     fn arm(&mut self, drive: &mut Stack) {
         if self.has(Feature::FailingPrograms) && self.rng.below(150) == 0 {
             let after = self.rng.below(6);
@@ -340,8 +343,8 @@ impl Case {
     /// Switches the drive off and on, and returns the model of its units.
     ///
     /// Returns `Ok(None)` if the mount fails with an error that [`Case::may_end`] allows, or if the
-    /// model does not cover the mirror any more ([`Case::follows_older`]). Returns an error if the
-    /// mount fails otherwise, if a table breaks a rule, or if a unit holds a stamp that is not
+    /// model no longer covers the mirror ([`Case::follows_older`]). Returns an error if the mount
+    /// fails with any other error, if a table breaks a rule, or if a unit holds a stamp that is not
     /// allowed.
     fn remount(
         &mut self,

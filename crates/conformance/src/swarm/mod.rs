@@ -1,10 +1,12 @@
-//! Random combinations of parts. A number draws schemes, stores, layers, policies, shapes of
+//! Trials of random combinations of parts.
+//!
+//! A number is the seed of a case. It draws schemes, stores, layers, policies, geometries of
 //! drives, parameters anywhere in their ranges, and faults while the drive runs.
 //!
-//! Each number leaves out a random half of the features ([`Feature`]): a feature that is always
-//! there hides the faults that it prevents (Groce et al., Swarm testing, ISSTA 2012). Every read is
-//! compared with a model, power fails in the middle of operations, and after each mount every unit
-//! holds a version that the model allows.
+//! Each case leaves out a random half of the features ([`Feature`]), because a feature that is
+//! always present hides the faults that it prevents (Groce et al., Swarm testing, ISSTA 2012).
+//! Every read is compared with a model. The power fails in the middle of operations, and after each
+//! mount every unit must hold a version that the model allows.
 
 mod case;
 
@@ -21,16 +23,16 @@ use std::sync::atomic::AtomicBool;
 
 pub use case::run_on;
 
-/// Steps of a case.
+/// Number of steps of a case.
 const STEPS: u64 = 500;
 
-/// Feature that a case has or lacks.
+/// Feature that a case may have or lack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Feature {
     /// Layers over the drive.
     Layers,
-    /// Another victim policy than the scheme's own choice.
+    /// A randomly drawn victim policy.
     Victim,
     /// A classifier.
     Classifier,
@@ -50,9 +52,9 @@ pub enum Feature {
     FailingPrograms,
     /// Erases that fail.
     FailingErases,
-    /// The power fails in an operation.
+    /// Power failures during operations.
     Cuts,
-    /// The drive is switched off and on.
+    /// Restarts: the drive is switched off and on.
     Restarts,
     /// Blocks that wear out.
     Wear,
@@ -75,25 +77,26 @@ const FEATURES: [Feature; 14] = [
     Feature::Wear,
 ];
 
-/// Counts of what cases did.
+/// Counts of cases, and of their commands, mounts and failures.
 #[derive(Clone, Default, Debug, PartialEq, Eq, Serialize)]
 pub struct Tally {
-    /// Cases that ran.
+    /// Number of cases that ran.
     pub cases: u64,
-    /// Numbers for which no drive was found.
+    /// Number of draws for which no drive was found.
     pub without_drive: u64,
-    /// Commands.
+    /// Number of commands.
     pub steps: u64,
-    /// Units compared.
+    /// Number of units compared.
     pub compared: u64,
-    /// Mounts after power failures and restarts.
+    /// Number of mounts after power failures and restarts.
     pub mounts: u64,
-    /// Blocks that were bad or replaced at the end of a case, after failed programs and erases.
+    /// Number of blocks that were bad or replaced at the end of a case, after failed programs and
+    /// erases.
     pub failed_operations: u64,
-    /// Cases that ended early because the drive had lost blocks or had no room.
+    /// Number of cases that ended early because the drive had lost blocks or had no room.
     pub out_of_blocks: u64,
-    /// Failures of the first drive of a mirror while units could differ from drive to drive. Units
-    /// that had not been flushed could then hold older versions again.
+    /// Number of times that the first drive of a mirror failed while units could differ between
+    /// drives. Units that had not been flushed could then hold older versions again.
     pub older: u64,
 }
 
@@ -110,32 +113,32 @@ impl Tally {
     }
 }
 
-/// A case that went wrong.
+/// A case in which a fault was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// Number that draws the case again.
     pub id: u64,
-    /// The fault, in words.
+    /// Description of the fault.
     pub found: String,
-    /// The drive, as settings over the preset `tiny`.
+    /// The drive, as settings on top of the preset `tiny`.
     pub drive: String,
     /// Features of the case.
     pub features: Vec<Feature>,
 }
 
-/// Everything that cases are drawn from.
+/// Swarm: the parts from which cases are drawn.
 pub struct Swarm {
     registry: Registry,
     subjects: Vec<Subject>,
 }
 
 impl Swarm {
-    /// Returns the cases over the parts of a registry.
+    /// Returns a swarm over the parts of a registry.
     pub fn over(registry: &Registry) -> Swarm {
         Swarm { registry: *registry, subjects: subjects(registry) }
     }
 
-    /// Runs one case.
+    /// Runs the case that `id` draws.
     pub fn run(&self, id: u64) -> (Tally, Option<Finding>) {
         match catch_unwind(AssertUnwindSafe(|| self.draw(id))) {
             Ok(Some(case)) => case.run(id),
@@ -150,7 +153,7 @@ impl Swarm {
 
     /// Runs the cases of a range on all cores.
     ///
-    /// `progress` gets the number of cases done, and stops the run by returning `false`.
+    /// `progress` is called with the number of cases done, and returns `false` to stop the run.
     pub fn run_all(
         &self,
         ids: std::ops::Range<u64>,
@@ -167,7 +170,7 @@ impl Swarm {
         (tally, found)
     }
 
-    /// Returns the case that a number draws, or `None` if no drive takes the drawn parts.
+    /// Returns the case that a number draws, or `None` if no drive fits the drawn parts.
     fn draw(&self, id: u64) -> Option<Case> {
         let mut rng = Rng::stream(Seed(id), "swarm");
         let mut features = FEATURES.to_vec();
@@ -220,7 +223,7 @@ impl Swarm {
         Some(Case::new(config, features, rng))
     }
 
-    /// Adds a setting if a drive takes it, and returns `true` if the setting was added.
+    /// Adds a setting if a drive accepts it, and returns `true` if the setting was added.
     fn try_setting(&self, subject: &mut Subject, geometry: &Geometry, setting: String) -> bool {
         subject.more.push(setting);
         let fits = drive(subject, geometry, None).is_ok();
@@ -232,7 +235,8 @@ impl Swarm {
 
     /// Draws a value of a parameter, such as the name of a map cache policy or hash function.
     ///
-    /// Victim policies and classifiers have features of their own: [`Swarm::draw`] draws them.
+    /// Victim policies and classifiers are drawn in [`Swarm::draw`], because they have features of
+    /// their own.
     fn value(&self, rng: &mut Rng, def: &ParamDef) -> Option<String> {
         let names = match def.key {
             CachePolicyDef::KEY => self.registry.ftl.caching.names(),
@@ -260,7 +264,10 @@ fn pick<'a, T>(rng: &mut Rng, all: &'a [T]) -> &'a T {
     &all[rng.below(all.len() as u64) as usize]
 }
 
-/// Draws a value of a parameter: an end of its range, or a random distance from the lower end.
+/// Draws a value of a parameter.
+///
+/// For a number, the value is an end of the parameter's range, or lies at a random distance from
+/// the lower end.
 fn value(rng: &mut Rng, def: &ParamDef) -> Option<String> {
     let anything = |rng: &mut Rng, low: u64, high: u64| match rng.below(4) {
         0 => low,

@@ -1,4 +1,6 @@
-//! Parts that each break one promise. The suite names the promise and a command.
+//! Parts that break one promise each.
+//!
+//! The suite must name the broken promise, and a command that shows the fault.
 
 use crate::standard;
 use flashatlas_conformance::{Effort, Outcome, check};
@@ -13,9 +15,9 @@ enum Wrong {
     Nothing,
     /// The policy picks blocks that are not closed.
     Astray,
-    /// The policy offers nothing although blocks could be freed.
+    /// The policy picks no block although collecting a block would free space.
     Stingy,
-    /// The policy's answers depend on earlier runs.
+    /// The policy's picks depend on earlier runs.
     Fickle,
 }
 
@@ -71,7 +73,7 @@ policy!(STINGY, "stingy", Wrong::Stingy);
 policy!(FICKLE, "fickle", Wrong::Fickle);
 const NAMELESS: VictimDef = VictimDef { name: "No Name", summary: "", ..RIGHT };
 
-/// Returns the broken promises of a policy: name, finding, and command.
+/// Returns the name, finding and command of each broken promise of a policy.
 fn broken(def: &'static VictimDef) -> Vec<(&'static str, String, String)> {
     let origin = Origin { distribution: "test".into(), version: "0".into(), digest: "none".into() };
     let parts = standard().with(AnyPart::from(def), &origin).unwrap();

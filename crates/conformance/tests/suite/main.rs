@@ -1,4 +1,4 @@
-//! The suite on our own parts, and on parts that each break one promise.
+//! The suite on the project's own parts, and on parts that break one promise each.
 
 mod broken;
 mod own_parts;

@@ -1,10 +1,12 @@
-//! Every part of the project keeps its promises, as the public call [`check`] tries them.
+//! Checks with [`check`] that every part of the project keeps its promises.
 
 use crate::standard;
 use flashatlas_conformance::{Effort, Outcome, all, check};
 use flashatlas_fixtures::proofs::one_in;
 
-/// `make test` tries one part in six. `make crash` also tries the power failures of parts.
+/// Tries the parts; `make test` tries one part in six.
+///
+/// `make crash` also tries the power failures of parts.
 #[test]
 fn each_keeps_its_promises() {
     let parts = standard();

@@ -1,10 +1,10 @@
-//! The swarm finds seeded bugs. Without a bug, the same cases find nothing.
+//! Checks that the swarm finds seeded bugs, and that the same cases find nothing without a bug.
 
 use flashatlas_conformance::swarm::Swarm;
 use flashatlas_host::STANDARD;
 use flashatlas_types::SeededBug;
 
-/// Bugs, each with a number of cases that is enough to find it.
+/// Bugs, each with a number of cases that is enough to find the bug.
 const CASES: &[(SeededBug, u64)] = &[
     (SeededBug::SkipSequence, 40),
     (SeededBug::FlushWithoutCache, 40),
@@ -23,7 +23,7 @@ fn the_swarm_finds_seeded_bugs() {
         SeededBug::activate(None);
         (found.len(), found.first().map(|finding| finding.id))
     };
-    // a bug may cause panics, which the swarm reports itself
+    // a bug may cause panics, whose messages are not printed because the swarm reports them
     std::panic::set_hook(Box::new(|_| {}));
     assert_eq!(found(None, 40), (0, None));
     let unseen: Vec<String> = CASES

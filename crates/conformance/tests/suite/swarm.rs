@@ -1,4 +1,4 @@
-//! The swarm finds no fault in our own parts.
+//! Checks that the swarm finds no fault in the project's own parts.
 
 use flashatlas_conformance::swarm::{Feature, Swarm, run_on};
 use flashatlas_fixtures::proofs::one_in;
@@ -23,7 +23,7 @@ fn a_number_draws_the_same_case_again() {
     }
 }
 
-/// Tries drives and features with which long runs once found faults, with other numbers.
+/// Tries the drives and features with which long runs once found faults, with other seeds.
 #[test]
 fn what_was_found_once_is_not_found_again() {
     use Feature::{
@@ -31,16 +31,16 @@ fn what_was_found_once_is_not_found_again() {
         Trims, Wear,
     };
     let found: [(&str, &[Feature]); 4] = [
-        // a power failure had cut a collection of map pages; the mount wrote map pages before it
-        // repeated this collection, and had no room for them
+        // a power failure had interrupted a collection of map pages; the mount wrote map pages
+        // before it repeated the collection, and had no room for them
         (
             "drive.blocks=54 drive.channels=1 drive.logical_pages=106 drive.pages=4 drive.ways=1 \
              cache.bytes=512 cache.mode=write-through ftl.low_water=7 map.store=nvm-hybrid \
              map.segment_bytes=128 map.full_share=1 map.dense_share=0.9 nvm.bytes=4096",
             &[Idle, Cuts, Flushes, Wear, Classifier, Parameters],
         ),
-        // a mirror saw a power failure while time passed, and treated it as the end of one drive;
-        // the blocks of this drive alone decided whether the drive may be worn out
+        // a mirror noticed a power failure while time passed, and treated it as the end of one
+        // drive; only the blocks of this drive decided whether a drive may be worn out
         (
             "layers=mirror,hard drive.blocks=29 drive.channels=1 drive.logical_pages=64 \
              drive.pages=4 drive.ways=1 cache.mode=write-through hard.superpage=4096 \
@@ -50,8 +50,8 @@ fn what_was_found_once_is_not_found_again() {
              nand.endurance=4 nand.spare_blocks=3",
             &[Layers, FailingErases, Wear, Parameters, Cuts, Flushes, Idle],
         ),
-        // a fault of the harness: if the first drive of a mirror wears out before the others match
-        // it, units that were not flushed may hold older versions again
+        // a fault of the harness: if the first drive of a mirror wears out before the other drives
+        // hold the same versions, units that were not flushed may hold older versions again
         (
             "layers=mirror drive.blocks=34 drive.channels=1 drive.logical_pages=64 drive.pages=4 \
              drive.ways=1 cache.mode=write-through mirror.drives=3 mirror.reserve=32768 \

@@ -1,19 +1,22 @@
-//! The prefetch instruction of the processor. A prefetch changes how long a run takes, never its
-//! result: each call can be left out.
+//! The prefetch instruction of the processor.
 //!
-//! The tables of a simulated drive are larger than the processor's caches. The drive knows early
-//! which entries it will need: the units that leave the write cache, the pages of a victim, the
-//! operations that wait. A prefetch costs one instruction; a load that misses stalls all that
-//! follows.
+//! A prefetch changes the duration of a run but never its result, so every call could be left out.
 //!
-//! This crate has `unsafe` lines because it binds the instruction. They dereference nothing.
+//! The tables of a simulated drive are larger than the processor's caches. The drive can tell early
+//! which entries it will need: entries for the units that leave the write cache, for the pages of a
+//! victim, and for the waiting operations. A prefetch costs one instruction, but a load that misses
+//! the caches stalls all instructions that depend on it.
+//!
+//! This crate has `unsafe` lines because it binds the instruction. These lines dereference no
+//! pointer.
 
-/// Prefetches an item: the processor begins to load it and does not wait. Does nothing under Miri
-/// and on processors other than x86-64 and AArch64.
+/// Prefetches an item: the processor begins to load it and does not wait.
+///
+/// Does nothing under Miri and on processors other than x86-64 and AArch64.
 #[inline(always)]
 pub fn item<T>(item: &T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: the instruction is in every processor of this kind, and changes no memory.
+    // SAFETY: every processor of this kind has the instruction, which changes no memory.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(item).cast());
@@ -31,7 +34,9 @@ pub fn item<T>(item: &T) {
     let _ = item;
 }
 
-/// Prefetches the item at `index` of a table, like [`item`]. Does nothing beyond the end.
+/// Prefetches the item at `index` of a table, like [`item`].
+///
+/// Does nothing if `index` is beyond the end.
 #[inline(always)]
 pub fn item_at<T>(table: &[T], index: usize) {
     if let Some(found) = table.get(index) {

@@ -1,4 +1,6 @@
-//! Origin of this module, for run records: a digest of the sources, and the commit.
+//! Build script that finds the origin of this module for run records.
+//!
+//! The origin is a digest of the sources, and the commit.
 #![allow(clippy::disallowed_methods)]
 
 use sha2::{Digest, Sha256};
@@ -6,13 +8,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Sources of the module, from the root of the project.
+/// Sources of the module, relative to the root of the project.
 const SOURCES: &[&str] = &["Cargo.lock", "Cargo.toml", "crates", "devices", "papers"];
 
 fn main() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = here.join("../..");
-    // a crate from a registry is built without the rest of the project, and is its own root
+    // a crate from a registry is built without the rest of the project, so its own folder is the
+    // root
     let alone = SOURCES.iter().any(|name| !root.join(name).exists());
     let (root, sources) = if alone { (here.to_owned(), &["src"][..]) } else { (root, SOURCES) };
     let mut files = Vec::new();
@@ -45,7 +48,7 @@ fn main() {
     }
 }
 
-/// Collects the files below a path that the module is compiled from, without tests.
+/// Collects the files below `path` from which the module is compiled, without tests.
 fn gather(path: &Path, files: &mut Vec<PathBuf>) {
     let compiled = ["rs", "toml", "lock"];
     if path.is_dir() {
@@ -60,9 +63,9 @@ fn gather(path: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns the commit of the repository at `root`, with `+` if its sources differ from it.
+/// Returns the commit of the repository at `root`, with `+` if the sources differ from this commit.
 ///
-/// In a source distribution there is no repository: returns the environment's `FLASHATLAS_COMMIT`.
+/// Without a repository, as in a source distribution, returns the variable `FLASHATLAS_COMMIT`.
 fn commit(root: &Path) -> Option<String> {
     println!("cargo::rerun-if-env-changed=FLASHATLAS_COMMIT");
     if !root.join(".git").exists() {

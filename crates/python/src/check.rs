@@ -1,4 +1,4 @@
-//! `flashatlas check`: tests of the promises of a part, and the swarm.
+//! Functions for `flashatlas check`: tests of the promises of a part, and the swarm.
 
 use crate::environment::parts;
 use crate::{InputError, guarded};
@@ -39,9 +39,10 @@ pub fn all_parts() -> String {
     json!(all(parts()).iter().map(|part| part.named()).collect::<Vec<_>>()).to_string()
 }
 
-/// Runs `count` cases of the swarm from `first` on; returns the tally and the findings (JSON).
+/// Runs `count` cases of the swarm, beginning with the number `first`; returns JSON.
 ///
-/// With `seconds`, the swarm stops when this time is over. Releases the interpreter's lock.
+/// The result contains the tally and the findings. With `seconds`, the swarm stops after this time.
+/// Releases the interpreter's lock.
 #[pyfunction]
 #[pyo3(signature = (first, count, seconds, progress=None))]
 pub fn run_swarm(

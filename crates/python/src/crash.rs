@@ -1,4 +1,4 @@
-//! `flashatlas crash`: power failures by a plan, with a report.
+//! Functions for `flashatlas crash`: trials of power failures.
 
 use crate::environment::environment;
 use crate::{InputError, guarded};
@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 /// Tries the power failures of a plan (JSON of a `CrashSpec`).
 ///
-/// Returns the report (JSON), to which the duration is added.
+/// Returns the report (JSON) with the duration `wall_s`.
 ///
-/// `progress(phase, done, share)` is called now and then. Releases the interpreter's lock.
+/// `progress(phase, done, share)` is called from time to time. Releases the interpreter's lock.
 #[pyfunction]
 #[pyo3(signature = (plan, progress=None))]
 pub fn crash(py: Python<'_>, plan: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
@@ -34,7 +34,8 @@ pub fn crash(py: Python<'_>, plan: &str, progress: Option<Py<PyAny>>) -> PyResul
     Ok(report.to_string())
 }
 
-/// Runs one failure again by its identity; returns the finding (JSON), or `null`.
+/// Runs one failure again, by its identity; returns the finding (JSON), or `null` without a
+/// failure.
 #[pyfunction]
 pub fn crash_rerun(py: Python<'_>, id: &str, set: Vec<String>) -> PyResult<String> {
     let found = guarded(py, None, |_| {
@@ -44,7 +45,7 @@ pub fn crash_rerun(py: Python<'_>, id: &str, set: Vec<String>) -> PyResult<Strin
     Ok(serde_json::to_string(&found).expect("plain data"))
 }
 
-/// Returns the names of geometries, workloads and faults, each with a line of explanation.
+/// Returns the names of geometries, workloads and faults, each with a one-line description.
 pub fn names() -> Value {
     let entry = |name: &str, summary: &str| json!({ "name": name, "summary": summary });
     json!({

@@ -1,4 +1,4 @@
-//! A drive within the process of its user (`python/flashatlas/serving/device.py`).
+//! A drive within a Python process (`python/flashatlas/serving/device.py`).
 
 use crate::environment::environment;
 use crate::{DriveError, InputError, PowerLost, guarded, to_python};
@@ -10,12 +10,12 @@ use flashatlas_types::Ps;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-/// Number of flash operations before the power fails, if no cut was asked for.
+/// Number of flash operations until the power fails, if no power failure was asked for.
 ///
-/// The number that is left shows how many operations there were.
+/// The operations are counted by the decrease of this number.
 const ENOUGH: u64 = 1 << 62;
 
-/// Clock that stands still: simulated time advances with the commands.
+/// Clock that stands still, because simulated time advances only with the commands.
 struct NoClock;
 
 impl Clock for NoClock {
@@ -26,13 +26,13 @@ impl Clock for NoClock {
     fn sleep_until(&self, _: Ps) {}
 }
 
-/// A drive with its image, in a file or in memory; see `flashatlas.Device`.
+/// A drive whose image is in a file or in memory; see `flashatlas.Device`.
 #[pyclass]
 pub struct Device {
     plan: ServeSpec,
     memory: Memory,
     server: Option<Server<NoClock>>,
-    /// Operations until the power fails, when this was last set, and those counted before.
+    /// Operations until the power failure when it was last set, and operations counted before that.
     power: (u64, u64),
 }
 
@@ -56,7 +56,7 @@ impl Device {
 
     /// Mounts the image; with `cut_after`, the power fails after this number of flash operations.
     ///
-    /// Returns the numbers of damaged frames of the image, and of blocks with a damaged record.
+    /// Returns the numbers of the image's damaged frames, and of the blocks with damaged records.
     fn power_on(
         &mut self,
         py: Python<'_>,
@@ -72,7 +72,7 @@ impl Device {
             Ok(Server::begin_on(plan, &environment(), Some(open), NoClock))
         })?;
         if matches!(begun, Ok(_) | Err(ServeError::PowerLost)) {
-            // from now on the image decides the content, not the precondition
+            // from now on, the image decides the content of the drive, not the precondition
             self.plan.checkpoint = None;
             self.plan.precondition = Precondition::None;
         }
@@ -88,19 +88,19 @@ impl Device {
         Ok((damaged, damaged_blocks))
     }
 
-    /// Returns the bytes of the drive, and of a mapping unit.
+    /// Returns the size of the drive and of a mapping unit, in bytes.
     fn sizes(&self) -> PyResult<(u64, u32)> {
         let server = self.on()?;
         Ok((server.bytes(), server.unit_bytes()))
     }
 
-    /// Returns the number of flash operations since the power came.
+    /// Returns the number of flash operations since the power was switched on.
     fn operations(&self) -> PyResult<u64> {
         let left = self.on()?.operations_until_cut().map_err(|why| refused(&why))?;
         Ok(self.power.1 + self.power.0 - left.unwrap_or(0))
     }
 
-    /// Lets the power fail in the flash operation after `operations` more.
+    /// Schedules a power failure in the flash operation after the next `operations` operations.
     fn cut_after(&mut self, operations: u64) -> PyResult<()> {
         let counted = self.operations()?;
         self.on()?.cut_after(operations).map_err(|why| refused(&why))?;
@@ -135,8 +135,7 @@ impl Device {
         self.carry_out(py, |server| server.zero(offset, count, true, false))
     }
 
-    /// Makes everything durable, switches the power off, and returns the record with its tables
-    /// (JSON).
+    /// Makes data durable, switches the power off, and returns the record with its tables (JSON).
     fn power_off(&mut self, py: Python<'_>) -> PyResult<String> {
         self.on()?;
         let server = self.server.take().expect("it is on");

@@ -10,10 +10,10 @@ use std::path::Path;
 use std::sync::RwLock;
 use std::time::Duration;
 
-/// Parts of this process. A registry itself never changes: an added part replaces the registry.
+/// Parts of this process. A registry never changes, so adding a part replaces the registry.
 struct Present {
     parts: &'static Parts,
-    /// Parts that were added to the standard ones, in order.
+    /// Parts that were added to the standard parts, in order.
     added: Vec<(AnyPart, Origin)>,
 }
 
@@ -46,7 +46,7 @@ pub fn environment() -> Environment<'static> {
     }
 }
 
-/// Adds parts: all of them, or none.
+/// Adds either all the given parts or, if there is an error, none.
 ///
 /// With `replace`, the parts replace earlier added parts of the same kind and name. If all parts
 /// were added before from the same file, nothing changes.
@@ -72,7 +72,7 @@ pub fn add(all: &[AnyPart], origin: &Origin, replace: bool) -> Result<(), Config
     Ok(())
 }
 
-/// Keeps the first `first` of the added parts, and removes the later ones.
+/// Keeps the first `first` added parts, and removes all later ones.
 #[pyfunction]
 pub fn keep_parts(first: usize) {
     let mut present = PRESENT.write().expect("nobody panics with it");

@@ -1,9 +1,10 @@
-//! Decisions of a run, one at a time: environments for learning (`python/flashatlas/gym.py`).
+//! Environments for learning, in which Python makes the decisions of a run.
 //!
-//! The run has a thread of its own. At a decision it sends an observation and waits for an answer.
-//! The decision is which block to collect, into which stream a page goes, or whether a map page
-//! stays in memory. [`Episode::step`] gives the answer and waits for the next question, without the
-//! interpreter's lock.
+//! `python/flashatlas/gym.py` is the Python side. The run has a thread of its own. At each
+//! decision, this thread sends an observation and waits for an answer. The decision is which block
+//! to collect, into which stream a page goes, or whether a map page stays in memory.
+//! [`Episode::step`] sends the answer and waits for the next question, without the interpreter's
+//! lock.
 
 use crate::environment::environment;
 use crate::{InputError, PartError, to_python};
@@ -18,25 +19,25 @@ use std::sync::mpsc::{Receiver, RecvError, SyncSender, TryRecvError, sync_channe
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-/// Candidates that an observation shows.
+/// Number of candidate blocks in an observation.
 const CANDIDATES: usize = 8;
 
-/// Numbers for each candidate block in an observation.
+/// Number of features of each candidate block in an observation.
 ///
-/// These are the share of valid slots, the ages since the block closed and since it last changed,
-/// and the difference of its erases from the mean.
+/// The features are the share of valid slots, the age since the block was closed, the age since it
+/// last changed, and the difference of its erases from the mean.
 const FEATURES: usize = 4;
 
-/// Streams that pages are placed in.
+/// Number of streams in which pages are placed.
 const STREAMS: u32 = 4;
 
-/// Message of the run: a question, or the end of the run.
+/// Message from the run: a question, or the end of the run.
 enum Message {
     Question { observation: Vec<f32>, choices: u32, reward: f32 },
     End { outcome: Box<Result<Outcome, RunError>>, reward: f32 },
 }
 
-/// The run's side of the conversation.
+/// The run's end of the channels for questions and answers.
 struct Link {
     ask: SyncSender<Message>,
     answers: Receiver<u32>,
@@ -44,7 +45,7 @@ struct Link {
 }
 
 impl Link {
-    /// Returns the answer to a question; ends the run if nobody answers any more.
+    /// Returns the answer to a question; ends the run if the episode was closed.
     fn ask(&mut self, observation: Vec<f32>, choices: u32) -> u32 {
         let reward = std::mem::take(&mut self.reward);
         let asked = self.ask.send(Message::Question { observation, choices, reward });
@@ -57,10 +58,11 @@ impl Link {
 
 /// Number of polls of an empty channel before a thread goes to sleep.
 ///
-/// The other side mostly answers within microseconds, faster than a thread can be woken.
+/// In most cases the other thread answers within microseconds, which is faster than waking a
+/// thread.
 const LOOKS: u32 = 1000;
 
-/// Returns the next message of a channel.
+/// Returns the next message from a channel.
 fn heard<T>(channel: &Receiver<T>) -> Result<T, RecvError> {
     for _ in 0..LOOKS {
         match channel.try_recv() {
@@ -74,12 +76,12 @@ fn heard<T>(channel: &Receiver<T>) -> Result<T, RecvError> {
 
 type Shared = Arc<Mutex<Link>>;
 
-/// Returns an age as a number from 0 to 1: its logarithm to base 2, at most 16, divided by 16.
+/// Returns an age as a number from 0 to 1: its base-2 logarithm, limited to 16, divided by 16.
 fn age(pages: u64) -> f32 {
     ((pages + 1) as f32).log2().min(16.0) / 16.0
 }
 
-/// Victim policy that asks which of a lane's emptiest blocks is collected.
+/// Victim policy that asks which of a lane's blocks with the fewest valid slots is collected.
 struct Asking {
     link: Shared,
     /// For each closed block, the clocks at which it closed and last changed.
@@ -129,7 +131,7 @@ impl VictimPolicy for Asking {
     }
 }
 
-/// Classifier that asks into which stream a page of the host goes.
+/// Classifier that asks into which stream a page written by the host goes.
 struct Placing {
     link: Shared,
     pages: u32,
@@ -169,7 +171,7 @@ impl Classifier for Placing {
 /// Number of hits that gives a reward of 1.
 const HITS: f32 = 16.0;
 
-/// Cache policy that asks whether a missed map page stays in memory if another one must leave.
+/// Cache policy that asks whether a missed map page stays in memory if another page must leave.
 struct Admitting {
     link: Shared,
     /// Clock of the last miss of each map page, and the number of its misses.
@@ -202,23 +204,24 @@ impl CachePolicy for Admitting {
     }
 }
 
-/// One run, question by question.
+/// A run that is carried out question by question.
 #[pyclass]
 pub struct Episode {
     answers: Option<SyncSender<u32>>,
     messages: Mutex<Receiver<Message>>,
     thread: Option<JoinHandle<()>>,
-    /// `true` if the message of the run's end has arrived.
+    /// `true` if the message about the run's end has arrived.
     ended: bool,
 }
 
-/// Observation, choices, reward, and at the end the record (JSON).
+/// Observation, number of choices, reward, and, at the end of the run, the record (JSON).
 type Step = (Option<Vec<f32>>, u32, f32, Option<String>);
 
 #[pymethods]
 impl Episode {
-    /// Begins a run (JSON of a `RunSpec`); `kind` is `collection`, `placement` or
-    /// `admission`.
+    /// Begins a run (JSON of a `RunSpec`).
+    ///
+    /// `kind` is `collection`, `placement` or `admission`.
     #[new]
     fn new(kind: &str, spec: &str) -> PyResult<Episode> {
         let mut spec: RunSpec = serde_json::from_str(spec)
@@ -229,7 +232,7 @@ impl Episode {
         let link: Shared = Arc::new(Mutex::new(Link { ask, answers: hear, reward: 0.0 }));
         let last = link.clone();
         let registry = *environment().registry;
-        // definitions are never freed: each episode leaks one, of some hundred bytes
+        // definitions are never freed, so each episode leaks a definition of some hundred bytes
         let added = match kind {
             "collection" => {
                 spec.set.push("ftl.victim=environment".into());
@@ -262,7 +265,7 @@ impl Episode {
         self.next(py)
     }
 
-    /// Answers the current question, and returns the next one.
+    /// Answers the current question, and returns the next question.
     fn step(&mut self, py: Python<'_>, answer: u32) -> PyResult<Step> {
         let sent = self.answers.as_ref().and_then(|answers| answers.send(answer).ok());
         if sent.is_none() {
@@ -277,7 +280,8 @@ impl Episode {
         let (thread, ended) = (self.thread.take(), self.ended);
         py.detach(|| {
             if let Some(thread) = thread.filter(|_| !ended) {
-                // the leaked definition keeps the channel open: the loop ends at `Message::End`
+                // the leaked definition keeps the channel open, so the loop ends only at
+                // `Message::End`
                 let messages = self.messages.lock().expect("one at a time");
                 while let Ok(Message::Question { .. }) = messages.recv() {}
                 let _ = thread.join();

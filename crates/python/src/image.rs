@@ -1,4 +1,4 @@
-//! `flashatlas image`: descriptions of the image of a served drive.
+//! Functions for `flashatlas image`, which describes the image of a served drive.
 
 use crate::{InputError, guarded};
 use flashatlas_serve::{ServeError, ServeSpec, check, info};

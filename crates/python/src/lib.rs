@@ -1,7 +1,7 @@
-//! The Python binding: one function for each task of the library, with JSON in and out.
+//! The Python binding: one function for each task of the library, with JSON as input and output.
 //!
-//! The binding makes no decisions of the simulation. It opens files and reads the clock (for
-//! progress and wall time), which no crate of the simulation does.
+//! The binding makes no decisions for the simulation. Unlike the simulation's crates, it opens
+//! files and reads the clock (for progress and wall time).
 #![allow(clippy::disallowed_methods)]
 
 mod check;
@@ -33,7 +33,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-create_exception!(flashatlas, FlashAtlasError, PyException, "Anything that FlashAtlas reports.");
+create_exception!(flashatlas, FlashAtlasError, PyException, "Any error that FlashAtlas reports.");
 create_exception!(
     flashatlas,
     InputError,
@@ -50,7 +50,7 @@ create_exception!(
     flashatlas,
     PowerLost,
     DriveError,
-    "The power of a drive failed, as was asked for; its image has what the failure left."
+    "The power of a drive failed on request; its image contains the state after the failure."
 );
 create_exception!(
     flashatlas,
@@ -68,7 +68,7 @@ create_exception!(
 /// Shortest time between two calls of the progress function.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
-/// Findings of the build script.
+/// Origin of this module, from the build script.
 const BUILD: Build<'static> = Build {
     version: env!("CARGO_PKG_VERSION"),
     sources: env!("FLASHATLAS_SOURCES"),
@@ -78,8 +78,8 @@ const BUILD: Build<'static> = Build {
 /// Returns an [`InputError`] with attributes.
 ///
 /// The attributes are `field`, `place` (where a setting was written), `allowed` (whether the
-/// message lists the allowed values), and `on_command_line`, the message with options as the
-/// command line spells them.
+/// message lists the allowed values), and `on_command_line` (the message with options spelled as on
+/// the command line).
 fn input_error(error: &RunError) -> PyErr {
     let raised = InputError::new_err(error.to_string());
     let (place, allowed) = match error {
@@ -104,9 +104,9 @@ fn about(option: &str, why: &str) -> PyErr {
     input_error(&RunError::option(option.to_owned(), why))
 }
 
-/// Returns the name of `names` that is closest to `got`, if one is close enough for a typing error.
+/// Returns the name in `names` that is most similar to `got`, if it may be a misspelling.
 ///
-/// Upper and lower case count as the same.
+/// Case is ignored.
 #[pyfunction]
 fn nearest(got: &str, names: Vec<String>) -> Option<String> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -129,7 +129,8 @@ fn to_python(error: &RunError) -> PyErr {
 
 /// Caller of the progress function, at most every [`PROGRESS_EVERY`].
 ///
-/// It keeps the exception that stopped the run.
+/// If the function or a signal raises an exception, the run stops, and the reporter stores the
+/// exception.
 struct Reporter {
     function: Option<Py<PyAny>>,
     last: Instant,
@@ -158,10 +159,10 @@ impl Reporter {
     }
 }
 
-/// Returns a function that checks for signals of the user, at most every [`PROGRESS_EVERY`].
+/// Returns a function that checks for signals from the user, at most every [`PROGRESS_EVERY`].
 ///
-/// The function returns `false` once a signal handler raised an exception, which it puts into
-/// `heard`.
+/// If a signal handler raises an exception, the function stores the exception in `heard` and
+/// returns `false`.
 fn signals(heard: Arc<Mutex<Option<PyErr>>>) -> impl FnMut() -> bool + 'static {
     let mut last = Instant::now();
     move || {
@@ -205,9 +206,9 @@ fn guarded<T: Send>(
 
 /// Carries out a run (JSON of a `RunSpec`).
 ///
-/// Returns its record (JSON), its tables (see [`tables`]) and, for a job file, the statistics of
-/// its jobs (JSON). `progress(phase, requests, share)` is called now and then. If `within` names a
-/// folder, the run reads nothing outside it. Releases the interpreter's lock.
+/// Returns the record (JSON), the tables (see [`tables`]) and, for a job file, the statistics of
+/// the jobs (JSON). `progress(phase, requests, share)` is called from time to time. If `within`
+/// names a folder, the run reads nothing outside it. Releases the interpreter's lock.
 #[pyfunction]
 #[pyo3(signature = (spec, progress=None, within=None))]
 fn run<'py>(
@@ -260,8 +261,9 @@ fn parse(spec: &str) -> PyResult<RunSpec> {
         .map_err(|e| InputError::new_err(format!("run specification: {e}")))
 }
 
-/// Returns the plan of a run (JSON of a `RunSpec`) without running it: see
-/// [`flashatlas_sim::planned`].
+/// Returns the plan of a run (JSON of a `RunSpec`) without running it.
+///
+/// See [`flashatlas_sim::planned`].
 #[pyfunction]
 fn planned(spec: &str) -> PyResult<String> {
     let planned = flashatlas_sim::planned(&parse(spec)?, &environment());
@@ -295,7 +297,7 @@ fn registries() -> PyResult<String> {
     Ok(names::all().map_err(|e| InternalError::new_err(e.to_string()))?.to_string())
 }
 
-/// Returns the picoseconds of a time such as `25us`, or the bytes of a size such as `4KiB`.
+/// Returns a time such as `25us` in picoseconds, or a size such as `4KiB` in bytes.
 #[pyfunction]
 fn quantity(text: &str) -> PyResult<u64> {
     flashatlas_types::quantity::quantity(text, true)
@@ -303,7 +305,7 @@ fn quantity(text: &str) -> PyResult<u64> {
         .map_err(InputError::new_err)
 }
 
-/// Returns the number that a count such as `100k` or `1e6` stands for.
+/// Returns the value of a count such as `100k` or `1e6`.
 #[pyfunction]
 fn count(text: &str) -> PyResult<u64> {
     flashatlas_types::quantity::count(text).map_err(InputError::new_err)
@@ -315,7 +317,7 @@ fn free_memory() -> Option<u64> {
     opener::ThisProcess.free_memory()
 }
 
-/// Returns `true` if records have the codes of notes in place of their texts.
+/// Returns `true` if records must contain the codes of notes in place of their texts.
 fn notes_are_codes() -> bool {
     opener::ThisProcess.variable("FLASHATLAS_NOTES").as_deref() == Some("codes")
 }
@@ -326,7 +328,7 @@ fn notes() -> String {
     names::notes().to_string()
 }
 
-/// Returns the text of a note whose values are this JSON object.
+/// Returns the text of a note with its values filled in from the JSON object `values`.
 ///
 /// # Errors
 /// Returns an error if a value that the text names is missing, or is neither a number nor a text.
@@ -357,7 +359,7 @@ fn run_options() -> String {
     names::run_options().to_string()
 }
 
-/// Extension: a native module of its own with added parts.
+/// Extension: a separate native module with added parts.
 pub struct Extension {
     /// The distribution, its version, and the digest of its sources.
     pub origin: Origin,

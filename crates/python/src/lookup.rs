@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 /// Carries out a study of the lookup engine (JSON of a `LookupSpec`).
 ///
-/// Returns its record (JSON), and the commands of its DRAM as a table if they were asked for.
+/// Returns the record (JSON), and the commands of the DRAM as a table if they were asked for.
 /// Releases the interpreter's lock.
 #[pyfunction]
 #[pyo3(signature = (spec, progress=None))]
@@ -24,7 +24,7 @@ pub fn lookup<'py>(
     Ok((outcome.record.to_string(), tables::to_python(py, outcome.commands.as_slice())))
 }
 
-/// Returns the plan of a study (JSON of a `LookupSpec`), checked: its settings and files (JSON).
+/// Returns the checked plan of a study (JSON of a `LookupSpec`): its settings and files (JSON).
 #[pyfunction]
 pub fn lookup_planned(spec: &str) -> PyResult<String> {
     let planned =

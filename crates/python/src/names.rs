@@ -26,7 +26,7 @@ fn says(says: Presence) -> String {
     format!("{says:?}").to_lowercase()
 }
 
-/// Returns the classes of reads and their clocks: Song et al. (2019), Fig. 6.
+/// Returns the classes of reads and their clocks, from Song et al. (2019), Fig. 6.
 fn paper_table() -> Vec<Value> {
     let clocks = |class| latency(&DRAM[0].timings, class);
     CLASSES
@@ -36,7 +36,7 @@ fn paper_table() -> Vec<Value> {
         .collect()
 }
 
-/// Returns the options of a run, as keyword arguments and the command line take them.
+/// Returns the options of a run, for keyword arguments and the command line.
 pub fn run_options() -> Value {
     flashatlas_sim::OPTIONS
         .iter()

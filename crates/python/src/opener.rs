@@ -1,6 +1,6 @@
 //! Sources that a run may open: files, standard input, and tables.
 //!
-//! Python turns tables into delimited text.
+//! Python code turns tables into delimited text.
 
 use flashatlas_sim::{Opener, Stream, trace_files};
 use pyo3::prelude::*;
@@ -20,10 +20,10 @@ pub fn is_file(path: &str) -> bool {
     trace_files(path).map_or_else(|_| file(path), |files| files.iter().all(|path| file(path)))
 }
 
-/// Prefix of the names of tables that Python holds.
+/// Prefix of the names of tables that are Python objects.
 pub const TABLE: &str = "table:";
 
-/// First bytes of files of tables: Parquet, Arrow's file format (and Feather), Arrow's streams.
+/// First bytes of files with tables: Parquet, Arrow files (and Feather), and Arrow streams.
 const TABLE_MAGICS: [&[u8]; 3] = [b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"];
 
 /// The files and the environment of this process.
@@ -68,7 +68,7 @@ impl Opener for ThisProcess {
     }
 }
 
-/// Opener of the files in one folder and nothing else, for bundles from other people.
+/// Opener that opens only the files in one folder, for bundles from other people.
 pub struct Confined {
     root: PathBuf,
 }
@@ -82,7 +82,7 @@ impl Confined {
         Ok(Confined { root: Path::new(root).canonicalize()? })
     }
 
-    /// Returns `true` if `path` lies in the folder, after every link in it has been followed.
+    /// Returns `true` if `path` lies in the folder after all links in `path` were followed.
     ///
     /// # Errors
     /// Returns the error of the system if the path does not exist.
@@ -93,7 +93,7 @@ impl Confined {
 
 impl Opener for Confined {
     fn open(&self, path: &str) -> io::Result<Stream> {
-        // the check comes first: a bundle must not learn whether a file outside exists
+        // check before opening, because a bundle must not learn whether a file outside exists
         let outside = || io::Error::new(io::ErrorKind::PermissionDenied, OUTSIDE);
         if path == STDIN || path.starts_with(TABLE) || !self.holds(path).unwrap_or(false) {
             return Err(outside());
@@ -115,10 +115,10 @@ impl Opener for Confined {
     }
 }
 
-/// Reason why [`Confined`] opens nothing else.
+/// Reason why [`Confined`] refuses to open a file.
 const OUTSIDE: &str = "is not in the bundle, and a bundle reads nothing else";
 
-/// Returns the names of the files in the folder of `path`; none if it cannot be listed.
+/// Returns the names of the files in the folder of `path`, or no names if it cannot be listed.
 pub fn names_beside(path: &str) -> Vec<String> {
     let folder = match Path::new(path).parent() {
         Some(folder) if folder != Path::new("") => folder,
@@ -140,7 +140,7 @@ fn is_table(file: &File) -> io::Result<bool> {
     Ok(TABLE_MAGICS.iter().any(|magic| head[..read].starts_with(magic)))
 }
 
-/// Copy of standard input in a file without a name: a run reads a trace more than once.
+/// Copy of standard input in a file without a name, because a run may read a trace more than once.
 static SPOOLED: Mutex<Option<Arc<File>>> = Mutex::new(None);
 
 fn standard_input() -> io::Result<Stream> {
@@ -157,7 +157,7 @@ fn standard_input() -> io::Result<Stream> {
     Ok((Box::new(FromStart { file, at: 0 }), Some(length)))
 }
 
-/// A reader that ends at a signal of the user, where the reader below would try again.
+/// A reader that returns an error after a signal from the user; the inner reader would continue.
 struct Interruptible<R>(R);
 
 impl<R: Read> Read for Interruptible<R> {
@@ -181,7 +181,9 @@ impl Read for FromStart {
     }
 }
 
-/// A table as delimited text with a line of names, which `flashatlas.inputs.table_traces` makes.
+/// A table as delimited text with a line of column names.
+///
+/// `flashatlas.inputs.table_traces` makes the text.
 struct TableText {
     text: Py<PyAny>,
 }

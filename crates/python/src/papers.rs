@@ -1,6 +1,6 @@
 //! Published experiments that the project repeats: `papers/*/experiment.toml`.
 
-/// Name of the folder and text of the file of each experiment.
+/// For each experiment, the name of its folder and the text of its file.
 pub const PAPERS: &[(&str, &str)] = &[
     ("0-hybrid-nvm", include_str!("../papers/0-hybrid-nvm/experiment.toml")),
     ("1-mast", include_str!("../papers/1-mast/experiment.toml")),

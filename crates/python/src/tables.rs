@@ -1,10 +1,10 @@
-//! Tables for Python: each column is the bytes of an Arrow buffer.
+//! Tables for Python, whose columns are the bytes of Arrow buffers.
 
 use flashatlas_sim::{Column, Table};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-/// Column of a table: name, type, buffer (little-endian), and the words of a dictionary.
+/// Column of a table: name, type, buffer (little-endian), and words of a dictionary.
 ///
 /// The type is `int64`, `float64` (NaN for a missing value) or `dictionary` (with `uint8` indices).
 pub type PyColumn<'py> = (String, &'static str, Bound<'py, PyBytes>, Vec<&'static str>);

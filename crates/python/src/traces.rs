@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use std::fs::File;
 use std::sync::Mutex;
 
-/// Records between two calls of the progress function.
+/// Number of records between two calls of the progress function.
 const PROGRESS_EVERY: u64 = 65_536;
 
 fn parse<T: for<'a> Deserialize<'a>>(what: &str, text: &str) -> PyResult<T> {
@@ -73,15 +73,16 @@ pub fn trace_info(
     Ok(value.to_string())
 }
 
-/// Returns the files that the trace called `name` is read from: one, or the files of a merge.
+/// Returns the files that the trace called `name` is read from.
 #[pyfunction]
 pub fn trace_files(name: &str) -> PyResult<Vec<String>> {
     flashatlas_sim::trace_files(name).map_err(|e| crate::to_python(&e))
 }
 
-/// Returns the name of the trace that `name` stands for.
+/// Returns the name of the whole trace that `name` belongs to.
 ///
-/// A file of one CPU stands for the files of all CPUs in its folder.
+/// If `name` is the file of one CPU, the whole trace consists of the files of all CPUs in the same
+/// folder.
 #[pyfunction]
 pub fn whole_trace(name: &str) -> PyResult<String> {
     flashatlas_sim::whole_trace(name, &names_beside).map_err(|e| crate::to_python(&e))
@@ -95,7 +96,7 @@ pub fn trace_with_files(name: &str, files: Vec<String>) -> PyResult<String> {
 
 /// Returns statistics of the reuse of pages in a trace (JSON).
 ///
-/// An entry of the map maps `page_bytes`, and a map page has `entries` entries. Releases the
+/// An entry of the map maps `page_bytes` bytes, and a map page has `entries` entries. Releases the
 /// interpreter's lock.
 #[pyfunction]
 #[pyo3(signature = (path, reading, page_bytes, entries, progress=None))]
@@ -116,7 +117,7 @@ pub fn trace_reuse(
         ));
     }
     if entries == 0 {
-        return Err(InputError::new_err("entries: a map page has at least one"));
+        return Err(InputError::new_err("entries: expected at least one entry in a map page"));
     }
     let value = guarded(py, progress, |reporter| {
         let inputs = inputs(&reading)?;
@@ -144,7 +145,7 @@ fn inputs(reading: &Reading) -> Result<Inputs<'static>, RunError> {
     Ok(Inputs::new(opener, workloads, reading.options()?))
 }
 
-/// Bounds of a part of a trace, as options: times count from the first record.
+/// Bounds of a part of a trace, as options; times count from the first record.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TraceSlice {
@@ -180,23 +181,24 @@ impl TraceSlice {
 
 /// Returns the part of a trace within `bounds`.
 ///
-/// In a file of the compact format, nothing before the part is read.
+/// In an uncompressed file of the format `atlas`, a part with a start time is read without the
+/// records before it, unless pauses are cut.
 fn part(path: &str, reading: &Reading, bounds: Bounds) -> Result<Input<'static>, RunError> {
     let inputs = inputs(reading)?;
     let mut input = inputs.trace(path, reading.format.as_deref(), bounds == Bounds::default())?;
-    // if pauses are cut, a time depends on all records before it
+    // if pauses are cut, the time of a record depends on all earlier records
     let by_index = reading.time_gap_max.is_none() && bounds.from > Ps::ZERO;
     if input.format == "atlas" && input.compression == "none" && by_index && is_file(path) {
         let io = |error| RunError::Io { path: path.to_owned(), error };
         let mut file = File::open(path).map_err(io)?;
-        // a pipe cannot seek to its index, so it is read from its start
+        // a pipe has no accessible index, so it is read from its start
         if file.metadata().map_err(io)?.is_file() {
             let position = atlas::seek(&mut file, bounds.from).map_err(|error| {
                 RunError::Trace { path: path.to_owned(), error: Box::new(error) }
             })?;
             if position.records_before == position.records {
                 return Err(RunError::Unusable(format!(
-                    "{path}: the slice holds no request: the trace ends before it begins"
+                    "{path}: the slice holds no request: the trace ends before the slice begins"
                 )));
             }
             input.source = atlas::resume(Box::new(file), &position, &inputs.options);
@@ -232,10 +234,10 @@ impl RecordSource for EmptySource {
     }
 }
 
-/// Writes a trace, or a part of it, to `to` in `format`.
+/// Writes a trace, or a part of a trace, to the file `to` in `format`.
 ///
-/// Returns the number of records written, and what was dropped or rounded (JSON). Releases the
-/// interpreter's lock.
+/// Returns the number of written records, and counts of dropped and rounded values (JSON). Releases
+/// the interpreter's lock.
 #[pyfunction]
 #[pyo3(signature = (path, reading, to, format, compression, lossy, bounds, progress=None))]
 #[allow(clippy::too_many_arguments)]

@@ -1,4 +1,4 @@
-//! Arrays that Rust writes and numpy reads without a copy; a view keeps the memory alive.
+//! Arrays that Rust writes and numpy reads without a copy. A view in Python keeps the memory alive.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -14,7 +14,7 @@ enum Shared {
     Longs(Arc<[AtomicU64]>),
 }
 
-/// An array for `numpy.asarray`, which keeps it alive.
+/// An array for `numpy.asarray`; the resulting numpy array keeps this array alive.
 #[pyclass(frozen, name = "Array")]
 pub struct PyArray(Shared);
 
@@ -55,7 +55,7 @@ pub struct Longs(Arc<[AtomicU64]>);
 macro_rules! array {
     ($name:ident, $number:ty, $atomic:ident, $shared:ident) => {
         impl $name {
-            /// Returns an array of `len` elements of one value.
+            /// Returns an array of `len` elements with the same value.
             pub fn of(value: $number, len: usize) -> $name {
                 $name((0..len).map(|_| $atomic::new(value)).collect())
             }
@@ -72,14 +72,14 @@ macro_rules! array {
                 self.0[at].load(Relaxed)
             }
 
-            /// Puts a number in a place.
+            /// Writes a number to a place.
             #[allow(dead_code, reason = "what Python alone writes needs none")]
             #[inline]
             pub fn set(&self, at: usize, value: $number) {
                 self.0[at].store(value, Relaxed);
             }
 
-            /// Returns the array that Python sees.
+            /// Returns the array for Python, which shares the memory.
             pub fn shared(&self) -> PyArray {
                 PyArray(Shared::$shared(self.0.clone()))
             }

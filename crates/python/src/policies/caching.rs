@@ -1,7 +1,7 @@
-//! A policy of the map's cache in Python.
+//! A map cache policy in Python.
 //!
-//! The policy is asked at every miss. Or it keeps tables by map page, and changes them after a
-//! batch of misses.
+//! Either the policy is asked at every miss, or it has tables by map page and changes these tables
+//! after a batch of misses.
 
 use super::tables::Learning;
 use super::{Described, leaked, raised, values};
@@ -14,7 +14,7 @@ struct Keeper {
     who: &'static str,
     policy: Py<PyAny>,
     pages: u32,
-    /// For each map page: whether it stays in memory, and how many pages after it are prefetched.
+    /// For each map page, whether it stays in memory, and the number of prefetched pages after it.
     learning: Learning,
     hears_hits: bool,
 }

@@ -1,7 +1,7 @@
 //! A classifier in Python.
 //!
-//! The classifier is asked for every page. Or it keeps tables of streams by logical page, and
-//! changes them after a batch of writes.
+//! Either the classifier is asked for every page, or it has tables of streams by logical page and
+//! changes these tables after a batch of writes.
 
 use super::tables::Learning;
 use super::{Described, leaked, raised, values};
@@ -51,7 +51,7 @@ pub fn definition(described: Described, params: &'static [ParamDef]) -> Classifi
     }
 }
 
-/// Returns the number of a stream for Python: streams of collection count down from -1.
+/// Returns the number of a stream for Python; streams of collection are numbered -1, -2 and so on.
 fn numbered(stream: Option<Stream>) -> Option<i64> {
     stream.map(|stream| match stream {
         Stream::Host(n) => i64::from(n.number()),

@@ -1,4 +1,4 @@
-//! Victim policies, classifiers and policies of the map's cache in Python.
+//! Victim policies, classifiers and map cache policies in Python.
 //!
 //! The Python side is `python/flashatlas/parts.py`.
 
@@ -22,11 +22,11 @@ pub use tables::PyTables;
 pub use victim::PyLane;
 
 thread_local! {
-    /// The exception that caused the fault which ends the run.
+    /// The Python exception that caused the current fault.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// Returns the error for a fault of a part, with the exception that led to it as its cause.
+/// Returns the error for a fault of a part; its cause is the exception that led to the fault.
 pub fn part_error(fault: &PartFault) -> PyErr {
     let Some(cause) = RAISED.take() else { return PartError::new_err(fault.to_string()) };
     Python::attach(|py| {
@@ -39,7 +39,7 @@ pub fn part_error(fault: &PartFault) -> PyErr {
     })
 }
 
-/// Ends the run: a policy raised an exception.
+/// Ends the run because a policy raised an exception.
 fn raised(who: &str, method: &str, now: Option<Ps>, py: Python<'_>, error: PyErr) -> ! {
     let text = (|| {
         let format = py.import("traceback")?.getattr("format_exception")?;
@@ -53,7 +53,7 @@ fn raised(who: &str, method: &str, now: Option<Ps>, py: Python<'_>, error: PyErr
     PartFault::raise(who, format!("`{method}`{at} raised\n{}", text.trim_end()))
 }
 
-/// A parameter as Python declares it: key, kind, least, most, default, description.
+/// A parameter declared in Python: key, kind, minimum, maximum, default and description.
 type Declared = (String, String, f64, f64, String, String);
 
 fn declared(params: Vec<Declared>) -> PyResult<&'static [ParamDef]> {
@@ -102,15 +102,16 @@ pub struct Described {
     summary: String,
     paper: String,
     params: Vec<Declared>,
-    /// Distribution, version, digest.
+    /// Origin of the policy: distribution, version and digest.
     origin: (String, String, String),
-    /// Function that makes a policy.
+    /// Python function that makes a policy.
     make: Py<PyAny>,
-    /// Streams of host writes and of collection, for a classifier.
+    /// Numbers of streams for host writes and for collection, for a classifier.
     streams: Option<(u32, u32)>,
     /// `true` if a classifier needs ages, or a cache policy needs hits.
     history: bool,
-    /// Number of writes or misses that the policy learns from at a time; 0: it is asked every time.
+    /// Number of writes or misses after which the policy changes its tables. With 0 there are no
+    /// tables, and the policy is asked every time.
     batch: usize,
 }
 

@@ -1,11 +1,12 @@
-//! Tables of policies that learn: two tables by page, which the policy writes, and a log of events.
+//! Tables of policies that learn: two tables by page and a log of events. The policy writes the
+//! tables.
 //!
-//! The log has the events since the policy last changed the tables.
+//! The log contains the events since the policy last changed the tables.
 
 use super::arrays::{Bytes, Longs, PyArray, Words};
 use pyo3::prelude::*;
 
-/// The tables and the log of one policy, as Python sees them.
+/// The tables and the log of one policy, for Python.
 #[pyclass(frozen, name = "Tables")]
 pub struct PyTables {
     /// Number of pages, each with an element in the tables.
@@ -23,16 +24,16 @@ impl PyTables {
         self.tables.each_ref().map(Bytes::shared)
     }
 
-    /// Returns the last events: pages, and a number for each.
+    /// Returns the last events: an array of pages, and an array with a number for each page.
     #[getter]
     fn log(&self) -> [PyArray; 2] {
         [self.log.0.shared(), self.log.1.shared()]
     }
 }
 
-/// The tables and the log of one policy, as Rust sees them.
+/// The tables and the log of one policy, for Rust.
 ///
-/// With a batch of 0 they are empty, and the policy is asked every time.
+/// If `batch` is 0, the tables and the log are empty, and the policy is asked every time.
 pub struct Learning {
     tables: [Bytes; 2],
     log: (Words, Longs),
@@ -52,7 +53,7 @@ impl Learning {
         }
     }
 
-    /// Returns the tables and the log that Python sees.
+    /// Returns the tables and the log for Python, which share the memory.
     pub fn shown(&self, pages: u32) -> PyTables {
         PyTables { pages, tables: self.tables.clone(), log: self.log.clone() }
     }
@@ -62,7 +63,7 @@ impl Learning {
         self.batch == 0
     }
 
-    /// Logs an event of a page, and returns `true` if the policy learns now.
+    /// Logs an event of a page, and returns `true` if the policy must change its tables now.
     pub fn hear(&mut self, page: u32, number: u64) -> bool {
         self.log.0.set(self.logged, page);
         self.log.1.set(self.logged, number);

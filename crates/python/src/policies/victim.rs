@@ -1,4 +1,6 @@
-//! A victim policy in Python: events are written into arrays, and only a pick calls the policy.
+//! A victim policy in Python.
+//!
+//! Events are written to arrays, and the policy is called only to pick a block.
 
 use super::arrays::{Longs, PyArray, Words};
 use super::{Described, leaked, raised, values};
@@ -7,20 +9,20 @@ use flashatlas_types::{Dur, LocalBlock, ParamDef, Params, PartFault, Rng};
 use pyo3::prelude::*;
 use std::collections::VecDeque;
 
-/// `closed_at` of blocks that are no candidates.
+/// Value of `closed_at` for blocks that are not candidates.
 const NEVER: u64 = u64::MAX;
 
-/// A lane as the policy in Python sees it.
+/// A lane, for the policy in Python.
 #[pyclass(frozen, name = "Lane")]
 pub struct PyLane {
-    /// Slots of a block.
+    /// Number of slots of a block.
     #[pyo3(get)]
     slots: u32,
     valid: Words,
     erases: Words,
     closed_at: Longs,
     changed_at: Longs,
-    /// Two numbers: clock and simulated time.
+    /// Two numbers: the clock and the simulated time.
     now: Longs,
 }
 
@@ -33,7 +35,7 @@ impl PyLane {
         [valid.shared(), erases.shared(), closed_at.shared(), changed_at.shared()]
     }
 
-    /// Returns the slots programmed on the drive so far.
+    /// Returns the number of slots programmed on the drive so far.
     #[getter]
     fn clock(&self) -> u64 {
         self.now.get(0)
@@ -49,16 +51,16 @@ impl PyLane {
 struct Victim {
     who: &'static str,
     policy: Py<PyAny>,
-    /// Valid slots by block. The arrays here are shared with the policy's `PyLane`.
+    /// Number of valid slots, by block. The policy's `PyLane` shares the arrays of this struct.
     valid: Words,
     erases: Words,
     closed_at: Longs,
     changed_at: Longs,
     now: Longs,
     slots: u32,
-    /// Blocks that were closed since the last pick: their erases are not in the array yet.
+    /// Blocks that were closed since the last pick, whose erases are not in the array yet.
     fresh: Vec<LocalBlock>,
-    /// Blocks that the policy picked and that were not returned yet.
+    /// Blocks that the policy has picked and that were not returned yet.
     chosen: VecDeque<LocalBlock>,
 }
 

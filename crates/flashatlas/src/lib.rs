@@ -1,12 +1,12 @@
 //! FlashAtlas as one crate, for programs with parts of their own: the interfaces and the simulator.
 //!
-//! A part is a definition: a `const` with a name, a summary, parameters and a constructor. A
-//! [`Registry`] with the part is used like one without it:
+//! A part is a definition: a `const` with a name, a summary, parameters and a constructor. It is
+//! added to a [`Registry`], and runs can then use it by name:
 //!
 //! ```
 //! use flashatlas::prelude::*;
 //!
-//! /// Last in, first out.
+//! /// Policy that collects the newest block that has an invalid slot.
 //! #[derive(Default)]
 //! struct Newest(Vec<LocalBlock>);
 //!
@@ -43,11 +43,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`conformance!`] makes tests for a part; FlashAtlas' own parts pass the same tests. With the
-//! feature `python`, `extension!` makes a Python extension, whose parts can be used in the command
+//! [`conformance!`] makes a test for a part, which FlashAtlas' own parts also pass. With the
+//! feature `python`, `extension!` makes a Python extension. Its parts can be used in the command
 //! line, the API and the reports.
 //!
-//! `docs/STABILITY.md` of the repository lists what may change and what will not.
+//! `docs/STABILITY.md` of the repository lists the interfaces that may change and those that will
+//! not.
 
 pub use flashatlas_conformance as testing;
 pub use flashatlas_conformance::conformance;
@@ -104,8 +105,8 @@ pub mod prelude {
 
 /// Returns the origin of the parts of this crate, for run records.
 ///
-/// The origin has the name and version of the crate, and the digest of the named source files.
-/// Files are named as for `include_bytes!`.
+/// The origin consists of the name and version of the crate, and the digest of the named source
+/// files. Paths of files are given as for `include_bytes!`.
 ///
 /// ```
 /// let origin = flashatlas::origin!("lib.rs");
@@ -122,7 +123,7 @@ macro_rules! origin {
     };
 }
 
-/// Makes a Python extension: a native module `$name` with all of FlashAtlas and these parts.
+/// Makes a Python extension: a native module `$name` with all of FlashAtlas and the given parts.
 ///
 /// ```ignore
 /// flashatlas::extension!(my_parts, origin!("lib.rs"), [&NEWEST]);

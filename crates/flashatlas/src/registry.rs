@@ -34,7 +34,7 @@ impl Opener for Files {
     }
 }
 
-/// Returns `sha256:` and the digest of all sources, one after the other.
+/// Returns `sha256:` and the digest of all sources, concatenated.
 pub fn digest(sources: &[&[u8]]) -> String {
     let mut all = Sha256::new();
     sources.iter().for_each(|source| all.update(source));
@@ -42,8 +42,9 @@ pub fn digest(sources: &[&[u8]]) -> String {
     format!("sha256:{hex}")
 }
 
-/// Every part that a run may name. A registry never changes: [`Registry::with`] returns another
-/// one.
+/// Registry of every part that a run may name.
+///
+/// A registry never changes; [`Registry::with`] returns a new registry.
 #[derive(Clone)]
 pub struct Registry {
     parts: Parts,
@@ -67,30 +68,33 @@ impl Registry {
         Registry { parts, origin }
     }
 
-    /// Returns the same registry, with the origin of parts that are added from now on.
+    /// Returns the same registry, with an origin for the parts that are added from now on.
     ///
-    /// The origin is mostly `flashatlas::origin!("lib.rs")`.
+    /// In most cases, the origin is `flashatlas::origin!("lib.rs")`.
     pub fn from_origin(self, origin: Origin) -> Registry {
         Registry { origin, ..self }
     }
 
-    /// Returns a registry with one more part: of a drive, a trace format, a generator or a metric.
+    /// Returns a registry with one more part.
+    ///
+    /// The part may be a part of a drive, a trace format, a generator or a metric.
     ///
     /// # Errors
-    /// Returns an error if a part of its kind has this name already, or if one of its keys has
-    /// another meaning elsewhere.
+    /// Returns an error if another part of the same kind has the same name, or if one of the part's
+    /// keys has another meaning elsewhere.
     pub fn with(self, part: impl Into<AnyPart>) -> Result<Registry, ConfigError> {
         let parts = self.parts.with(part.into(), &self.origin)?;
         Ok(Registry { parts, ..self })
     }
 
-    /// Returns every part, for the crates below this one.
+    /// Returns the parts, in the form that the crates below this crate use.
     pub fn parts(&self) -> &Parts {
         &self.parts
     }
 
-    /// Returns the environment of runs with these parts; `opener` opens files and reads environment
-    /// variables.
+    /// Returns the environment of runs with these parts.
+    ///
+    /// `opener` opens files and reads environment variables.
     pub fn environment<'a>(&'a self, opener: &'a dyn Opener) -> Environment<'a> {
         Environment {
             registry: &self.parts.drives,
@@ -104,7 +108,7 @@ impl Registry {
 
     /// Carries out a run on files of this machine, and returns its record.
     ///
-    /// `spec` has the keys of [`RunSpec`].
+    /// `spec` is a JSON object with the keys of [`RunSpec`].
     ///
     /// # Errors
     /// Returns an error for bad input, for a drive that cannot go on, and for a part that broke its
@@ -116,7 +120,7 @@ impl Registry {
         flashatlas_sim::run(&spec, &environment, &mut |_| true).map(|outcome| outcome.record)
     }
 
-    /// Tests the promises of a part of this registry: see [`crate::testing`].
+    /// Tests the promises of a part of this registry (see [`crate::testing`]).
     ///
     /// # Errors
     /// Returns an error if no part of any kind has this name.

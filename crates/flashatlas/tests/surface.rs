@@ -1,12 +1,12 @@
 //! Public surface: every public item of the published crates, listed in `surface.txt`.
 //!
-//! A change of the surface shows up as a change of this file. `FLASHATLAS_WRITE=1 cargo test -p
-//! flashatlas --test surface` writes it anew.
+//! So a change of the surface shows up as a change of `surface.txt`. `FLASHATLAS_WRITE=1 cargo test
+//! -p flashatlas --test surface` writes the file anew.
 //!
 //! The test reads the sources, so the result does not depend on the version of a compiler. An item
 //! is public if a path of public modules leads to it, or if a public `use` names it. Fields,
-//! variants and methods follow their type. Items that a macro makes are not listed, except those of
-//! the table of options (`crates/sim/src/options/mod.rs`).
+//! variants and methods follow their type. Items that a macro makes are not listed, except the
+//! items from the table of options (`crates/sim/src/options/mod.rs`).
 
 use quote::ToTokens;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ use syn::{
     Visibility, parse_quote,
 };
 
-/// Crates that a facade reaches, and the facade.
+/// Crates that can be used through the facade, the test helpers, and the facade itself.
 const CRATES: [&str; 16] = [
     "types",
     "nand",
@@ -41,11 +41,12 @@ const CRATES: [&str; 16] = [
 /// Surface of one crate.
 #[derive(Default)]
 struct Surface {
-    /// Names that a public `use` exports from private modules, and modules that it exports whole.
+    /// Names that a public `use` exports from private modules, and modules that a `use` exports
+    /// whole.
     exported: BTreeSet<String>,
-    /// Lines by the path of their item.
+    /// Lines of the surface, by the path of the item.
     lines: BTreeMap<String, Vec<String>>,
-    /// Public names of types, for their methods.
+    /// Public names of types, whose methods are listed as well.
     types: BTreeSet<String>,
 }
 
@@ -57,7 +58,7 @@ fn has(attributes: &[Attribute], what: &str) -> bool {
     attributes.iter().any(|a| a.to_token_stream().to_string().replace(' ', "").contains(what))
 }
 
-/// Returns tokens as one line, with the spaces that people write.
+/// Returns tokens as one line, spaced as in formatted code.
 fn text(tokens: &impl ToTokens) -> String {
     let mut line = tokens.to_token_stream().to_string();
     for (from, to) in [
@@ -127,7 +128,7 @@ impl Parse for Table {
                 let name: Ident = input.parse()?;
                 items.push(parse_quote!(pub struct #name {}));
             } else {
-                // the rows of a group are fields of the struct before it
+                // the rows of a group are fields of the struct before the group
                 input.parse::<Ident>()?;
                 input.parse::<Ident>()?;
             }
@@ -160,7 +161,7 @@ fn row(rows: ParseStream<'_>) -> syn::Result<syn::Field> {
     Ok(parse_quote!(pub #name: #of))
 }
 
-/// Returns the modules of a crate: path, `true` if public modules lead to it, and items of each.
+/// Returns the modules of a crate: for each, its path, `true` if it is reachable, and its items.
 fn modules(file: &Path, folder: &Path, path: &str, open: bool) -> Vec<(String, bool, Vec<Item>)> {
     let mut all = Vec::new();
     let own = items(file);
@@ -292,7 +293,7 @@ impl Surface {
         }
     }
 
-    /// Adds the methods of types that are on the surface, and the traits that they have.
+    /// Adds the methods and traits of types that are on the surface.
     fn implementation(&mut self, module: &str, of: &syn::ItemImpl) {
         let name = type_name(&of.self_ty);
         if !self.types.contains(&name) {

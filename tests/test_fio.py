@@ -29,7 +29,7 @@ DYNAMIC = {"bins", "percentile"}
 
 @pytest.fixture
 def jobs():
-    """Return the statistics that ``crates/sim/tests/jobs.rs`` gets for ``JOB``."""
+    """Return the statistics that ``crates/sim/tests/suite/jobs.rs`` gets for ``JOB``."""
     return json.loads((Path(__file__).parent / "data" / "jobs.json").read_text())
 
 

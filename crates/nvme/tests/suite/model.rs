@@ -3,8 +3,8 @@
 
 use crate::ram::Ram;
 use crate::{MediaShape, Rig, SHAPE, Settings, new_durable};
-use flashatlas_nvme::{Durable, Place, Status, admin, feature, io};
 use flashatlas_fixtures::proofs::cases;
+use flashatlas_nvme::{Durable, Place, Status, admin, feature, io};
 use flashatlas_types::{Rng, Seed};
 
 const UNITS: usize = 8;

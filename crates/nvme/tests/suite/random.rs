@@ -1,8 +1,8 @@
 //! Any 64 bytes with any data: never a panic, and never a range outside of the media.
 
 use crate::{ENABLE, Rig, SHAPE};
-use flashatlas_nvme::{Entry, Lost, MediaError, Place, QueueId, Step, admin, fabrics, io};
 use flashatlas_fixtures::proofs::cases;
+use flashatlas_nvme::{Entry, Lost, MediaError, Place, QueueId, Step, admin, fabrics, io};
 use proptest::prelude::*;
 
 /// Makes entries, many of them close to commands that are there.

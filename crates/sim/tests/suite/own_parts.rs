@@ -7,7 +7,7 @@ use flashatlas_ftl::MemoryUse;
 use flashatlas_ftl::classifiers::{
     Classifier, ClassifierDef, Collected, Page, Stream as Of, Streams,
 };
-use flashatlas_ftl::victims::{Candidates, LaneShape, Moment, VictimDef, VictimPolicy};
+use flashatlas_ftl::victims::{Candidates, LaneShape, Moment, VICTIMS, VictimDef, VictimPolicy};
 use flashatlas_host::STANDARD;
 use flashatlas_lookup::hashes::{Hash, HashDef};
 use flashatlas_sim::Stream;
@@ -258,7 +258,7 @@ fn a_victim_policy_is_run_checked_and_recorded() {
     assert_eq!(said, "set: ftl.patience: 10 is out of range (allowed: 1 to 9)");
     let said = played(&mine, writes("newst")).unwrap_err();
     assert!(said.contains("did you mean `newest`? (allowed: greedy, "), "{said}");
-    let victims = "greedy, fifo, random, d-choices, windowed, cost-benefit, cat";
+    let victims = VICTIMS.iter().map(|def| def.name).collect::<Vec<_>>().join(", ");
     let of_victim = STANDARD.ftl.scheme("page").unwrap();
     let params = (of_victim.params)(&mine.ftl, &|_| None).unwrap();
     let def = params.into_iter().find(|p| p.key == "ftl.victim").unwrap();

@@ -1,4 +1,4 @@
-//! Work that falls into shares, done on several cores at once.
+//! Work that is divided into shares, which run on several cores at once.
 
 use std::panic::resume_unwind;
 
@@ -7,8 +7,9 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Returns the number of items that each core takes. A thread takes at least `worth_a_thread`
-/// items, because the caller would finish fewer items before the thread had started.
+/// Returns the number of items that each core processes. A thread processes at least
+/// `worth_a_thread` items. The caller could finish any smaller number before the thread had
+/// started.
 pub fn share(items: usize, worth_a_thread: usize) -> usize {
     if items <= worth_a_thread {
         worth_a_thread
@@ -19,8 +20,8 @@ pub fn share(items: usize, worth_a_thread: usize) -> usize {
 
 /// Does `work` on every share at the same time and returns the results in the order of the shares.
 ///
-/// This thread does the first share, and each other share has a thread of its own. If the work on a
-/// share panics, this function panics too, once the other shares are done.
+/// This thread does the first share. Every other share runs on a thread of its own. If the work on
+/// a share panics, this function panics too, after the other shares are done.
 pub fn at_once<S: Send, R: Send>(
     shares: impl IntoIterator<Item = S>,
     work: impl Fn(S) -> R + Sync,

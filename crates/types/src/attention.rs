@@ -3,9 +3,9 @@
 //! One request may cause any amount of work, such as the collection of hundreds of blocks. A
 //! simulation must still end within half a second after the user asks for it.
 //!
-//! Long work calls [`beat`] after each step. Every 64 steps, [`beat`] calls the function `look`
-//! that the caller gave to [`attentive`], and `look` may end the work. A `look` that has something
-//! to do at fixed times uses a clock of its own.
+//! Long work calls [`beat`] after each step. The caller gave a function `look` to [`attentive`].
+//! Every 64 steps, [`beat`] calls `look`, which may end the work. If `look` must act at fixed
+//! times, it reads a clock itself.
 
 use std::cell::{Cell, RefCell};
 use std::panic::resume_unwind;
@@ -17,8 +17,9 @@ pub struct Interrupted;
 /// The number of steps between two calls of `look`.
 const STEPS: u32 = 64;
 
-/// The number of steps that a block counts for when it is collected, merged or rewritten, and then
-/// erased. So `look` is called for each block.
+/// The number of steps that one block counts for when it is collected, merged or rewritten, and
+/// then erased. The number equals the interval of `look`, so `look` is called at least once for
+/// each block.
 pub const BLOCK_STEPS: u32 = STEPS;
 
 type Look = Box<dyn FnMut() -> bool>;
@@ -28,7 +29,7 @@ thread_local! {
     static LEFT: Cell<u32> = const { Cell::new(STEPS) };
 }
 
-/// A guard that puts the previous `look` back, even if the work unwinds.
+/// A guard that restores the previous `look`, even if the work unwinds.
 struct Before(Option<Look>);
 
 impl Drop for Before {
@@ -37,8 +38,8 @@ impl Drop for Before {
     }
 }
 
-/// Runs `work` on this thread and calls `look` at least once in every 64 of its steps. The work
-/// unwinds with [`Interrupted`] as soon as `look` returns `false`.
+/// Runs `work` on this thread and calls `look` at least once in every 64 steps of the work. The
+/// work unwinds with [`Interrupted`] as soon as `look` returns `false`.
 pub fn attentive<T>(look: impl FnMut() -> bool + 'static, work: impl FnOnce() -> T) -> T {
     let _before = Before(LOOK.replace(Some(Box::new(look))));
     work()
@@ -95,7 +96,7 @@ mod tests {
         assert_eq!(looks.get(), 3);
         let steps = steps.get();
         assert!((2 * STEPS - 1..3 * STEPS).contains(&steps), "{steps}: every 64 somebody looks");
-        // nobody listens any more
+        // the work is over, so `look` is not called any more
         (0..1_000).for_each(|_| beat(STEPS));
         assert_eq!(looks.get(), 3);
     }

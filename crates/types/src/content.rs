@@ -1,12 +1,12 @@
 //! Content stamps: 32 bits that stand for the bytes of a mapping unit.
 //!
-//! A simulation rarely needs bytes, but must notice when the wrong ones come back. A stamp is a
-//! digest of the *history* of a unit: a whole write replaces it, and a partial write mixes itself
-//! into the old stamp. The drive computes the new stamp from the stamp that its own medium
-//! returned, and the oracle computes it from its own copy, with the same function. A
-//! read-modify-write that merged the wrong old page yields another stamp.
+//! A simulation rarely needs bytes, but must notice when a read returns wrong bytes. A stamp is a
+//! digest of the *history* of a unit: a whole write replaces it, and a partial write is mixed into
+//! the old stamp. The drive computes the new stamp from the stamp that its own medium returned, and
+//! the oracle computes it from its own copy with the same function. If a read-modify-write merges
+//! the wrong old page, the two stamps differ.
 
-/// A digest of a unit's content. [`Stamp::ZERO`] is a unit that nobody wrote (it reads as zeros).
+/// A digest of a unit's content. [`Stamp::ZERO`] stands for a unit that was never written.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Stamp(pub u32);
 
@@ -14,17 +14,17 @@ impl Stamp {
     /// The stamp of a unit that was never written, or was trimmed. The unit reads as zeros.
     pub const ZERO: Stamp = Stamp(0);
 
-    /// Returns the stamp of a unit that one write covers whole.
+    /// Returns the stamp of a unit that one write covers completely.
     ///
-    /// `content` names the write. `offset` is the unit's first sector, counted from the first
-    /// sector of the write, so that two units of one write differ.
+    /// `content` identifies the write. `offset` is the first sector of the unit, counted from the
+    /// first sector of the write, so that the units of one write have different stamps.
     #[inline]
     pub fn whole(content: u64, offset: u32) -> Stamp {
         Stamp::from_hash(mix(content ^ (u64::from(offset) << 40)))
     }
 
-    /// Returns the stamp after a write of `sectors` sectors, from sector `first` of the unit on,
-    /// over the content that this stamp stands for.
+    /// Returns the stamp after a write of `sectors` sectors, which begins at sector `first` of the
+    /// unit. This stamp stands for the content before the write.
     #[inline]
     pub fn overwritten(self, content: u64, first: u32, sectors: u32) -> Stamp {
         let place = (u64::from(first) << 32) | u64::from(sectors);

@@ -1,4 +1,4 @@
-//! Items sorted by their window of memory, so that a caller goes through one window at a time.
+//! Sorting of items by their window of memory. A caller then goes through one window at a time.
 
 /// A sort of items by window, in two passes over the items.
 ///
@@ -6,12 +6,12 @@
 /// and behind the earlier items of its own window.
 #[derive(Debug)]
 pub struct Dealing {
-    /// The number of items of each window at first, then the place of its next item.
+    /// The number of items of each window at first, then the place of the window's next item.
     windows: Vec<usize>,
 }
 
 impl Dealing {
-    /// Returns the items sorted by the number of their window, which is less than `windows`.
+    /// Returns `items` sorted by the number of their window. Every number is less than `windows`.
     pub fn sorted<T: Copy>(
         windows: usize,
         items: impl Iterator<Item = (usize, T)> + Clone,
@@ -27,7 +27,7 @@ impl Dealing {
         sorted
     }
 
-    /// Begins with no item counted.
+    /// Creates a sort in which no item is counted yet.
     pub fn new(windows: usize) -> Dealing {
         Dealing { windows: vec![0; windows] }
     }

@@ -1,13 +1,14 @@
 //! Three of the four kinds of error: bad input ([`ConfigError`]), failures that the medium reports
-//! ([`MediumError`], part of the model), and a broken invariant ([`Violation`] from `check()`, or
-//! an assertion). The fourth is a part that breaks its contract ([`crate::PartFault`]).
+//! as part of the model ([`MediumError`]), and broken invariants. A broken invariant is a
+//! [`Violation`] from `check()`, or a failed assertion. The fourth kind is a part that breaks its
+//! contract ([`crate::PartFault`]).
 
 use crate::spelling::{spell, spell_name};
 use crate::{BlockId, FrameId, Lpn, Ppn};
 use std::fmt;
 
-/// A configuration that cannot be used: the key, what it held, what is allowed, and where it was
-/// written.
+/// A configuration that cannot be used. The error names the key, its value, the allowed values, and
+/// the place where the key was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
     /// Full name of the key, such as `ftl.victim`, or an option in angle quotes: `‹to_format›`.
@@ -16,7 +17,7 @@ pub struct ConfigError {
     pub why: String,
     /// The place where the key was written: `drive.toml:12`, `--set`, or empty.
     pub place: String,
-    /// The existing name that is nearest to the given one.
+    /// The existing name that is most similar to the given one.
     pub nearest: Option<String>,
     /// The names or ranges that are allowed.
     pub allowed: Vec<String>,
@@ -46,8 +47,8 @@ impl ConfigError {
         ConfigError { allowed: vec![allowed.into()], ..ConfigError::new(key, why) }
     }
 
-    /// Returns an error about a name `got` that is not one of `names`. The error lists `names` and
-    /// the nearest of them.
+    /// Returns an error about a name `got` that is missing from `names`. The error lists `names`
+    /// and the most similar of them.
     pub fn unknown(key: impl Into<String>, what: &str, got: &str, names: &[&str]) -> ConfigError {
         ConfigError {
             nearest: nearest(got, names).map(str::to_owned),
@@ -56,13 +57,14 @@ impl ConfigError {
         }
     }
 
-    /// Returns the option that the error is about, or `None` if it is about a key of a drive.
+    /// Returns the option that the error is about, or `None` if the error is about a key of a
+    /// drive.
     pub fn option(&self) -> Option<&str> {
         self.key.strip_prefix('‹')?.strip_suffix('›')
     }
 
-    /// Returns the fault of the first line, with the others in [`ConfigError::more`], or `None` if
-    /// there is none. Faults without a line come last.
+    /// Returns the fault with the first line, and the others in its [`ConfigError::more`]. Returns
+    /// `None` if `faults` is empty. Faults without a line come last.
     pub fn in_order(mut faults: Vec<ConfigError>) -> Option<ConfigError> {
         let line = |fault: &ConfigError| {
             let mut numbers = fault.place.rsplitn(3, ':').map(|n| n.parse().unwrap_or(u32::MAX));
@@ -75,7 +77,7 @@ impl ConfigError {
         Some(ConfigError { more: faults.collect(), ..first })
     }
 
-    /// Returns the same error with its place. A place that is already known is kept.
+    /// Returns the same error with its place. If the error has a place already, that place stays.
     #[must_use]
     pub fn at(mut self, place: impl Into<String>) -> ConfigError {
         if self.place.is_empty() {
@@ -85,7 +87,7 @@ impl ConfigError {
     }
 }
 
-/// Returns the closest of `names` to `got`, or `None` if no name is close enough for a typing
+/// Returns the most similar of `names`, or `None` if no name is close enough to `got` for a typing
 /// error. Case is ignored.
 pub fn nearest<'a>(got: &str, names: &[&'a str]) -> Option<&'a str> {
     let folded = got.to_lowercase();
@@ -132,19 +134,19 @@ impl std::error::Error for ConfigError {}
 /// A failure that the medium reports and a scheme must handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MediumError {
-    /// The erase failed (end of endurance, or a fault), and no spare block was left: the block is
+    /// The erase failed (end of endurance, or a fault), and no spare block was left. The block is
     /// bad from now on.
     EraseFailed(BlockId),
-    /// The program failed, and no spare block was left: the page holds nothing, and the block takes
-    /// no more programs.
+    /// The program failed, and no spare block was left. The page holds no data, and the block
+    /// accepts no more programs.
     ProgramFailed(FrameId),
-    /// The page was never programmed, or torn: there is nothing to read.
+    /// The page was never programmed, or its program was torn.
     Unreadable(FrameId),
-    /// The block is bad: it takes no operation.
+    /// The block is bad and accepts no operation.
     BadBlock(BlockId),
     /// The content of the page does not match its checksum.
     Damaged(Ppn),
-    /// There is no power any more.
+    /// The power has failed.
     PowerLost,
 }
 
@@ -169,7 +171,7 @@ impl fmt::Display for MediumError {
 
 impl std::error::Error for MediumError {}
 
-/// The reason why an FTL could not do what was asked.
+/// The reason why an FTL could not carry out a request.
 #[non_exhaustive]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FtlError {
@@ -184,20 +186,20 @@ pub enum FtlError {
         /// Mapping units that the good blocks can hold.
         physical_units: u64,
     },
-    /// The medium returned another logical page than the map says (detected by the spare area).
+    /// The spare area of the page names another logical page than the map expects there.
     WrongPage {
         /// The place that was read.
         at: Ppn,
-        /// The page the map expects there.
+        /// The page that the map expects there.
         expected: Lpn,
-        /// The page the spare area names.
+        /// The page that the spare area names.
         found: Lpn,
     },
-    /// A slot counts as valid, but the map has its page at another place.
+    /// A slot counts as valid, but the map points to another place for its page.
     NotMapped {
         /// The slot.
         at: Ppn,
-        /// The page its spare area names.
+        /// The page that the spare area of the slot names.
         found: Lpn,
     },
 }
@@ -255,10 +257,10 @@ pub struct Violation {
 }
 
 impl Violation {
-    /// Returns this rule and detail as an error unless `holds`.
+    /// Returns an error with this rule and detail if `holds` is `false`.
     ///
     ///  # Errors
-    /// The rule does not hold.
+    /// Returns the violation if `holds` is `false`.
     pub fn unless(
         holds: bool,
         rule: &'static str,

@@ -1,25 +1,26 @@
-//! Breaches of contract after which a run cannot go on: a victim policy picks a block that does not
-//! exist, firmware programs a page twice, or somebody else's code raises an exception.
+//! Breaches of contract after which a run cannot go on. For example, a victim policy picks a block
+//! that does not exist, firmware programs a page twice, or a plug-in raises an exception.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// A breach of contract by a part. It ends the run. The error is the part's, not the simulator's.
+/// A breach of contract by a part, which ends the run. The part is at fault, not the simulator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartFault {
-    /// The part, as messages name it: ``victim policy `newest` ``.
+    /// The name of the part in messages: ``victim policy `newest` ``.
     pub part: String,
     /// The fault and what was expected, in one sentence without a full stop.
     pub what: String,
 }
 
 impl PartFault {
-    /// Ends the run with this fault: unwinds to [`PartFault::catching`] and prints nothing.
+    /// Ends the run with this fault. The stack unwinds to [`PartFault::catching`] and nothing is
+    /// printed.
     pub fn raise(part: impl Into<String>, what: impl Into<String>) -> ! {
         resume_unwind(Box::new(PartFault { part: part.into(), what: what.into() }))
     }
 
-    /// Returns the answer of `work`, or the fault that ended it. Other panics go on.
+    /// Returns the result of `work`, or the fault that ended it. Other panics pass through.
     ///
     /// # Errors
     /// Returns the fault that a part raised.

@@ -1,4 +1,4 @@
-//! The times of a NAND die that the engine needs, and also a scheme that weighs operations by them.
+//! Parameters of the times of a NAND die, for the engine and for schemes that weigh operations.
 
 use crate::{Dur, Param};
 

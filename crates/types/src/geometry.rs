@@ -1,9 +1,9 @@
-//! The shape of a drive: the parts on the board, and their grouping into lanes, blocks and frames
-//! by the FTL.
+//! The shape of a drive: the parts on the board, and the lanes, blocks and frames into which the
+//! FTL groups them.
 //!
 //! One mechanism serves mapping units of every size. One program operation of the FTL writes a
-//! *frame*: one page, the same page of several planes, or (a superpage) pages of several dies. A
-//! frame has *slots*, each the place of one mapping unit:
+//! *frame*. A frame is one page, the same page of several planes, or a superpage of pages on
+//! several dies. A frame consists of *slots*, and each slot stores one mapping unit:
 //!
 //! | mapping unit | frame | slots |
 //! |---|---|---|
@@ -13,11 +13,11 @@
 
 use crate::{BlockId, ConfigError, FrameId, LaneId, Ppn};
 
-/// The number of bits in a cell. It decides how many pages share a word line, and so how long the
-/// operations of a page take.
+/// The number of bits in a cell. It decides how many pages share a word line, and so how long
+/// operations on a page take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cell {
-    /// One bit: all pages are of one kind.
+    /// One bit: all pages are of the same kind.
     Slc,
     /// Two bits: lower and upper pages.
     Mlc,
@@ -36,8 +36,8 @@ impl Cell {
     }
 }
 
-/// The parts on the board. Every count is at least 1, and counts the parts within one part of the
-/// level before.
+/// The parts on the board. Every count is at least 1. Each level is counted within one part of the
+/// level above: ways in a channel, dies in a way, and so on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
     /// Channels (buses) of the drive.
@@ -54,9 +54,9 @@ pub struct Geometry {
     pub pages: u32,
     /// Data bytes of a page.
     pub page_bytes: u32,
-    /// Spare bytes of a page, where the OOB record is.
+    /// Spare bytes of a page, which store the OOB record.
     pub spare_bytes: u32,
-    /// Bits a cell.
+    /// Bits in a cell.
     pub cell: Cell,
 }
 
@@ -74,8 +74,8 @@ impl Geometry {
     }
 }
 
-/// The part of each level that one frame covers. Each count divides the count of its level in the
-/// [`Geometry`].
+/// The parts of each level that one frame covers. Each count divides the count of the same level in
+/// the [`Geometry`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
     /// Channels under one frame.
@@ -84,7 +84,7 @@ pub struct Span {
     pub ways: u32,
     /// Dies under one frame.
     pub dies: u32,
-    /// Planes under one frame: a multi-plane operation.
+    /// Planes under one frame. Several planes work together in a multi-plane operation.
     pub planes: u32,
 }
 
@@ -95,21 +95,21 @@ impl Span {
 
 /// The order in which consecutive frames visit channels, ways, dies and planes.
 ///
-/// The first letter changes fastest (`CWDP`: all channels, then the next way …). There are 24
-/// orders.
+/// The first letter changes fastest. For example, `CWDP` visits all channels, then all channels of
+/// the next way. There are 24 orders.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AllocationOrder([u8; 4]);
 
 impl AllocationOrder {
-    /// Parses four different letters of `CWDP`; returns `None` for any other text.
+    /// Parses the letters `C`, `W`, `D` and `P` in any order; returns `None` for any other text.
     pub fn parse(text: &str) -> Option<AllocationOrder> {
         let letters: [u8; 4] = text.to_ascii_uppercase().into_bytes().try_into().ok()?;
         b"CWDP".iter().all(|l| letters.contains(l)).then_some(AllocationOrder(letters))
     }
 }
 
-/// A divisor that is known in advance. It divides by a multiplication, exactly for every 32-bit
-/// number.
+/// A divisor that is known in advance. The division is done by a multiplication, and its result is
+/// exact for every 32-bit number.
 #[derive(Clone, Copy, Debug)]
 pub struct Divisor {
     /// `2^64 / d`, rounded up; 0 for `d = 1`.
@@ -138,8 +138,8 @@ impl Divisor {
     }
 }
 
-/// A geometry as the FTL addresses it. Blocks are numbered lane by lane, frames block by block,
-/// slots frame by frame.
+/// A geometry with the numbering that the FTL uses. Blocks are numbered lane by lane, frames block
+/// by block, slots frame by frame.
 #[derive(Clone, Debug)]
 pub struct Layout {
     /// The board.
@@ -171,17 +171,17 @@ pub struct Layout {
     by_blocks_per_lane: Divisor,
 }
 
-/// The largest number of physical units that 32-bit addresses can name. A few addresses have other
-/// meanings.
+/// The largest number of physical units that 32-bit addresses can name. A few addresses are
+/// reserved for other meanings.
 const SLOTS_MAX: u64 = u32::MAX as u64 - 65;
 
-/// Bytes of memory that a simulation takes for each physical unit: its state, owner and stamp, the
-/// map, the oracle. Runs that use all of this memory took 20.3 bytes (`steady`) to 23.6 bytes
-/// (`fill`) on `ufs-128gb`.
+/// Bytes of memory that a simulation uses for each physical unit. They hold the state, owner and
+/// stamp of the unit, the map and the oracle. On `ufs-128gb`, runs that touch all of this memory
+/// used between 20.3 bytes (`steady`) and 23.6 bytes (`fill`) a unit.
 pub const MEMORY_PER_UNIT: u64 = 24;
 
-/// Returns the message that a drive has too many units, with the smallest unit that fits. A frame
-/// has fewer units if they are larger.
+/// Returns the message that a drive has too many units. The message names the smallest unit that
+/// fits: with larger units, a frame holds fewer of them.
 fn too_many(slots: u64, per_frame: u32, unit: u64) -> String {
     let why = format!("{slots} physical units need more than 32-bit addresses");
     let fewer = (1..per_frame).rev().filter(|n| per_frame % n == 0);
@@ -206,9 +206,9 @@ impl Layout {
     /// `order`.
     ///
     /// # Errors
-    /// Returns an error that names the key at fault: a span that does not divide its level, more
-    /// than 64 dies under a frame, a unit that does not fill a frame with 1 to 64 whole units, or
-    /// more physical units than 32-bit addresses reach.
+    /// Returns an error that names the key at fault if a span does not divide its level, if a frame
+    /// covers more than 64 dies, if a unit does not fill a frame with 1 to 64 whole units, or if
+    /// there are more physical units than 32-bit addresses can name.
     pub fn new(
         geometry: Geometry,
         span: Span,
@@ -363,15 +363,14 @@ impl Layout {
         &self.lane_dies[lane.0 as usize * n..][..n]
     }
 
-    /// Returns the channel of a global die.
+    /// Returns the channel of a die, which is given by its global number.
     #[inline]
     pub fn channel_of(&self, die: u32) -> u32 {
         die / (self.geometry.ways * self.geometry.dies)
     }
 
-    /// Returns the frames of the same block that share the cells of a frame and were programmed
-    /// before it. There is none for the first page of a word line, one for the second, and two for
-    /// the third.
+    /// Returns the frames that share the word line of a frame and were programmed before it. There
+    /// are none for the first page of a word line, one for the second, and two for the third.
     pub fn paired_before(&self, frame: FrameId) -> impl Iterator<Item = FrameId> + use<> {
         let index = self.index_in(self.block_of_frame(frame), frame);
         let shared = u32::from(self.geometry.level(index));
@@ -402,7 +401,7 @@ impl Layout {
         FrameId(block.0 * self.frames_per_block + index)
     }
 
-    /// Returns the number of a frame in its block, from 0, as [`Layout::frame_in`] takes it.
+    /// Returns the number of a frame in its block, from 0. [`Layout::frame_in`] is the inverse.
     #[inline]
     pub fn index_in(&self, block: BlockId, frame: FrameId) -> u32 {
         frame.0 - self.frame_in(block, 0).0
@@ -453,7 +452,7 @@ mod tests {
             (superpage.lanes, superpage.slots_per_frame, superpage.dies_per_frame),
             (2, 1, 2)
         );
-        // channel 0 way 0 and channel 1 way 0; then way 1 of both (dies are numbered channel by
+        // lane 0 is way 0 of both channels, lane 1 is way 1 of both (dies are numbered channel by
         // channel)
         assert_eq!(
             (superpage.dies_of(LaneId(0)), superpage.dies_of(LaneId(1))),
@@ -506,14 +505,14 @@ mod tests {
 
     #[test]
     fn too_many_units_are_refused_with_the_smallest_that_fits() {
-        // 2 x 8 x 2^20 blocks of 64 pages: 2^30 frames of 16 KiB; with 4 KiB units 2^32 of them
+        // 2 x 8 x 2^20 blocks of 64 pages are 2^30 frames of 16 KiB, or 2^32 units of 4 KiB
         let large = |blocks: u32, unit: u32| {
             let board = Geometry { channels: 8, blocks, pages: 64, planes: 1, ..BOARD };
             let order = AllocationOrder::parse("CWDP").unwrap();
             Layout::new(board, Span::ONE, unit, order, 100).map_err(|e| e.to_string())
         };
         let refused = large(1 << 20, 4096).unwrap_err();
-        // half as many units: 2^31, of 24 bytes each
+        // units of twice the size: 2^31 units, and 24 bytes of memory for each
         assert!(
             refused.contains("4294967296 physical units")
                 && refused.contains("8192 bytes: 2147483648 of them")

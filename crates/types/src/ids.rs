@@ -1,9 +1,9 @@
-//! Addresses and identifiers, one type each, so that one kind cannot be taken for another.
+//! Addresses and identifiers. Each kind has a type of its own, so that kinds cannot be confused.
 //!
-//! The types that number a table's entries convert to and from `usize`, so that a
-//! [`TiVec`](typed_index_collections::TiVec) takes them as its index: a table of lanes cannot be
-//! read at a block. Only [`crate::Layout`] turns the numbers of a block in its lane, over the drive
-//! and on a die into each other.
+//! Some types number the entries of a table. They convert to and from `usize`, so that a
+//! [`TiVec`](typed_index_collections::TiVec) accepts them as its index: a table of lanes cannot be
+//! indexed by a block. A block has a number in its lane, one over the drive and one on a die. Only
+//! [`crate::Layout`] converts these numbers.
 
 macro_rules! id {
     ($($(#[$doc:meta])* $name:ident($inner:ty);)*) => { $(
@@ -16,7 +16,7 @@ macro_rules! id {
     )* };
 }
 
-/// Identifiers with a private number: they are made in one space and stay in it.
+/// Declares identifiers with a private number, which stay in the space they were created for.
 macro_rules! number {
     ($($(#[$doc:meta])* $name:ident, $space:literal;)*) => { $(
         $(#[$doc])*
@@ -46,7 +46,7 @@ pub trait Index: Copy + Eq {
     /// Returns the number.
     fn to_number(self) -> u32;
 
-    /// Returns the number as the place of an entry in memory.
+    /// Returns the number as the index of an entry in memory.
     #[inline]
     fn index(self) -> usize {
         self.to_number() as usize
@@ -65,7 +65,7 @@ impl Index for u32 {
     }
 }
 
-/// Conversions that make a type the index of a typed table.
+/// Implements the conversions that make a type the index of a typed table.
 macro_rules! index {
     ($name:ident) => {
         impl Index for $name {
@@ -97,16 +97,16 @@ macro_rules! index {
 id! {
     /// Host address in sectors of [`crate::SECTOR_BYTES`] bytes.
     Lba(u64);
-    /// Logical page number: the index of a mapping unit of the drive, whatever its size.
+    /// Logical page number: the index of a mapping unit of the drive. A unit may have any size.
     Lpn(u32);
-    /// Physical page number: the place of one mapping unit on the medium (block, frame, slot in the
-    /// frame).
+    /// Physical page number: the place of one mapping unit on the medium (block, frame, and slot in
+    /// the frame).
     Ppn(u32);
-    /// A program unit of the FTL: the pages that are programmed together. Its number is
-    /// `block * frames_per_block + frame`.
+    /// A program unit of the FTL: the pages that one operation programs together. The number of a
+    /// frame is `block * frames_per_block + frame`.
     FrameId(u32);
-    /// An operation of a plan. Operations are numbered from 1 in the order of planning, over the
-    /// whole life of a drive.
+    /// An operation of a plan. Operations are numbered from 1 in the order of planning, throughout
+    /// the life of a drive.
     OpId(u64);
     /// A host command in flight.
     Tag(u64);
@@ -119,30 +119,30 @@ index!(FrameId);
 number! {
     /// An erase unit of the FTL: one block on each die and plane of a lane, all erased together.
     BlockId, "over the drive";
-    /// An erase unit by its number in its lane. [`crate::Layout::in_lane`] and
-    /// [`crate::Layout::block_in`] convert between the two numbers of a block.
+    /// An erase unit, identified by its number in its lane. [`crate::Layout::in_lane`] and
+    /// [`crate::Layout::block_in`] convert between this number and the [`BlockId`].
     LocalBlock, "in its lane";
-    /// The part of a block that is on one die: an erase block, or one on each of several planes.
-    /// [`crate::Layout::on_dies`] lists the parts of a block.
+    /// The part of a block that is on one die. It is one erase block, or an erase block on each of
+    /// several planes. [`crate::Layout::on_dies`] lists the parts of a block.
     DieBlock, "over the drive";
-    /// A set of dies and planes that one frame covers; lanes work in parallel. They are numbered
-    /// in allocation order.
+    /// A set of dies and planes that one frame covers. Lanes work in parallel. They are numbered in
+    /// allocation order.
     LaneId, "over the drive";
-    /// A place in a lane where frames are gathered and programmed one after the other.
+    /// A write frontier of a lane. Frames are gathered there and programmed one after another.
     FrontierId, "in its lane";
-    /// A logical block: the neighbouring logical pages that a scheme keeps in one block.
+    /// A logical block: the consecutive logical pages that a scheme stores in one block.
     LogicalBlock, "over the drive";
-    /// A stream of host writes, or of copies: units that a classifier expects to live equally long.
+    /// A stream of host writes or of copies. A classifier expects its units to live equally long.
     StreamId, "among the streams of its kind";
 }
 
 impl Lpn {
-    /// No logical page: the slot is padding.
+    /// The value for no logical page, as in a slot with padding.
     pub const NONE: Lpn = Lpn(u32::MAX);
 }
 
 impl Ppn {
-    /// No physical page: the logical page is not mapped.
+    /// The value for no physical page, as for a logical page that is not mapped.
     pub const NONE: Ppn = Ppn(u32::MAX);
 
     /// Returns the page, or `None` for [`Ppn::NONE`].
@@ -152,6 +152,6 @@ impl Ppn {
 }
 
 impl OpId {
-    /// An operation that is already complete: nothing waits for it.
+    /// The value for no operation. It counts as complete, so nothing waits for it.
     pub const NONE: OpId = OpId(0);
 }

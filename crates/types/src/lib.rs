@@ -1,13 +1,13 @@
 //! The vocabulary of FlashAtlas: addresses, time, geometry, the plan of a request, parameters,
 //! seeds and errors.
 //!
-//! This crate uses one other crate of the project, for the prefetch instruction of the processor.
-//! Nearly all other crates use the types of this one.
+//! This crate uses one other crate of the project: `flashatlas-prefetch`, for the prefetch
+//! instruction of the processor. Nearly all other crates use the types of this crate.
 //!
 //! ```
 //! use flashatlas_types::{Dur, Param, Ps, RawConfig};
 //!
-//! const WINDOW: Param<Dur> = Param::time("ftl.window", "how far back is looked").or("1ms");
+//! const WINDOW: Param<Dur> = Param::time("ftl.window", "how far back the policy looks").or("1ms");
 //! let mut raw = RawConfig::default();
 //! raw.set("ftl.window", "250us", "set");
 //! let params = raw.resolve(&[&WINDOW.def], |_| None)?;

@@ -1,16 +1,16 @@
-//! Mechanisms: parts of a paper's design that a run may or may not reach.
+//! Mechanisms: the parts of a paper's design whose use is counted.
 
-/// A mechanism of a scheme, store or layer, with the counter of how often it fired.
+/// A mechanism of a scheme, store or layer, and the counter of its uses.
 ///
-/// A result that rests on a mechanism which fired 0 times was not a test of it.
+/// If the counter is 0 after a run, no result of that run tested the mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mechanism {
     /// Name of the mechanism, such as `switch merge`.
     pub name: &'static str,
     /// Path of its counter in the run record, such as `merges.log_blocks.switch`. A missing counter
-    /// counts as 0: the record has some keys only if something happened.
+    /// counts as 0, because the record omits some keys until the first event.
     pub counter: &'static str,
-    /// Settings under which the mechanism cannot fire; empty if no setting turns it off.
+    /// Settings that turn the mechanism off; empty if no setting does.
     pub without: &'static [&'static str],
 }
 

@@ -1,5 +1,5 @@
-//! Notes: sentences that a run prints beside its numbers. Each has a code that stays when the
-//! sentence is reworded.
+//! Notes: sentences that a run prints beside its numbers. Each note has a code, which stays the
+//! same when the sentence is reworded.
 //!
 //! A crate declares its notes with [`notes!`](crate::notes). Programs compare, rank and find notes
 //! by their codes, never by their texts.
@@ -7,13 +7,13 @@
 use serde::ser::{Serialize, Serializer};
 use std::fmt;
 
-/// A value that a note names.
+/// A value that is inserted into the text of a note.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(untagged)]
 pub enum NoteValue {
     /// A whole number.
     Count(u64),
-    /// A number with a fraction; its text gives the digits.
+    /// A number with a fraction. The text of the note determines the number of digits.
     Number(f64),
     /// A name, a path or a list.
     Text(String),
@@ -83,7 +83,7 @@ impl NoteDef {
 /// A note of a run.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Note {
-    /// The code of its declaration.
+    /// The code of the note's declaration.
     pub code: &'static str,
     /// Text of the note, values included.
     pub text: String,
@@ -91,7 +91,7 @@ pub struct Note {
     pub values: NoteValues,
 }
 
-/// The values of a note by name, in their order.
+/// The values of a note by name, in the order in which they were given.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NoteValues(pub Vec<(&'static str, NoteValue)>);
 
@@ -107,7 +107,7 @@ impl fmt::Display for Note {
     }
 }
 
-/// Returns the text of a note with its values.
+/// Returns the text of a note with its values inserted.
 ///
 /// # Errors
 /// Returns the name of the first value that is missing.
@@ -128,7 +128,7 @@ pub fn said<'t, 'v>(
     Ok(found)
 }
 
-/// Returns a value with the digits that `digits` asks for: `.1`, `+.0`, or nothing.
+/// Formats a value with the digits that `digits` asks for: `.1`, `+.0`, or nothing.
 fn shown(value: &NoteValue, digits: &str) -> String {
     let wanted = digits.rsplit('.').next().and_then(|n| n.parse::<usize>().ok());
     match (value, wanted, digits.starts_with('+')) {
@@ -140,7 +140,7 @@ fn shown(value: &NoteValue, digits: &str) -> String {
     }
 }
 
-/// Declares the notes of a crate, and `NOTES` with all of them.
+/// Declares the notes of a crate, and the constant `NOTES` that lists them all.
 ///
 /// ```
 /// use flashatlas_types::notes;

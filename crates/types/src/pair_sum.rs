@@ -1,12 +1,12 @@
-//! Sums that stand for large sets of pairs, so that two sets are compared as two numbers.
+//! Sums that represent large sets of pairs. Two sets are compared by comparing two numbers.
 
 use crate::content::mix;
 use crate::{Lpn, Stamp};
 use std::iter::Sum;
 
-/// A set of pairs of numbers, as the sum of one pseudo-random number for each pair.
+/// A set of pairs of numbers, represented by the sum of one pseudo-random number for each pair.
 ///
-/// Pairs can be added and removed in any order. Two different sets have equal sums with a
+/// Pairs can be added and removed in any order. The sums of two different sets are equal with a
 /// probability of 1 in 2^64.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct PairSum(u64);
@@ -18,27 +18,27 @@ impl PairSum {
         self.0 = self.0.wrapping_add(of_pair(a, b));
     }
 
-    /// Takes a pair away.
+    /// Removes a pair.
     #[inline]
     pub fn remove(&mut self, a: u32, b: u32) {
         self.0 = self.0.wrapping_sub(of_pair(a, b));
     }
 }
 
-/// The set of all pairs of some sets.
+/// The sum of sets: all their pairs together.
 impl Sum for PairSum {
     fn sum<I: Iterator<Item = PairSum>>(sets: I) -> PairSum {
         PairSum(sets.fold(0, |all, set| all.wrapping_add(set.0)))
     }
 }
 
-/// The contents of pages, as a [`PairSum`] of pages and stamps. Pages that hold [`Stamp::ZERO`] are
-/// left out, as are pages that were never written.
+/// The contents of pages, as a [`PairSum`] of pages and stamps. Pages whose stamp is
+/// [`Stamp::ZERO`] are left out, and so are pages that were never written.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct StampSum(PairSum);
 
 impl StampSum {
-    /// Adds a page.
+    /// Adds a page with its stamp.
     #[inline]
     pub fn add(&mut self, lpn: Lpn, stamp: Stamp) {
         if stamp != Stamp::ZERO {
@@ -46,7 +46,7 @@ impl StampSum {
         }
     }
 
-    /// Replaces the stamp of a page that was added.
+    /// Replaces the stamp of a page that was added before.
     pub fn replace(&mut self, lpn: Lpn, old: Stamp, new: Stamp) {
         if old != Stamp::ZERO {
             self.0.remove(lpn.0, old.0);
@@ -55,7 +55,7 @@ impl StampSum {
     }
 }
 
-/// The contents of the pages of some sets.
+/// The sum of sets: the contents of all their pages.
 impl Sum for StampSum {
     fn sum<I: Iterator<Item = StampSum>>(sets: I) -> StampSum {
         StampSum(sets.map(|set| set.0).sum())

@@ -1,19 +1,21 @@
-//! Numbers in a random order, without a table of them.
+//! Permutations of numbers that are computed without a table.
 
 use crate::Rng;
 
 /// The number of rounds. After three rounds, the test below still tells the distances between
-/// neighbours from those in a random order. Five rounds pass the test; this is one more.
+/// neighbours from those in a random order. Five rounds pass the test, and a sixth is added for
+/// safety.
 const ROUNDS: usize = 6;
 
-/// A pseudo-random permutation of `0..count`. Each stream of random numbers gives another one. It
-/// needs no table: the number at a place is computed without the numbers before it.
+/// A pseudo-random permutation of `0..count`. Each stream of random numbers yields a different
+/// permutation. No table is needed: the number at a place is computed without the numbers before
+/// it.
 ///
-/// Not every order is possible, because a permutation is drawn with a key of 63 bits for each
-/// round. Numbers are multiplied and mixed as hash functions do it (the finalizer of MurmurHash3);
-/// each step can be undone modulo a power of two. A result that is not below `count` goes through
-/// the rounds again, until it is (J. Black and P. Rogaway, "Ciphers with Arbitrary Finite Domains",
-/// CT-RSA 2002).
+/// Some orders cannot occur, because a permutation is drawn with a key of only 63 bits for each
+/// round. Each round multiplies and mixes the number like the finalizer of MurmurHash3. Every step
+/// can be undone modulo a power of two. A result of `count` or more goes through the rounds again,
+/// until a result is below `count` (J. Black and P. Rogaway, "Ciphers with Arbitrary Finite
+/// Domains", CT-RSA 2002).
 #[derive(Clone, Debug)]
 pub struct Permutation {
     count: u64,
@@ -33,15 +35,15 @@ impl Permutation {
         Permutation { count, mask: u64::MAX >> (64 - bits), shift: bits.div_ceil(2), keys }
     }
 
-    /// Returns the number at a place, or `None` where the permutation has ended.
+    /// Returns the number at a place, or `None` if `place` is `count` or more.
     #[inline]
     pub fn at(&self, place: u64) -> Option<u64> {
         if place >= self.count {
             return None;
         }
         let mut x = place;
-        // the rounds permute all numbers below a power of two: the loop ends at the first result
-        // below `count`, after at most two turns on average
+        // the rounds permute all numbers below a power of two, and the loop ends at the first
+        // result below `count`, after at most two turns on average
         loop {
             for key in self.keys {
                 x = x.wrapping_add(key >> 32).wrapping_mul(key) & self.mask;
@@ -74,7 +76,8 @@ mod tests {
         }
     }
 
-    /// Checks that counts are within five standard deviations of their means in a random order.
+    /// Checks that the counts differ from the means of a random order by at most 5 standard
+    /// deviations.
     #[test]
     fn numbers_are_in_no_order() {
         let mut rng = rng();
@@ -85,8 +88,8 @@ mod tests {
                 let off = (found as f64 - mean).abs() / deviation;
                 assert!(off < 5.0, "{what} of {count}: {found} rather than {mean}");
             };
-            // each pair of a sixteenth of the places and a sixteenth of the numbers is equally
-            // likely
+            // a number of any sixteenth of the range is equally likely in each sixteenth of the
+            // places
             let mut pairs = [[0; 16]; 16];
             for (&number, place) in numbers.iter().zip(0..) {
                 let sixteenth = |n: u64| (n * 16 / count) as usize;
@@ -94,8 +97,9 @@ mod tests {
             }
             let mean = count as f64 / 256.0;
             pairs.iter().flatten().for_each(|&n| near("a pair", n, mean, mean.sqrt()));
-            // at any distance, the second number of a pair is the larger one in half of the pairs,
-            // and the two are close as often as any two numbers
+            // at any distance, the second number of a pair is larger than the first in half of the
+            // pairs; the two numbers of a pair are as often close to each other as two random
+            // numbers are
             for distance in [1, 2, 3, 4, 16, 64, 256, 4096] {
                 let pairs = || numbers.iter().zip(&numbers[distance..]);
                 let total = pairs().len() as f64;
@@ -105,7 +109,7 @@ mod tests {
                 let mean = total * 0.002;
                 near("neighbours", close, mean, mean.sqrt());
             }
-            // each low bit is set as often in even places as in odd ones
+            // each low bit is set as often at even places as at odd places
             for bit in 0..8 {
                 let set = |parity: usize| {
                     numbers.iter().skip(parity).step_by(2).filter(|&n| n >> bit & 1 == 1).count()
@@ -117,6 +121,6 @@ mod tests {
             let permutation = Permutation::new(1000, &mut rng);
             (0..).map_while(|place| permutation.at(place)).collect()
         });
-        assert_ne!(both[0], both[1], "another one comes next");
+        assert_ne!(both[0], both[1], "the stream yields another permutation next");
     }
 }

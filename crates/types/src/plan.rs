@@ -1,20 +1,20 @@
-//! The plan: the operations that a request causes, and what each of them waits for.
+//! The plan: the operations that a request causes, and the operations that each of them waits for.
 //!
 //! A scheme changes its state at once and pushes operations onto the plan. The timing engine
-//! decides later when each operation happens. The operations that have reached the medium at a
-//! power cut are a downward-closed subset of the plan's graph: with each operation, the subset has
-//! all operations that it waits for.
+//! decides later when each operation happens. At a power cut, the operations that have reached the
+//! medium form a downward-closed subset of the plan's graph: if an operation is in the subset, so
+//! are all operations that it waits for.
 
 use crate::{DieBlock, Dur, OpId, Tag};
 
 /// The reason for an operation. The run record counts flash operations by cause.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Cause {
-    /// A host request, directly.
+    /// A host request.
     Host,
-    /// The write cache makes room, or is flushed.
+    /// The write cache, which makes room or is flushed.
     CacheEvict,
-    /// The part of a mapping unit that a host write did not cover.
+    /// A read-modify-write, for the part of a mapping unit that a host write did not cover.
     Rmw,
     /// Garbage collection in the foreground.
     Gc,
@@ -24,11 +24,11 @@ pub enum Cause {
     Merge,
     /// Static wear levelling.
     Wear,
-    /// Work in idle time.
+    /// Work during idle time.
     Idle,
     /// Mounting after a power cut.
     Recovery,
-    /// A spare block takes the place of one in which a program failed.
+    /// A spare block that replaces a block in which a program failed.
     Replace,
 }
 
@@ -53,8 +53,8 @@ impl Cause {
             [self as usize]
     }
 
-    /// Returns the priority class of an operation with this cause: of a read if `read`, otherwise
-    /// of a program or an erase.
+    /// Returns the priority class of an operation with this cause. The operation is a read if
+    /// `read` is `true`, otherwise a program or an erase.
     #[inline]
     pub const fn class(self, read: bool) -> Class {
         match self {
@@ -78,7 +78,7 @@ pub enum Class {
     HostWrite,
     /// Collection, merges, wear levelling.
     Gc,
-    /// Work in idle time.
+    /// Work during idle time.
     Idle,
 }
 
@@ -104,25 +104,24 @@ pub enum MemoryKind {
     Nvm,
 }
 
-/// The work of an operation, and the resource that does it.
+/// The work of an operation, and the resource that it occupies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OpKind {
     /// Sense a page (of one or more planes together) and transfer `bytes` to the controller.
     Read {
         /// Global die.
         die: u32,
-        /// Physical block group on that die. The engine keeps the order of operations for each
-        /// block.
+        /// Part of a block on that die. The engine keeps the order of operations for each block.
         block: DieBlock,
         /// Page in the block.
         page: u32,
         /// Page kind (lower, middle, upper).
         level: u8,
-        /// Bytes over the channel.
+        /// Bytes that cross the channel.
         bytes: u32,
-        /// The number of operations by which the read looks back, or 0 for the page as it is now. A
+        /// The number of operations by which the read looks back, or 0 to read the current page. A
         /// read that looks back does not wait for later programs of the page. A later erase waits
-        /// for the read, if something else still holds the erase back.
+        /// for the read, if other operations still delay the erase.
         back: u32,
     },
     /// Transfer `bytes` to the die and program a page (of one or more planes together).
@@ -135,7 +134,7 @@ pub enum OpKind {
         page: u32,
         /// Page kind.
         level: u8,
-        /// Bytes over the channel.
+        /// Bytes that cross the channel.
         bytes: u32,
     },
     /// Erase a block (of one or more planes together).
@@ -145,44 +144,44 @@ pub enum OpKind {
         /// Part of a block on that die.
         block: DieBlock,
     },
-    /// `accesses` dependent accesses of `bytes` bytes each to a table in memory.
+    /// Dependent accesses to a table in memory, one after another.
     Memory {
         /// The memory.
         kind: MemoryKind,
-        /// Accesses, one after the other.
+        /// Number of accesses.
         accesses: u32,
         /// Bytes of each access.
         bytes: u32,
         /// `true` if the accesses store, `false` if they load.
         write: bool,
     },
-    /// Accesses to tables in DRAM, which the engine times command by command. They are `count` of
-    /// the plan's [`DramAccess`]es, from `first` on.
+    /// Accesses to tables in DRAM, which the engine times command by command. In the plan's list of
+    /// [`DramAccess`]es, they are the `count` accesses that begin at `first`.
     Dram {
         /// Index of the first access among all accesses of the plan.
         first: u32,
         /// Number of accesses, in order.
         count: u32,
-        /// `true` if the tables are changed, `false` if they are looked up.
+        /// `true` if the operation changes the tables, `false` if it only looks entries up.
         update: bool,
     },
-    /// Data over the host link.
+    /// Transfer of data over the host link.
     Link {
         /// `true` if the data goes towards the drive.
         inbound: bool,
         /// Bytes.
         bytes: u64,
     },
-    /// A fixed time, such as the controller's work on a command.
+    /// A fixed time, such as the time in which the controller handles a command.
     Delay(Dur),
     /// No work. The operation is complete when all operations that it waits for are.
     Join,
-    /// Like [`OpKind::Join`]. The host command is then complete.
+    /// Like [`OpKind::Join`]. The end of this operation completes the host command.
     Complete(Tag),
-    /// Like [`OpKind::Join`]. This number of slots of the write cache is then free again.
+    /// Like [`OpKind::Join`]. The end of this operation frees this number of write-cache slots.
     FreeSlots(u32),
     /// Like [`OpKind::Join`], but the operation also waits until this number of slots of the write
-    /// cache has been freed since the engine began. Any slots count.
+    /// cache has been freed since the start of the engine. All freed slots count.
     AwaitSlots(u64),
 }
 
@@ -195,10 +194,10 @@ pub struct DramAccess {
     pub bank: u8,
     /// Bursts, at least one.
     pub bursts: u16,
-    /// `true` if the bursts store, `false` if they load.
+    /// `true` if the bursts store data, `false` if they load data.
     pub write: bool,
-    /// `true` if the access waits for the data of every earlier load of its operation. This data
-    /// decides the address of the access, or the data that it stores.
+    /// `true` if the access waits for the data of every earlier load of its operation. That data
+    /// determines the address of the access, or the data that the access stores.
     pub dependent: bool,
 }
 
@@ -209,7 +208,7 @@ pub struct Op {
     pub kind: OpKind,
     /// Priority of the operation.
     pub class: Class,
-    /// The reason for an operation on flash; `None` for any other.
+    /// The reason for an operation on flash; `None` for any other operation.
     pub cause: Option<Cause>,
     deps: (u32, u32),
 }
@@ -234,8 +233,8 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// Adds an operation that starts when all of `after` are complete. [`OpId::NONE`] counts as
-    /// complete.
+    /// Adds an operation that starts when all operations in `after` are complete. [`OpId::NONE`]
+    /// counts as complete.
     #[inline]
     pub fn push(&mut self, kind: OpKind, class: Class, after: &[OpId]) -> OpId {
         self.add(kind, class, None, after)
@@ -256,7 +255,8 @@ impl Plan {
         let start = self.deps.len() as u32;
         self.deps.extend(after.iter().filter(|&&op| op != OpId::NONE));
         if self.first != OpId::NONE {
-            // every operation of this plan waits for `first`, so one that waits for them does too
+            // if the new operation waits for any operation of this plan, it already waits for
+            // `first`
             let (base, first) = (OpId(self.base), self.first);
             if !self.deps[start as usize..].iter().any(|&op| op >= base || op == first) {
                 self.deps.push(first);
@@ -266,7 +266,7 @@ impl Plan {
         OpId(self.base + self.ops.len() as u64 - 1)
     }
 
-    /// Makes every operation wait for `first`, directly or through others, from now on until
+    /// Makes every operation wait for `first`, directly or through others, until the next
     /// [`Plan::clear`]. So no operation of a command begins before the controller has handled the
     /// command.
     pub fn set_first(&mut self, first: OpId) {
@@ -289,13 +289,13 @@ impl Plan {
         self.push(OpKind::Dram { first, count: accesses.len() as u32, update }, class, after)
     }
 
-    /// Returns the accesses of an [`OpKind::Dram`].
+    /// Returns the `count` accesses of an [`OpKind::Dram`] that begins at `first`.
     pub fn dram(&self, first: u32, count: u32) -> &[DramAccess] {
         &self.dram[first as usize..(first + count) as usize]
     }
 
-    /// Returns an operation that is complete when all of `after` are. If `after` has only one
-    /// operation, it is that one.
+    /// Returns an operation that is complete when all operations in `after` are. If `after` names
+    /// only one operation, that operation is returned.
     pub fn join(&mut self, class: Class, after: &[OpId]) -> OpId {
         match after {
             [] => OpId::NONE,
@@ -304,13 +304,13 @@ impl Plan {
         }
     }
 
-    /// Returns whether `op` is an operation of this plan and waits for `on` directly.
+    /// Returns whether `op` belongs to this plan and waits for `on` directly.
     #[inline]
     pub fn waits_for(&self, op: OpId, on: OpId) -> bool {
         op >= self.first_id() && self.after((op.0 - self.base) as usize).contains(&on)
     }
 
-    /// Returns the operations that the operation at a place in the plan waits for.
+    /// Returns the operations that the operation with this index in the plan waits for.
     #[inline]
     fn after(&self, place: usize) -> &[OpId] {
         self.deps_of(&self.ops[place])
@@ -321,11 +321,11 @@ impl Plan {
         &self.deps[op.deps.0 as usize..op.deps.1 as usize]
     }
 
-    /// Returns `true` if no operation on flash holds `ops` back.
+    /// Returns `true` if `ops` wait for no operation on flash.
     ///
-    /// The function goes through `ops` and all operations of this plan that they wait for. Each of
-    /// them must be an [`OpKind::Delay`], [`OpKind::Memory`] or [`OpKind::Join`]. Operations of an
-    /// earlier plan must be complete (`is_complete`).
+    /// The function examines `ops` and all operations of this plan that they wait for. Each must be
+    /// an [`OpKind::Delay`], [`OpKind::Memory`] or [`OpKind::Join`]. If an operation belongs to an
+    /// earlier plan, it must be complete (`is_complete`).
     pub fn waits_for_time_alone(&self, ops: &[OpId], is_complete: &impl Fn(OpId) -> bool) -> bool {
         ops.iter().all(|&op| {
             if op < self.first_id() {
@@ -344,8 +344,8 @@ impl Plan {
         self.recording
     }
 
-    /// Turns the recording of operations on or off. Recording is off while a drive is brought into
-    /// a state that must take no simulated time.
+    /// Turns the recording of operations on or off. Recording is off while a drive is prepared,
+    /// because the preparation must take no simulated time.
     pub fn set_recording(&mut self, on: bool) {
         self.recording = on;
     }
@@ -355,7 +355,7 @@ impl Plan {
         (self.base..).zip(&self.ops).map(|(id, op)| (OpId(id), op, self.deps_of(op)))
     }
 
-    /// Removes all operations. The next operation gets the next number.
+    /// Removes all operations. The numbering goes on with the next operation.
     pub fn clear(&mut self) {
         self.base += self.ops.len() as u64;
         self.first = OpId::NONE;
@@ -410,7 +410,8 @@ mod tests {
             waits(&plan),
             [vec![], vec![command], vec![early, command], vec![early, alone], vec![command]]
         );
-        // the first operation may be of an earlier plan, if a command is sent after another one
+        // the first operation may belong to an earlier plan, if a command is sent after another
+        // command
         plan.clear();
         plan.set_first(alone);
         plan.push(OpKind::Join, Class::Gc, &[early]);

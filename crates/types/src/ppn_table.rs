@@ -3,17 +3,17 @@
 use crate::{Lpn, Ppn};
 use flashatlas_prefetch as prefetch;
 
-/// The physical page of each logical page; no page is mapped at first.
+/// The physical page of each logical page. At first no page is mapped.
 ///
-/// Entries are kept as complements, so that [`Ppn::NONE`] is zero. The operating system provides
-/// zeroed memory only where it is first written. So the table of a large drive takes memory only
+/// Entries are stored as complements, so that [`Ppn::NONE`] is zero. The operating system provides
+/// zeroed memory only where a program first writes. So the table of a large drive uses memory only
 /// for the parts that are mapped.
 pub struct PpnTable {
     complements: Vec<u32>,
 }
 
 impl PpnTable {
-    /// Builds a table of `pages` logical pages, none of which is mapped.
+    /// Builds a table of `pages` unmapped logical pages.
     pub fn new(pages: u32) -> PpnTable {
         PpnTable { complements: vec![0; pages as usize] }
     }
@@ -46,8 +46,8 @@ impl PpnTable {
         Ppn(!std::mem::replace(&mut self.complements[lpn.0 as usize], !ppn.0))
     }
 
-    /// Divides the table into shares of `pages` consecutive pages (the last may be smaller). Each
-    /// share can be changed on a thread of its own.
+    /// Divides the table into shares of `pages` consecutive pages. The last share may be smaller.
+    /// Each share can be changed on a thread of its own.
     ///
     /// # Panics
     /// Panics if `pages` is zero.
@@ -76,11 +76,11 @@ impl PpnShare<'_> {
         self.complements.len()
     }
 
-    /// Loads entries from memory in the order of their indices. If most of them are about to be
-    /// looked up in another order, this is faster than to load each one when it is needed.
+    /// Loads entries from memory in the order of their indices. If most of the entries are about to
+    /// be looked up in another order, this is faster than loading each entry on demand.
     pub fn load(&self, entries: std::ops::Range<usize>) {
         let end = entries.end.min(self.complements.len());
-        // one entry of each line of 64 bytes
+        // one entry in each cache line of 64 bytes
         std::hint::black_box(self.complements[entries.start..end].iter().step_by(16).max());
     }
 

@@ -1,6 +1,7 @@
-//! Numbers with a unit: sizes and times as they are written.
+//! Parsing of numbers with a unit: sizes, times, rates, counts and ratios.
 
-/// Unit suffixes: name, factor, and whether it is a time (in picoseconds) rather than bytes.
+/// Unit suffixes: name, factor, and whether the unit is a time (in picoseconds) or a size (in
+/// bytes).
 const UNITS: &[(&str, u64, bool)] = &[
     ("ps", 1, true),
     ("ns", 1_000, true),
@@ -23,13 +24,13 @@ const UNITS: &[(&str, u64, bool)] = &[
     ("g", 1 << 30, false),
 ];
 
-/// The smallest rate that may stand without a unit.
+/// The smallest rate that is accepted without a unit.
 const LEAST_BARE_RATE: u64 = 1_000_000;
 
-/// Suffixes of a count and their factors: `100k` requests are 100,000.
+/// Suffixes of a count and their factors: `100k` is 100,000.
 const COUNT_UNITS: &[(char, u64)] = &[('k', 1_000), ('m', 1_000_000), ('g', 1_000_000_000)];
 
-/// Parses a count as people write it: `20000`, `20_000`, `100k`, `1.5M`, `1e6`.
+/// Parses a count such as `20000`, `20_000`, `100k`, `1.5M` or `1e6`.
 ///
 /// # Errors
 /// Returns the fault of the text, without its key.
@@ -77,7 +78,7 @@ pub fn ratio(text: &str) -> Result<f64, String> {
 }
 
 /// Parses bytes a second: `200MB`, `200MB/s`, or 0. A number without a unit is accepted if it is at
-/// least 1,000,000. A smaller one is probably meant in another unit.
+/// least 1,000,000. Of a smaller number, the unit was probably forgotten.
 ///
 /// # Errors
 /// Returns the fault of the text, without its key.
@@ -102,9 +103,9 @@ pub(crate) fn units(time: bool) -> Vec<&'static str> {
     UNITS.iter().filter(|unit| unit.2 == time).map(|unit| unit.0).collect()
 }
 
-/// Parses a number with a unit of time if `time`, otherwise of size.
+/// Parses a number with a unit of time if `time` is `true`, otherwise with a unit of size.
 ///
-/// A size without a unit is in bytes. The only time without a unit is zero.
+/// A size without a unit is in bytes. Zero is the only time that needs no unit.
 ///
 /// # Errors
 /// Returns the fault of the text, without its key.

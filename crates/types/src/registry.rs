@@ -10,16 +10,16 @@ pub trait Entry: 'static {
     /// The key or option that chooses a part: `ftl.victim`.
     const KEY: &'static str;
 
-    /// Returns the name of the part; no other entry of the registry has it.
+    /// Returns the name of the part, which is unique in the registry.
     fn name(&self) -> &'static str;
 
     /// Returns the parameters that the part declares.
     fn params(&self) -> &'static [ParamDef];
 }
 
-/// Implements [`Entry`] for a definition with the fields `name` and `params`. A fourth argument
-/// `none` stands for a definition without parameters, and an expression for a function that returns
-/// them.
+/// Implements [`Entry`] for a definition with the fields `name` and `params`. If the fourth
+/// argument is `none`, the definition needs no field `params` and declares no parameters. Any other
+/// fourth argument is a function that returns the parameters.
 #[macro_export]
 macro_rules! entry {
     ($def:ty, $kind:literal, $key:literal) => {
@@ -45,8 +45,8 @@ macro_rules! entry {
     };
 }
 
-/// The entries of one kind: the entries that come with the project, and the added ones. A registry
-/// is a value that is copied; no list is global.
+/// The entries of one kind: the entries of the project, and the entries that a program adds. A
+/// registry is a value that is copied. There is no global list.
 pub struct Entries<T: 'static> {
     standard: &'static [T],
     added: &'static [&'static T],
@@ -61,12 +61,12 @@ impl<T> Clone for Entries<T> {
 impl<T> Copy for Entries<T> {}
 
 impl<T: Entry> Entries<T> {
-    /// Returns a registry of the entries that come with the project.
+    /// Returns a registry with the entries of the project.
     pub const fn of(standard: &'static [T]) -> Entries<T> {
         Entries { standard, added: &[] }
     }
 
-    /// Returns the same registry with entries of another crate of the project, behind its own.
+    /// Returns the same registry with entries of another crate of the project after its own.
     ///
     /// # Panics
     /// Panics if entries were added before.
@@ -75,9 +75,10 @@ impl<T: Entry> Entries<T> {
         Entries { added: more, ..self }
     }
 
-    /// Returns the same registry with one entry more.
+    /// Returns the same registry with one more entry.
     ///
-    /// The longer list is never freed, because a program makes its registries once, when it starts.
+    /// The longer list is never freed, because a program builds its registries once, when it
+    /// starts.
     ///
     /// # Errors
     /// Returns an error if an entry has this name already.
@@ -91,7 +92,7 @@ impl<T: Entry> Entries<T> {
         Ok(Entries { added: added.leak(), ..self })
     }
 
-    /// Returns every entry, the added ones last.
+    /// Returns every entry. Added entries come last.
     pub fn iter(self) -> impl Iterator<Item = &'static T> {
         self.standard.iter().chain(self.added.iter().copied())
     }
@@ -104,8 +105,8 @@ impl<T: Entry> Entries<T> {
     /// Returns the entry called `name`.
     ///
     /// # Errors
-    /// Returns an error under [`Entry::KEY`] if no such part is known. The error lists the nearest
-    /// name and all that exist.
+    /// Returns an error under [`Entry::KEY`] if no part has this name. The error lists the most
+    /// similar name and all names that exist.
     pub fn named(self, name: &str) -> Result<&'static T, ConfigError> {
         self.iter()
             .find(|entry| entry.name() == name)
@@ -113,14 +114,14 @@ impl<T: Entry> Entries<T> {
     }
 }
 
-/// Registries of further kinds of parts, each found by the type of its definitions.
+/// Registries of more kinds of parts. Each is found by the type of its definitions.
 ///
-/// A map store chooses hash functions, of which the crate of its registry knows nothing: the
-/// registry carries them here.
+/// For example, a map store chooses hash functions, but the crate with the registry of map stores
+/// does not know hash functions. That registry stores their registry here.
 #[derive(Clone, Copy)]
 pub struct Kinds(&'static [&'static dyn Kind]);
 
-/// A registry of a kind of part that only those parts know which choose from it.
+/// A registry of parts whose kind only those parts know that choose from the registry.
 pub trait Kind: Any + Send + Sync {
     /// Returns the key that chooses a part ([`Entry::KEY`]).
     fn key(&self) -> &'static str;
@@ -150,26 +151,26 @@ impl<T: Entry + Send + Sync> Kind for Entries<T> {
 }
 
 impl Kinds {
-    /// Returns a list of registries, each with parts of another type.
+    /// Returns a list of registries. Each registry lists parts of another type.
     pub const fn of(kinds: &'static [&'static dyn Kind]) -> Kinds {
         Kinds(kinds)
     }
 
-    /// Returns the registry of a kind. It is empty if the kind is not here.
+    /// Returns the registry of a kind, or an empty registry if the kind is unknown.
     pub fn get<T: Entry + Send + Sync>(self) -> Entries<T> {
         let mut found = self.0.iter().filter_map(|&kind| (kind as &dyn Any).downcast_ref());
         found.next().copied().unwrap_or(Entries::of(&[]))
     }
 
-    /// Returns the registry whose parts `key` chooses, if it is here.
+    /// Returns the registry whose parts `key` chooses, or `None` if there is none.
     pub fn chosen_by(self, key: &str) -> Option<&'static dyn Kind> {
         self.0.iter().copied().find(|kind| kind.key() == key)
     }
 
-    /// Returns the same registries with one part more.
+    /// Returns the same registries with one more part.
     ///
     /// # Errors
-    /// Returns an error if a part of its kind has this name already.
+    /// Returns an error if another part of the same kind has this name.
     pub fn with<T: Entry + Send + Sync>(self, part: &'static T) -> Result<Kinds, ConfigError> {
         let more: &'static Entries<T> = Box::leak(Box::new(self.get::<T>().with(part)?));
         let others = self.0.iter().copied().filter(|kind| kind.key() != T::KEY);
@@ -178,11 +179,10 @@ impl Kinds {
     }
 }
 
-/// Returns the entry called `name` of a closed list.
+/// Returns the entry of a closed list that is called `name`.
 ///
-/// # Errors
-/// Returns an error under `key` if no such `what` is known. The error lists the nearest name and
-/// all that exist.
+/// Returns an error under `key` if no entry has this name. The error calls the entry a `what`, and
+/// lists the most similar name and all names that exist.
 pub fn by_name<T>(
     all: &'static [T],
     name_of: fn(&T) -> &'static str,

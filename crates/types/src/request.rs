@@ -1,8 +1,8 @@
-//! Requests of a host, before any drive sees them.
+//! Requests of a host, before a drive receives them.
 
 use crate::{Lba, Ps};
 
-/// Bytes in a sector: the unit of every host address, whatever the drive's mapping unit is.
+/// Bytes in a sector. Host addresses count sectors, whatever the drive's mapping unit is.
 pub const SECTOR_BYTES: u32 = 512;
 
 /// The kind of a host request.
@@ -31,7 +31,7 @@ impl HostOp {
 /// One request of a trace or a generator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// The time at which the host issues the request, since the first request of its trace.
+    /// The time at which the host issues the request, counted from the first request of the trace.
     pub at: Ps,
     /// The kind of request.
     pub op: HostOp,

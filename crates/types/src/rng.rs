@@ -10,7 +10,8 @@ use std::collections::BTreeSet;
 pub struct Seed(pub u64);
 
 impl Seed {
-    /// Returns the seed of drive number `index` of several; drive 0 has this seed itself.
+    /// Returns the seed of drive number `index` in a set of drives. Drive 0 uses this seed
+    /// unchanged.
     pub fn of_drive(self, index: u32) -> Seed {
         Seed(self.0.wrapping_add(u64::from(index) << 32))
     }
@@ -26,7 +27,7 @@ pub struct Rng {
 
 thread_local! {
     /// Streams from which this thread has drawn a number. A run stays on its thread. The set
-    /// influences no result: it only shows whether another seed could have changed anything.
+    /// influences no result. It only shows whether another seed could have changed a result.
     static DRAWN: RefCell<BTreeSet<Box<str>>> = const { RefCell::new(BTreeSet::new()) };
 }
 
@@ -42,8 +43,8 @@ pub fn drawn_streams() -> Vec<String> {
 }
 
 impl Rng {
-    /// Returns the stream called `name` of `seed`. A new consumer takes a new name, so that the
-    /// other streams keep their numbers.
+    /// Returns the stream called `name` for `seed`. Every new consumer uses a new name, so that the
+    /// other streams yield the same numbers as before.
     pub fn stream(seed: Seed, name: &str) -> Rng {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         for byte in name.bytes() {
@@ -68,7 +69,7 @@ impl Rng {
         }
     }
 
-    /// Returns a number in `0..bound` (multiply-shift: the bias is under `bound / 2^64`).
+    /// Returns a number in `0..bound` by multiply-shift, with a bias under `bound / 2^64`.
     ///
     /// # Panics
     /// Panics if `bound` is zero.
@@ -78,7 +79,7 @@ impl Rng {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// Returns a place in a list of `len` entries.
+    /// Returns a random index into a list of `len` entries.
     ///
     /// # Panics
     /// Panics if `len` is zero.
@@ -135,7 +136,7 @@ mod tests {
         for _ in 0..5000 {
             seen[rng.below(5) as usize] += 1;
         }
-        // 1000 expected each, standard deviation 28
+        // each value is expected 1000 times, with a standard deviation of 28
         assert!(seen.iter().all(|&n| (850..1150).contains(&n)), "{seen:?}");
     }
 }

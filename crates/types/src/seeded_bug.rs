@@ -1,7 +1,8 @@
-//! Seeded bugs: wrong behaviour on purpose, compiled in with the feature `seeded-bugs` only. The
-//! target `make test-seeded-bugs` asks for it; no build that ships and no other test has it.
+//! Seeded bugs: intentional wrong behaviour that is compiled in only with the feature
+//! `seeded-bugs`. Only the target `make test-seeded-bugs` enables this feature. Other tests and
+//! released builds do not.
 //!
-//! A suite that enumerates power failures is trusted as far as it finds seeded bugs.
+//! Seeded bugs show how far a suite that enumerates power failures can be trusted.
 //! `docs/RELIABILITY.md` lists which suite finds which bug.
 
 /// A bug.
@@ -10,17 +11,17 @@
 pub enum SeededBug {
     /// Page mapping erases a victim before its last valid page is copied.
     EraseBeforeLastCopy = 1,
-    /// A mount takes the copy of a page that it reads last, not the copy that was programmed last.
+    /// A mount uses the last copy of a page that it reads, not the last copy that was programmed.
     SkipSequence,
     /// The medium accepts a torn spare area.
     AcceptTorn,
     /// A mount does not read a page twice, though it may be readable only once.
     ReadOnce,
-    /// A map page claims changes that it does not hold.
+    /// The header of a map page claims changes that the page does not contain.
     MapBeforeData,
     /// A mount trusts the map on flash and reads no spare area of data.
     TrustStaleMap,
-    /// The map loses changes of map pages that were not written.
+    /// A mount loses the changes of map pages that were not written.
     ReplayTooLate,
     /// A FLUSH does not write map pages whose only change is a trim.
     DropTrims,
@@ -34,27 +35,27 @@ pub enum SeededBug {
     NvmInPlace,
     /// A copy in NVM is not fenced.
     NvmWithoutFence,
-    /// The checksum of a copy in NVM is not compared.
+    /// A mount does not verify the checksum of a copy in NVM.
     NvmWithoutChecksum,
-    /// A mount does not continue from the numbers in NVM.
+    /// A mount restarts numbers that it must continue from NVM.
     NumbersBeginAgain,
     /// A mount closes the blocks that are not full.
     CloseOpenBlocks,
     /// A mount keeps blocks without a readable page.
     KeepUnreadable,
-    /// A block that a mount made is not marked as complete.
+    /// A mount does not program the last page of a block, which marks the block as complete.
     WithoutSeal,
-    /// A FLUSH leaves the write cache as it is.
+    /// A FLUSH does not flush the write cache.
     FlushWithoutCache,
     /// A FUA write stays in the write cache.
     FuaIgnored,
     /// A block whose erase failed counts as free.
     ReuseBadBlock,
-    /// A spare block takes the place of another without its content.
+    /// A spare block replaces another block without its content.
     SpareWithoutCopy,
-    /// A mount does not report that it could not read pages.
+    /// A mount does not report pages that it could not read.
     HideDamage,
-    /// A mount copies every logical block, even one that is in one place only, and then once more.
+    /// A mount copies every logical block twice, even a block that is stored in only one place.
     CopyTwice,
     /// A host layer writes a superpage again before the mapping that vacated it is durable.
     ReuseVacated,
@@ -73,7 +74,7 @@ mod active {
     static ACTIVE: AtomicU8 = AtomicU8::new(0);
 
     impl super::SeededBug {
-        /// Makes this bug active, and no other; `None` makes all of them inactive.
+        /// Activates this bug and deactivates every other bug; `None` deactivates all bugs.
         pub fn activate(bug: Option<super::SeededBug>) {
             ACTIVE.store(bug.map_or(0, |c| c as u8), Ordering::SeqCst);
         }

@@ -1,12 +1,12 @@
-//! Spelling of a run's options in messages.
+//! The spelling of a run's options in messages.
 //!
-//! The library and a study write `mode=closed`, the command line `--mode closed`. The text of an
-//! error has an option in angle quotes, `‹mode=closed›`. A caller that shows the error on the
-//! command line formats it with `{:#}`.
+//! The library and a study write `mode=closed`, the command line writes `--mode closed`. In the
+//! text of an error, an option stands in angle quotes: `‹mode=closed›`. A caller that shows the
+//! error on the command line formats the error with `{:#}`.
 
 use std::fmt;
 
-/// Writes the name of an option; with `{:#}`, as the command line spells it.
+/// Writes the name of an option. With `{:#}`, the command-line spelling is used.
 ///
 /// # Errors
 /// Returns the errors of the formatter.
@@ -14,7 +14,7 @@ pub fn spell_name(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
     if f.alternate() { write!(f, "--{}", name.replace('_', "-")) } else { f.write_str(name) }
 }
 
-/// Writes a text with its options in backticks; with `{:#}`, as the command line spells them.
+/// Writes a text with its options in backticks. With `{:#}`, the command-line spelling is used.
 ///
 /// # Errors
 /// Returns the errors of the formatter.

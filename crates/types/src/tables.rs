@@ -1,22 +1,22 @@
-//! From one kind of number to another, and tables that are indexed by them.
+//! Conversions between kinds of numbers, and tables with such numbers as their index.
 
 use crate::{BlockId, DieBlock, FrameId, LaneId, Layout, LocalBlock, Lpn, TiSlice, TiVec, ti_vec};
 
 impl Layout {
-    /// Returns the lane of a block, and the block's number there.
+    /// Returns the lane of a block, and the number of the block in that lane.
     #[inline]
     pub fn in_lane(&self, block: BlockId) -> (LaneId, LocalBlock) {
         let lane = self.lane_of(block);
         (lane, LocalBlock(block.0 - lane.0 * self.blocks_per_lane))
     }
 
-    /// Returns a block of a lane by its number there.
+    /// Returns the block that has this number in its lane.
     #[inline]
     pub fn block_in(&self, lane: LaneId, local: LocalBlock) -> BlockId {
         BlockId(lane.0 * self.blocks_per_lane + local.0)
     }
 
-    /// Returns the part of a table of all blocks that is a lane's, by the blocks' numbers there.
+    /// Returns the entries of a lane's blocks, indexed by the blocks' numbers in the lane.
     #[inline]
     pub fn part_of<'a, T>(
         &self,
@@ -33,32 +33,34 @@ impl Layout {
         (0..self.lanes).map(LaneId)
     }
 
-    /// Returns the lane whose turn comes after a lane's.
+    /// Returns the lane that follows another lane in the order of turns.
     #[inline]
     pub fn lane_after(&self, lane: LaneId) -> LaneId {
         self.lane_in_turn(lane.0 + 1)
     }
 
-    /// Returns the lane whose turn it is when `turns` others had theirs before.
+    /// Returns the lane whose turn comes after `turns` turns of other lanes.
     #[inline]
     pub fn lane_in_turn(&self, turns: u32) -> LaneId {
         LaneId(turns % self.lanes)
     }
 
-    /// Returns every lane once, in the order of their turns, beginning with `first`.
+    /// Returns every lane once, in the order of turns, beginning with `first`.
     #[inline]
     pub fn lanes_from(&self, first: LaneId) -> impl Iterator<Item = LaneId> + use<> {
         let lanes = self.lanes;
         (0..lanes).map(move |i| LaneId((first.0 + i) % lanes))
     }
 
-    /// Returns the number of slots of a frame, as the length of a list with an entry for each.
+    /// Returns the number of slots of a frame, as the length of a list with one entry for each
+    /// slot.
     #[inline]
     pub fn frame_len(&self) -> usize {
         self.slots_per_frame as usize
     }
 
-    /// Returns the number of slots of a block, as the length of a list with an entry for each.
+    /// Returns the number of slots of a block, as the length of a list with one entry for each
+    /// slot.
     #[inline]
     pub fn block_len(&self) -> usize {
         self.slots_per_block as usize
@@ -98,12 +100,12 @@ impl Layout {
         (first..first + self.dies_per_frame).map(DieBlock)
     }
 
-    /// Returns the block of which a part is on a die.
+    /// Returns the block to which a part on a die belongs.
     pub fn block_on_die(&self, part: DieBlock) -> BlockId {
         BlockId(part.0 / self.dies_per_frame)
     }
 
-    /// Returns the frames of a block, from the first to behind the last.
+    /// Returns the range of the frames of a block.
     #[inline]
     pub fn frames_of(&self, block: BlockId) -> std::ops::Range<FrameId> {
         let first = block.0 * self.frames_per_block;
@@ -135,7 +137,7 @@ mod tests {
         AllocationOrder::parse("CWDP").unwrap()
     }
 
-    /// Returns the layout of four lanes with three blocks each, of two frames.
+    /// Returns the layout of four lanes with three blocks each. A block has two frames.
     fn layout() -> Layout {
         Layout::new(board(), Span::ONE, 4096, order(), 10).unwrap()
     }

@@ -1,4 +1,4 @@
-//! Simulated time: integer picoseconds, checked, no floating point.
+//! Simulated time in whole picoseconds, with checked arithmetic and no floating point.
 
 /// An instant of simulated time, in picoseconds since the start of the run. `2^64` ps are 213 days.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -11,21 +11,21 @@ pub struct Dur(pub u64);
 impl Ps {
     /// The start of the run.
     pub const ZERO: Ps = Ps(0);
-    /// Later than every event.
+    /// The end of time, later than every event.
     pub const MAX: Ps = Ps(u64::MAX);
 
     /// Returns the instant `d` after this one.
     ///
     /// # Panics
-    /// Panics if simulated time passes 213 days: a broken invariant, since the replay bounds the
-    /// times that it accepts.
+    /// Panics if simulated time passes 213 days. The replay limits the times that it accepts, so
+    /// this would be a bug.
     #[track_caller]
     #[inline]
     pub fn after(self, d: Dur) -> Ps {
         Ps(self.0.checked_add(d.0).expect("simulated time passed 2^64 ps (213 days)"))
     }
 
-    /// Returns the time from `earlier` to this instant; zero if `earlier` is later.
+    /// Returns the time from `earlier` to this instant, or zero if `earlier` is later.
     #[inline]
     pub fn since(self, earlier: Ps) -> Dur {
         Dur(self.0.saturating_sub(earlier.0))
@@ -46,8 +46,8 @@ impl Dur {
         Dur(n * 1_000_000)
     }
 
-    /// Returns the time that `bytes` take at `bytes_per_s`, rounded up to a picosecond; zero if the
-    /// rate is zero (no limit).
+    /// Returns the time to transfer `bytes` at `bytes_per_s`, rounded up to a picosecond. A rate of
+    /// zero means no limit, and the time is zero.
     #[inline]
     pub fn transfer(bytes: u64, bytes_per_s: u64) -> Dur {
         if bytes_per_s == 0 {
@@ -99,7 +99,8 @@ mod tests {
         assert_eq!(Dur::transfer(4096, 4_096_000_000), Dur::from_us(1));
         assert_eq!(Dur::transfer(4096, 0), Dur::ZERO);
         assert_eq!(Dur::transfer(u64::MAX >> 24, 1_000_000_000_000), Dur(u64::MAX >> 24));
-        // just below and just above the number of bytes whose product with 10^12 fills 64 bits
+        // the numbers of bytes just below and just above the limit where their product with 10^12
+        // fits 64 bits
         assert_eq!(Dur::transfer(18_446_744, 7), Dur(2_635_249_142_857_142_858));
         assert_eq!(Dur::transfer(18_446_745, 7), Dur(2_635_249_285_714_285_715));
     }

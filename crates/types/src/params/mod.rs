@@ -1,4 +1,4 @@
-//! Parameters: declared once where they are used, checked once, documented from the declaration.
+//! Parameters. Each is declared where it is used; checks and documentation use the declaration.
 //!
 //! A part declares its parameters as [`ParamDef`]s. A [`RawConfig`] collects the values of files
 //! and of `--set`. [`RawConfig::resolve`] turns these values into typed [`Params`]. Unknown keys
@@ -34,9 +34,9 @@ pub enum ParamKind {
     Bool,
     /// One of these names.
     Choice(&'static [&'static str]),
-    /// One of the names of a closed list, which this function returns at run time.
+    /// One of the names in a closed list. The function returns the list at run time.
     Name(fn() -> Vec<&'static str>),
-    /// The name of a part of this kind; a registry checks it.
+    /// The name of a part of this kind, which a registry checks.
     Part(&'static str),
     /// Any text.
     Text,
@@ -49,14 +49,14 @@ pub struct ParamDef {
     pub key: &'static str,
     /// Type and range.
     pub kind: ParamKind,
-    /// Default, spelt as in a file; `None` if a drive must give the value.
+    /// Default, spelt as in a file; `None` if every drive must set the value.
     pub default: Option<&'static str>,
     /// Meaning, with units and source.
     pub doc: &'static str,
 }
 
 /// Joins the declarations of several slices into one array of `N`. A part that contains other parts
-/// lists its parameters in this way.
+/// lists all their parameters with this function.
 ///
 /// # Panics
 /// Panics while the program is compiled if the number of declarations is not `N`.
@@ -92,7 +92,7 @@ pub enum Value {
 }
 
 impl std::fmt::Display for Value {
-    /// Writes the value as it can stand in a file or after `--set`.
+    /// Writes the value as a file or `--set` spells it.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Value::Int(n) => write!(f, "{n}"),
@@ -104,16 +104,16 @@ impl std::fmt::Display for Value {
     }
 }
 
-/// Checked parameters of one drive. Reading a key that was not declared is a broken invariant.
+/// Checked parameters of one drive. It is a bug to read a key that no part declared.
 #[derive(Clone, Debug, Default)]
 pub struct Params {
     /// Keys and values, in the order of the keys.
     values: Vec<(&'static str, Value)>,
-    /// The place of each key in `values`, because a mount looks up dozens of keys.
+    /// The index of each key in `values`, because a mount looks up dozens of keys.
     places: FxHashMap<&'static str, usize>,
 }
 
-/// The longest time that a parameter may have: an hour. Simulated time ends after 213 days.
+/// The longest time that a parameter accepts: an hour. Simulated time ends after 213 days.
 const LONGEST_PS: u64 = 3_600_000_000_000_000;
 
 impl ParamDef {
@@ -261,7 +261,7 @@ mod tests {
              slow)"
         );
         assert!(text("[a]\ncount = \n").starts_with("x.toml:2:"));
-        // words without quotes, whatever letter they begin with
+        // a word without quotes, whatever its first letter is
         for word in ["fast", "tiny", "slow", "x-1"] {
             let line = format!("[a]\nmode = {word} # a word\n");
             let said = resolve(&line).unwrap_err().to_string();

@@ -3,12 +3,12 @@
 use crate::{ConfigError, Dur, ParamDef, ParamKind, Value};
 use std::marker::PhantomData;
 
-/// A declared parameter whose value is a `T`. [`Params::get`](crate::Params::get) takes this
-/// constant rather than the text of a key.
+/// A declared parameter whose value is a `T`. [`Params::get`](crate::Params::get) accepts this
+/// constant instead of the text of a key.
 ///
-/// A parameter without [`Param::or`] has no default: a drive must give its value.
+/// A parameter without [`Param::or`] has no default, so every drive must set its value.
 pub struct Param<T> {
-    /// The declaration, for the list of the part that declares it.
+    /// The declaration, to be listed by the part that declares the parameter.
     pub def: ParamDef,
     value: PhantomData<fn() -> T>,
 }
@@ -23,20 +23,20 @@ impl<T> Copy for Param<T> {}
 
 /// A type that the value of a parameter may have.
 pub trait ParamType {
-    /// The type that a read returns.
+    /// The type that [`Params::get`](crate::Params::get) returns.
     type Read<'a>;
 
     /// Returns the value as this type, or `None` if the value is of another kind.
     fn read(value: &Value) -> Option<Self::Read<'_>>;
 }
 
-/// A type of whole number that a parameter may have.
+/// A type of whole numbers that a parameter may have.
 pub trait Whole: ParamType {
     /// The largest value.
     const MAX: u64;
 }
 
-/// Text, or one of several names.
+/// The type of a parameter whose value is any text, or one of several names.
 pub struct Text;
 
 impl<T> Param<T> {
@@ -125,7 +125,7 @@ impl Param<Text> {
         Param::new(key, ParamKind::Choice(names), doc)
     }
 
-    /// Declares a choice of one of the names of a registry, listed at run time.
+    /// Declares a choice of one of the names that `names` returns at run time.
     pub const fn name(
         key: &'static str,
         names: fn() -> Vec<&'static str>,
@@ -134,7 +134,7 @@ impl Param<Text> {
         Param::new(key, ParamKind::Name(names), doc)
     }
 
-    /// Declares the name of a part of this kind; a registry checks it.
+    /// Declares the name of a part of this kind, which a registry checks.
     pub const fn part(key: &'static str, kind: &'static str, doc: &'static str) -> Param<Text> {
         Param::new(key, ParamKind::Part(kind), doc)
     }

@@ -1,15 +1,15 @@
-//! Configurations as files and `--set` give them, before they are checked.
+//! Configurations that files and `--set` give, before they are checked.
 
 use crate::quantity::{is_unit, units};
 use crate::{ConfigError, ParamDef, ParamKind, Params, error::nearest};
 use std::collections::{BTreeMap, BTreeSet};
 use toml_edit::{Document, Item, Value as Toml};
 
-/// Unchecked entries of a configuration: text by key, with place and source.
+/// Unchecked entries of a configuration: for each key a text, its place and its source.
 #[derive(Clone, Debug, Default)]
 pub struct RawConfig {
     entries: BTreeMap<String, RawEntry>,
-    /// Parts of files that are no entries. Their errors depend on the keys that exist.
+    /// Parts of files that are not entries. Their errors depend on the keys that exist.
     misshapen: Vec<Misshapen>,
 }
 
@@ -33,23 +33,23 @@ struct Misshapen {
 enum Shape {
     /// A section without keys.
     Empty,
-    /// A table in the place of a value.
+    /// A table where a value was expected.
     Table,
     /// A list of tables: `[[section]]`.
     Tables,
     /// A value that cannot be read, for this reason.
     NoValue(String),
-    /// An inline table with this key, which is no unit.
+    /// An inline table with this key, which is not a unit.
     NoUnit(String),
 }
 
 impl RawConfig {
     /// Reads TOML: `[section]` tables of `key = value` or `key = { value = …, source = "…" }`,
-    /// where a unit name (`us`, `ms`, `kib`, `mib` …) may stand for `value`.
+    /// where the name of a unit (`us`, `ms`, `kib`, `mib` …) may replace the word `value`.
     ///
     /// # Errors
-    /// Returns an error, with file, line and column, for a fault of the syntax. A value of no known
-    /// shape is an error of [`RawConfig::resolve`].
+    /// Returns an error, with file, line and column, for a fault of the syntax. A value of an
+    /// unknown shape is reported later, by [`RawConfig::resolve`].
     pub fn from_toml(text: &str, file: &str) -> Result<RawConfig, ConfigError> {
         let place = |span: Option<std::ops::Range<usize>>| {
             let before = &text[..span.map_or(0, |s| s.start).min(text.len())];
@@ -103,7 +103,7 @@ impl RawConfig {
         self.misshapen.push(Misshapen { key: key.to_owned(), place, shape });
     }
 
-    /// Sets one key from text, as `--set key=text` does; it replaces an earlier value.
+    /// Sets one key from text, as `--set key=text` does. An earlier value is replaced.
     pub fn set(&mut self, key: &str, text: &str, place: &str) {
         let entry = RawEntry {
             text: text.to_owned(),
@@ -114,13 +114,13 @@ impl RawConfig {
         self.entries.insert(key.to_owned(), entry);
     }
 
-    /// Takes every entry of `over`; an entry replaces an earlier one with the same key.
+    /// Adds every entry of `over`. Each replaces the present entry with the same key.
     pub fn overlay(&mut self, over: RawConfig) {
         self.entries.extend(over.entries);
         self.misshapen.extend(over.misshapen);
     }
 
-    /// Returns each entry, and each misshapen part, as a configuration of its own.
+    /// Returns a configuration for each entry and for each misshapen part.
     pub fn apart(self) -> Vec<RawConfig> {
         let entry = |entry| RawConfig { entries: BTreeMap::from([entry]), misshapen: Vec::new() };
         let misshapen = |one| RawConfig { entries: BTreeMap::new(), misshapen: vec![one] };
@@ -138,7 +138,7 @@ impl RawConfig {
         self.entries.get(key).map(|e| e.text.as_str())
     }
 
-    /// Checks that no table stands in the place of the value of `key`.
+    /// Checks that `key` is not written as a table.
     ///
     /// # Errors
     /// Returns an error with the place of the table, and with the shape that was expected there.
@@ -159,13 +159,14 @@ impl RawConfig {
         self.entries.get(key)?.source.as_deref()
     }
 
-    /// Returns the keys in order, with their texts.
+    /// Returns the keys in sorted order, with their texts.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.entries.iter().map(|(k, e)| (k.as_str(), e.text.as_str()))
     }
 
-    /// Returns key and place of the first entry without a source, leaving out the keys in `except`.
-    /// The entry may be a number, a word or a flag. Returns `None` if every entry has a source.
+    /// Returns the key and the place of the first entry without a source. Keys in `except` are
+    /// skipped. The entry may be a number, a word or a flag. Returns `None` if every entry has a
+    /// source.
     pub fn without_source(&self, except: &[&str]) -> Option<(&str, &str)> {
         self.entries
             .iter()
@@ -173,12 +174,12 @@ impl RawConfig {
             .map(|(key, e)| (key.as_str(), e.place.as_str()))
     }
 
-    /// Checks every entry against `defs` and fills in defaults. `elsewhere` names the owner of a
-    /// key that is not in `defs`, for the message.
+    /// Checks every entry against `defs` and fills in defaults. If a key is not in `defs`,
+    /// `elsewhere` returns a message that names the owner of the key.
     ///
     /// # Errors
-    /// Returns an error for an unknown key, a section that holds a value, a value that holds keys,
-    /// a value of the wrong type or out of range, or a missing value.
+    /// Returns an error for an unknown key, a section that is written as a value, a value that is
+    /// written as a section, a value of the wrong type or out of range, or a missing value.
     pub fn resolve(
         &self,
         defs: &[&'static ParamDef],
@@ -212,7 +213,7 @@ impl RawConfig {
                 Err(error) => faults.push(error.at(place)),
             }
         }
-        // a missing key may be one that is misspelt, so the other faults come first
+        // the key that is missing may be a key that is misspelt, so the other faults come first
         match (ConfigError::in_order(faults), missing) {
             (Some(fault), _) => Err(fault),
             (None, Some(def)) => {
@@ -224,7 +225,7 @@ impl RawConfig {
 }
 
 impl Misshapen {
-    /// Returns the fault of this part, or `None` if it is an empty section that exists.
+    /// Returns the fault of this part, or `None` if the part is an empty section that exists.
     fn error(
         &self,
         defs: &[&'static ParamDef],
@@ -256,7 +257,7 @@ impl Misshapen {
     }
 }
 
-/// Returns the error about a value of `def` in an inline table whose key `unit` is no unit.
+/// Returns the error about an inline table for `def`, whose key `unit` is not a unit.
 fn no_unit(def: &ParamDef, unit: &str) -> ConfigError {
     let (kind, units) = match def.kind {
         ParamKind::Time => (", `source` or a unit of time", units(true)),
@@ -283,7 +284,7 @@ fn keys_in(section: &str, defs: &[&'static ParamDef]) -> Vec<String> {
     defs.iter().filter(|def| within(def.key)).map(|def| def.key.to_owned()).collect()
 }
 
-/// Returns the error about `key` if it is a section that was given a value, or lies within a
+/// Returns the error about `key` if it is a section that is written as a value, or a key below a
 /// value.
 fn misplaced(key: &str, in_file: bool, defs: &[&'static ParamDef]) -> Option<ConfigError> {
     let allowed = keys_in(key, defs);
@@ -302,7 +303,7 @@ fn misplaced(key: &str, in_file: bool, defs: &[&'static ParamDef]) -> Option<Con
     Some(not_a_value(def.key, in_file))
 }
 
-/// Returns the error about `key` if it was given keys of its own.
+/// Returns the error about `key`, which is a value but is written as a section.
 fn not_a_value(key: &str, in_file: bool) -> ConfigError {
     let expected = match (in_file, key.split_once('.')) {
         (false, _) => format!("{key}=VALUE"),
@@ -319,7 +320,7 @@ fn unknown(
     elsewhere: impl Fn(&str) -> Option<String>,
 ) -> ConfigError {
     let names: Vec<&str> = defs.iter().map(|def| def.key).collect();
-    // a right name in the wrong section is a likelier slip than a wrong name in the right one
+    // a correct name in the wrong section is more likely than a wrong name in the right section
     let moved = |name: &&&str| {
         key.split_once('.')
             .is_some_and(|(_, own)| name.split_once('.').is_some_and(|(_, theirs)| own == theirs))
@@ -351,7 +352,7 @@ fn unknown(
     error
 }
 
-/// Returns the advice for a line `key = word` at byte `at` whose word stands without quotes.
+/// Returns the advice for a line `key = word` at byte `at`, where the word needs quotes.
 fn bare_word(text: &str, at: usize) -> Option<String> {
     let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
     let (key, word) = text[start..].lines().next()?.split_once('=')?;
@@ -493,7 +494,7 @@ mod tests {
 
     #[test]
     fn every_fault_is_said_in_the_order_of_lines() {
-        // keys are kept in the order of their names: the last line has the first of them
+        // keys are sorted by name: the key of the last line comes first
         let text = "[map]\nstor = \"x\"\nunit = { kb = 4, msec = 1 }\n[drive]\nblocks = 9\n\
                     block = 1\n";
         let said = of_file(text);

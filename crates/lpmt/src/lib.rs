@@ -3,9 +3,10 @@
 //! from page to page. Every lookup and every change is a series of commands to the banks of that
 //! DRAM.
 //!
-//! Two things go beyond the paper: extents that end where a window of `lookup.extent_pages` ends,
-//! and a bit map of their beginnings, for reads that begin in the middle
-//! ([`flashatlas_lookup::extents`]). The next page of a request is one step on in its block table.
+//! The store goes beyond the paper in two ways. An extent ends at the latest where its window of
+//! `lookup.extent_pages` pages ends. A bit map marks the first page of every extent, for reads that
+//! begin in the middle of an extent ([`flashatlas_lookup::extents`]). To reach the next page of a
+//! request, the store follows one link of the block table.
 //!
 //! ```
 //! use flashatlas_device::Registry;
@@ -41,10 +42,10 @@ use flashatlas_types::{
 
 pub use notes::NOTES;
 
-/// Kinds of parts that the store chooses from: the hash functions of the lookup engine.
+/// Kinds of parts that a setting of the store chooses: the hash functions of the lookup engine.
 pub const KINDS: Kinds = Kinds::of(&[&hashes::STANDARD]);
 
-/// Entry of the store in a registry that has [`KINDS`].
+/// Entry of the store, for a registry whose kinds include [`KINDS`].
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "lpmt",
     summary: "a hash table of extents in multi-bank DRAM, every access timed command by command; \
@@ -67,7 +68,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
     build: &|config, layout| Box::new(LpmtStore::new(config, layout)),
     small: &[
         &["lookup.ways=2", "lookup.banks=2"],
-        // all pages in one chain of sets, and every page an extent of its own
+        // all pages in one chain of sets, and each page in an extent of its own
         &[
             "lookup.hash=division",
             "lookup.divisor=1",
@@ -111,7 +112,7 @@ fn parts(params: &Params, layout: &Layout) -> Result<(TableShape, Scheduler), Co
     Ok((shape, scheduler))
 }
 
-/// Returns the chosen hash function for these tables.
+/// Returns the hash function that the configuration chooses, built for these tables.
 fn hash(config: &StoreConfig<'_>, shape: &TableShape) -> Result<Box<dyn Hash>, ConfigError> {
     let def = config.kinds.get::<HashDef>().named(config.params.get(HASH))?;
     (def.build)(config.params, shape.la_bits, shape.set_bits)
@@ -121,7 +122,7 @@ fn slots_per_block(layout: &Layout) -> u32 {
     layout.frames_per_block * layout.slots_per_frame
 }
 
-/// The end of the last lookup: the next page of the request may be one step further.
+/// The page at which the last lookup ended. The next page of the request may be one link further.
 struct Cursor {
     command: u64,
     lpn: Lpn,
@@ -134,7 +135,7 @@ struct LpmtStore {
     scheduler: Scheduler,
     slots_per_block: u32,
     cursor: Option<Cursor>,
-    /// The place and the program of each page, during a mount.
+    /// The physical page of each logical page and the number of its program, during a mount.
     found: Option<Vec<(Ppn, u64)>>,
     counters: MapCounters,
 }
@@ -164,7 +165,7 @@ impl LpmtStore {
         place.map_or(Ppn::NONE, |(block, slot)| Ppn(block * self.slots_per_block + slot))
     }
 
-    /// Adds an operation of the accesses that were gathered since the last [`Scheduler::begin`].
+    /// Adds one operation with the accesses that were gathered since the last [`Scheduler::begin`].
     fn issue(&self, cx: &mut FtlContext<'_>, update: bool, after: OpId) -> OpId {
         match self.scheduler.accesses() {
             [] => OpId::NONE,
@@ -215,8 +216,8 @@ impl MapStore for LpmtStore {
         Ok((self.ppn(old), self.issue(io.cx, true, update.op)))
     }
 
-    /// Changes the entry of a page that collection moves. Collection knows the page's old place,
-    /// from which the links lead on without a lookup.
+    /// Changes the entry of a page that collection moves. Collection knows the old place of the
+    /// page, and the links start from that place, so no lookup is needed.
     fn moved(&mut self, io: &mut MapContext<'_, '_>, update: Update) -> Result<Ppn, FtlError> {
         self.counters.updates += 1;
         self.cursor = None;
@@ -252,8 +253,8 @@ impl MapStore for LpmtStore {
         self.found.as_mut().expect("a mount is under way")[lpn.0 as usize] = (ppn, sequence);
     }
 
-    /// Builds the tables. Successive pages belong to one extent if one program, or two successive
-    /// programs, took them to flash.
+    /// Builds the tables. Successive pages belong to one extent if one program or two successive
+    /// programs wrote them to flash.
     fn mounted(&mut self, _: &mut MapContext<'_, '_>, _: &mut MountReport) -> Result<(), FtlError> {
         let found = self.found.take().expect("a mount is under way");
         let mut before = 0;

@@ -1,15 +1,15 @@
-//! Notes of the store: what it leaves out or simplifies.
+//! Notes about the parts of a drive that the store leaves out or simplifies.
 
 use flashatlas_types::{RANK_MIDDLE, notes};
 
 notes! {
-    /// The store `lpmt`.
+    /// Data buffers also use the DRAM of a real drive.
     pub(crate) DRAM_FOR_MAP_ALONE = "dram-for-map-alone", RANK_MIDDLE,
         "the DRAM serves the map alone: data buffers do not compete for its banks, and comparing \
          entries takes no time",
         "Lookups are the fastest that this DRAM allows.";
 
-    /// The store `lpmt`.
+    /// A refresh does not change the order in which a lookup visits banks.
     pub(crate) BANKS_BY_SUBMISSION = "banks-by-submission", RANK_MIDDLE,
         "the order in which a lookup visits banks is chosen at submission; refreshes do not \
          change it",

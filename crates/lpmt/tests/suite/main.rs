@@ -1,3 +1,3 @@
-//! The map store on whole drives, compared with a plain array.
+//! Tests that compare whole drives with the map store `lpmt` against a plain array.
 
 mod model;

@@ -1,5 +1,5 @@
-//! Random requests on random small drives against a plain array, with every rule checked after each
-//! request.
+//! Tests that send random requests to random small drives and compare the drives with a plain
+//! array. Every rule is checked after each request.
 
 #[path = "../../../ftl/tests/suite/model/array.rs"]
 mod array;
@@ -10,7 +10,7 @@ use flashatlas_fixtures::proofs;
 use flashatlas_lpmt::{DEF, KINDS};
 use proptest::prelude::*;
 
-/// Drives that differ in the shape of the tables and in the ways to search them.
+/// Drives with different shapes of the tables and different ways to search them.
 const DRIVES: &[&[&str]] = &[
     &["map.store=lpmt", "lookup.ways=2", "lookup.banks=2", "dram.preset=table-1"],
     &[
@@ -20,7 +20,7 @@ const DRIVES: &[&[&str]] = &[
         "lookup.hash=mixer",
         "cache.mode=write-through",
     ],
-    // all in one chain of sets, and pages on their own
+    // all pages in one chain of sets, and each page in an extent of its own
     &[
         "map.store=lpmt",
         "lookup.hash=division",

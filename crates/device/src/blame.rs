@@ -1,14 +1,14 @@
-//! Search for the setting that is to blame for an error of several keys.
+//! Search for the setting that causes an error about several keys.
 //!
-//! A check of several keys names one of them. The named key may be in the preset, while the user
-//! has changed another one. A configuration is a base with settings over it. The base is a preset,
-//! or a file that builds on no preset. Each setting has one key: first the lines of a file that
-//! builds on a preset, then `--set`.
+//! A check of several keys names one of them in its error. The named key may stand in the preset,
+//! although the user changed another key. A configuration consists of a base and of settings that
+//! override it. The base is a preset, or a file that builds on no preset. Each setting overrides
+//! one key. The lines of a file that builds on a preset come first, then the settings of `--set`.
 
 use crate::params::SET;
 use flashatlas_types::{ConfigError, RawConfig};
 
-/// A key that is set over a base, with its text.
+/// A key that overrides a base, with its text.
 #[derive(Clone, Debug)]
 pub(crate) struct Setting(RawConfig);
 
@@ -26,7 +26,7 @@ impl Setting {
         Ok(Setting(raw))
     }
 
-    /// Returns the settings that `file` makes over the preset that it builds on.
+    /// Returns the settings of `file`, which override the preset that the file builds on.
     ///
     /// # Errors
     /// Returns the errors of [`one_capacity`].
@@ -40,7 +40,7 @@ impl Setting {
     }
 }
 
-/// Returns `base` with `settings` over it, each over the earlier ones.
+/// Returns `base` overridden by `settings`. A later setting overrides an earlier one.
 ///
 /// # Errors
 /// Returns the errors of [`one_capacity`].
@@ -56,10 +56,11 @@ pub(crate) fn laid<'a>(
     Ok(raw)
 }
 
-/// Returns `error` of `base` with `settings` over it, blamed on the last setting that causes it.
+/// Returns `error` of `base` and `settings`, with the last setting that causes the error as its
+/// key.
 ///
-/// `refused` returns the error of a configuration. The error stays as it is if the base has it
-/// without settings, or if its key is one of the settings.
+/// `refused` returns the error of a configuration. The error is returned unchanged if the base
+/// alone also fails with it, or if the key of the error is one of the settings.
 pub(crate) fn blamed(
     error: ConfigError,
     base: &RawConfig,
@@ -73,7 +74,7 @@ pub(crate) fn blamed(
     if fails(&[]) {
         return error;
     }
-    // each setting in turn is left out; it stays left out if the error remains without it
+    // leaves out each setting in turn, for good if the error remains
     let mut causes: Vec<&Setting> = settings.iter().collect();
     let mut at = 0;
     while at < causes.len() {
@@ -92,7 +93,7 @@ pub(crate) fn blamed(
     if keys.clone().any(|key| key == error.key) {
         return error;
     }
-    // the user looks at the last setting
+    // the error is about the last setting, because the user looks there first
     let Some(last) = keys.next_back() else { return error };
     let ConfigError { key, why, nearest, allowed, .. } = error;
     let mut with = whole.text(last).unwrap_or_default().to_owned();
@@ -113,7 +114,7 @@ fn place(raw: &RawConfig, key: &str) -> String {
     }
 }
 
-/// Removes from `raw` one of the two parameters of capacity if `over` sets the other one.
+/// Removes one of the two capacity parameters from `raw` if `over` sets the other one.
 fn one_capacity(raw: &mut RawConfig, over: &RawConfig) -> Result<(), ConfigError> {
     let keys = ["drive.logical_pages", "drive.over_provisioning"];
     let given = keys.map(|key| over.text(key).is_some_and(|text| text != "0"));

@@ -1,11 +1,11 @@
-//! The write cache: mapping units in the controller's memory that are not on flash yet, least
-//! recently written first.
+//! The write cache: mapping units in the controller's memory that are not on flash yet. The least
+//! recently written unit leaves first.
 //!
-//! A unit that was written in part has a list of the sectors that it holds. The other sectors are
-//! fetched when the unit leaves, unless the host has written them in the meantime. The unit's slot
-//! is free again when the program that took the unit to flash is complete. A write that needs slots
-//! waits until operations have freed enough slots of the cache. Any slots count, so no write waits
-//! for one die while another has freed slots.
+//! If only a part of a unit was written, the cache lists the sectors that it has. The other sectors
+//! are fetched when the unit leaves, unless the host has written them in the meantime. The slot of
+//! a unit is free again when the program that wrote the unit to flash is complete. A write that
+//! needs slots waits until operations have freed enough slots of the cache. All freed slots count,
+//! so no write waits for one die after another die has freed slots.
 
 use flashatlas_types::{Lpn, OpId, Stamp};
 use rustc_hash::FxHashMap;
@@ -18,63 +18,65 @@ const NIL: u32 = u32::MAX;
 pub struct CacheEntry {
     /// The page.
     pub lpn: Lpn,
-    /// Stamp of the unit as a read must return it.
+    /// Stamp that a read of the unit must return.
     pub stamp: Stamp,
-    /// Stamp of the unit on flash when the entry was made. A fetch of missing sectors must find
+    /// Stamp of the unit on flash when the entry was added. A fetch of missing sectors must return
     /// this stamp.
     pub base: Stamp,
-    /// Sectors of the unit that are here.
+    /// Sectors of the unit that the entry contains, one bit for each.
     pub present: u128,
-    /// Bytes of the unit, if the drive keeps bytes; valid for the sectors in `present`.
+    /// Bytes of the unit, if the drive keeps bytes. Only the bytes of sectors in `present` are
+    /// valid.
     pub bytes: Option<Arc<[u8]>>,
-    /// The operation that brings the data.
+    /// The operation that transfers the data to the cache.
     pub ready: OpId,
     newer: u32,
     older: u32,
 }
 
-/// A unit whose program is planned: its slot holds the data until the program is complete.
+/// A unit whose program is planned. Its slot keeps the data until the program is complete.
 #[derive(Clone, Copy, Debug)]
 struct LeavingUnit {
-    /// Operations that brought the unit's sectors: from the host, and from flash if some were
-    /// missing.
+    /// Operations that transferred the unit's sectors: from the host, and from flash if some
+    /// sectors were missing.
     arrived: [OpId; 2],
-    /// Operation before which its program is planned.
+    /// Operation that was planned next after the unit's program.
     before: OpId,
 }
 
-/// Dirty units, and the slots they occupy.
+/// Dirty units, and the slots that they occupy.
 #[derive(Debug)]
 pub struct WriteCache {
     capacity: u32,
     /// Slots taken so far.
     taken: u64,
-    /// Slots that operations of plans free, and, in a count of their own, slots that were free at
-    /// once.
+    /// Slots that operations free when they complete. Slots that were freed at once are counted
+    /// separately.
     freed: u64,
     freed_at_once: u64,
     index: FxHashMap<Lpn, u32>,
     entries: Vec<CacheEntry>,
     vacant: Vec<u32>,
-    /// Units on their way to flash. Looked up only; the order of `retain` changes nothing.
+    /// Units on their way to flash. The map is searched by key only, and the order in which
+    /// `retain` visits the units changes nothing.
     leaving: FxHashMap<Lpn, LeavingUnit>,
     leaving_limit: usize,
     newest: u32,
     oldest: u32,
     upcoming: [Upcoming; 2],
-    /// Limits on dirty units and on units on their way to flash.
+    /// Limits for the number of dirty units and for the number of units on their way to flash.
     pub limits: Limits,
-    /// `true` if the number of dirty units was above `limits.high` and has not fallen to
-    /// `limits.low` since.
+    /// `true` if the number of dirty units has exceeded `limits.high` and has not fallen to
+    /// `limits.low` since then.
     pub too_full: bool,
 }
 
-/// Progress of a walk over the units that leave next, the least recently written first.
+/// Progress of a walk through the units, from the least recently written unit on.
 #[derive(Clone, Copy, Debug)]
 struct Upcoming {
     /// Entry visited last, or `NIL`.
     last: u32,
-    /// Number of entries visited, including entries that were written again since.
+    /// Number of visited entries, including entries that were written again after the visit.
     count: u32,
 }
 
@@ -82,16 +84,16 @@ impl Upcoming {
     const NONE: Upcoming = Upcoming { last: NIL, count: 0 };
 }
 
-/// Returns the length of the list of leaving units at which complete ones are removed next, if
-/// `listed` units are in it now.
+/// Returns the length of the list of leaving units at which complete units are removed next. Now
+/// the list has `listed` units.
 ///
-/// The length is twice `listed` and at least 128, so that the removal does not cost more than the
-/// listing.
+/// The length is twice `listed` and at least 128, so that removing units does not cost more than
+/// adding them.
 fn leaving_limit(listed: usize) -> usize {
     2 * listed.max(64)
 }
 
-/// Limits on dirty units and on units on their way to flash.
+/// Limits for the number of dirty units and for the number of units on their way to flash.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Number of dirty units above which units begin to leave.
@@ -103,8 +105,8 @@ pub struct Limits {
 }
 
 impl WriteCache {
-    /// Returns an empty cache of `capacity` units for a drive whose operations have freed `freed`
-    /// slots.
+    /// Returns an empty cache of `capacity` units. Operations of the drive have freed `freed` slots
+    /// so far.
     pub fn new(capacity: u32, limits: Limits, freed: u64) -> WriteCache {
         WriteCache {
             capacity,
@@ -124,19 +126,19 @@ impl WriteCache {
         }
     }
 
-    /// Notes that a unit leaves the cache. Operations `arrived` brought its sectors, and its
+    /// Notes that a unit leaves the cache. Operations `arrived` transferred its sectors, and its
     /// program is planned before operation `before`.
     pub fn leave(&mut self, lpn: Lpn, arrived: [OpId; 2], before: OpId, oldest_unfinished: OpId) {
         if self.leaving.len() >= self.leaving_limit {
             self.leaving.retain(|_, unit| unit.before > oldest_unfinished);
-            // one old operation may keep all units in the list
+            // a single unfinished operation may keep all units in the list
             self.leaving_limit = leaving_limit(self.leaving.len());
         }
         self.leaving.insert(lpn, LeavingUnit { arrived, before });
     }
 
-    /// Returns the operations that brought the sectors of a unit which was sent to flash, if its
-    /// slot may still hold them.
+    /// Returns the operations that transferred the sectors of a unit on its way to flash, or `None`
+    /// if the unit is not in the list.
     ///
     /// Only the caller knows whether the unit's program is complete.
     pub fn left(&self, lpn: Lpn) -> Option<[OpId; 2]> {
@@ -153,19 +155,20 @@ impl WriteCache {
         self.capacity
     }
 
-    /// Returns the number of slots that can be taken: empty slots, and slots that plans free.
+    /// Returns the number of slots that can be taken: empty slots, and slots that planned
+    /// operations will free.
     pub fn free_slots(&self) -> u32 {
         self.capacity - (self.taken - self.freed - self.freed_at_once) as u32
     }
 
-    /// Returns the number of units that were sent to flash and still have their slots, if complete
-    /// operations have freed `freed` slots.
+    /// Returns the number of units on their way to flash that still occupy a slot. Complete
+    /// operations have freed `freed` slots so far.
     pub fn leaving(&self, freed: u64) -> u32 {
         (self.taken - self.freed_at_once - freed) as u32 - self.len()
     }
 
-    /// Takes free slots for `count` units that come in. Returns the number of slots that operations
-    /// must have freed before these units are written: 0 if the units need not wait.
+    /// Takes free slots for `count` new units. Returns the number of slots that operations must
+    /// have freed before these units are written, or 0 if the units need not wait.
     ///
     /// # Panics
     /// Panics if fewer than `count` slots are free.
@@ -175,8 +178,8 @@ impl WriteCache {
         self.taken.saturating_sub(u64::from(self.capacity) + self.freed_at_once)
     }
 
-    /// Frees `count` slots: when operation `op`, which reports it, is complete, or at once if `op`
-    /// is [`OpId::NONE`].
+    /// Frees `count` slots when operation `op` is complete, or at once if `op` is [`OpId::NONE`].
+    /// The operation itself reports the slots to the engine.
     pub fn release(&mut self, op: OpId, count: u32) {
         match op {
             OpId::NONE => self.freed_at_once += u64::from(count),
@@ -193,13 +196,13 @@ impl WriteCache {
         self.index.values().map(|&e| &self.entries[e as usize])
     }
 
-    /// Returns the entry of a page, if it has one.
+    /// Returns the entry of a page, or `None` if the page has no entry.
     pub fn get(&self, lpn: Lpn) -> Option<&CacheEntry> {
         self.index.get(&lpn).map(|&e| &self.entries[e as usize])
     }
 
-    /// Makes the entry of a page the most recently written one, and returns it, or `None` if the
-    /// page has no entry.
+    /// Marks the entry of a page as the most recently written one and returns the entry. Returns
+    /// `None` if the page has no entry.
     pub fn touch(&mut self, lpn: Lpn) -> Option<&mut CacheEntry> {
         let &e = self.index.get(&lpn)?;
         self.unlink(e);
@@ -207,14 +210,14 @@ impl WriteCache {
         Some(&mut self.entries[e as usize])
     }
 
-    /// Returns the entry of a page, to change, or `None` if the page has no entry. The entry keeps
-    /// its place in the order.
+    /// Returns the entry of a page for modification, or `None` if the page has no entry. The entry
+    /// keeps its place in the order.
     pub fn get_mut(&mut self, lpn: Lpn) -> Option<&mut CacheEntry> {
         let &e = self.index.get(&lpn)?;
         Some(&mut self.entries[e as usize])
     }
 
-    /// Adds a page that has no entry, in a slot that was taken.
+    /// Adds an entry for a page that has none. The caller has taken a slot for the entry.
     pub fn insert(
         &mut self,
         lpn: Lpn,
@@ -239,8 +242,8 @@ impl WriteCache {
         self.link_newest(e);
     }
 
-    /// Takes the entry of a page out, and returns it, or `None` if the page has no entry. Its slot
-    /// stays taken until [`WriteCache::release`].
+    /// Removes and returns the entry of a page, or returns `None` if the page has no entry. The
+    /// slot of the entry stays taken until [`WriteCache::release`].
     pub fn remove(&mut self, lpn: Lpn) -> Option<CacheEntry> {
         let e = self.index.remove(&lpn)?;
         self.unlink(e);
@@ -249,10 +252,10 @@ impl WriteCache {
         Some(CacheEntry { bytes, ..self.entries[e as usize].clone() })
     }
 
-    /// Returns one of the `distance` pages that leave next, or `None` if all were returned already.
-    /// Each page is returned once for each `purpose` (0 or 1).
+    /// Returns one of the next `distance` pages to leave, or `None` if all of them were returned
+    /// already. Each page is returned once for each `purpose` (0 or 1).
     ///
-    /// The pages serve as hints only: if pages were written again, some are not returned at all.
+    /// The pages are only hints: if pages are written again, some pages may never be returned.
     pub fn upcoming(&mut self, purpose: usize, distance: u32) -> Option<Lpn> {
         let upcoming = &mut self.upcoming[purpose];
         if upcoming.count >= distance {
@@ -325,7 +328,7 @@ mod tests {
         assert_eq!((cache.free_slots(), cache.leaving(0), cache.leaving(1)), (1, 2, 1));
         // the fourth unit needs the slot that the operation frees
         assert_eq!((cache.take_slots(1), cache.free_slots()), (1, 0));
-        // the fifth waits for no further operation, because this slot is free at once
+        // the fifth unit waits for no other operation, because its slot is free at once
         cache.release(OpId::NONE, 1);
         assert_eq!(cache.take_slots(1), 1);
     }
@@ -342,21 +345,21 @@ mod tests {
         };
         (1..=5).for_each(|lpn| put(&mut cache, lpn));
         assert_eq!((shown(&mut cache, 0), shown(&mut cache, 0)), (vec![1, 2, 3], vec![]));
-        // the two oldest leave: two more are shown for the first purpose, and all three for the
-        // other
+        // after the two oldest pages have left, purpose 0 has two new pages to see and purpose 1
+        // has three
         cache.remove(Lpn(1)).unwrap();
         cache.remove(Lpn(2)).unwrap();
         assert_eq!((shown(&mut cache, 0), shown(&mut cache, 1)), (vec![4, 5], vec![3, 4, 5]));
-        // a page that was shown is written again: it leaves later, and is shown again
+        // a page that was returned is written again: it leaves later, and is returned again
         cache.touch(Lpn(4)).unwrap();
         cache.remove(Lpn(3)).unwrap();
         assert_eq!(shown(&mut cache, 0), [4]);
-        // the last one that was shown leaves before others do
+        // the page that was returned last leaves before older pages do
         cache.remove(Lpn(4)).unwrap();
         put(&mut cache, 6);
         cache.remove(Lpn(5)).unwrap();
         assert_eq!(shown(&mut cache, 0), [6]);
-        // no page is left, and the walk begins anew
+        // no page is left, and the walk starts again
         cache.remove(Lpn(6)).unwrap();
         assert_eq!(shown(&mut cache, 0), [0; 0]);
         (7..=8).for_each(|lpn| put(&mut cache, lpn));
@@ -373,8 +376,8 @@ mod tests {
             cache.leave(Lpn(n), [OpId::NONE; 2], OpId(u64::from(n) + 1), OpId(1));
             limits += usize::from(cache.leaving_limit != before);
         }
-        assert_eq!(limits, 10, "from 128 on, twice as many each time: 2^17 is more than all");
-        // all operations are complete, and the next look removes their units
+        assert_eq!(limits, 10, "from 128 on, the limit doubles up to 2^17 units");
+        // all operations are complete, and the next removal drops their units
         for n in 100_001..=140_000 {
             cache.leave(Lpn(n), [OpId::NONE; 2], OpId(u64::from(n) + 1), OpId(100_001));
         }

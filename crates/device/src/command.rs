@@ -13,16 +13,16 @@ pub enum Cmd<'a> {
         /// Number of sectors.
         sectors: u32,
     },
-    /// Read sectors with the map entries that the host has (HPB READ; see [`crate::hpb`]). A drive
-    /// that refuses an entry, or hands out no map, reads as for [`Cmd::Read`]. Entries change times
-    /// and counters, never data.
+    /// Read sectors with the map entries that the host caches (HPB READ; see [`crate::hpb`]). If a
+    /// drive refuses an entry or exports no map, the command acts like [`Cmd::Read`]. Entries
+    /// change times and counters, never data.
     HpbRead {
         /// First sector.
         lba: Lba,
         /// Number of sectors.
         sectors: u32,
-        /// Entry of each mapping unit that the range touches, in order; units beyond the last entry
-        /// have none.
+        /// Entry of each mapping unit that the range touches, in order. If the list is shorter, the
+        /// last units have no entry.
         entries: &'a [u64],
     },
     /// Fetch a subregion of the map (HPB READ BUFFER). Its entries are in the reply.
@@ -30,7 +30,7 @@ pub enum Cmd<'a> {
         /// Number of the subregion, counted over all regions.
         subregion: u32,
     },
-    /// Give a region of the map back, or all of them (HPB WRITE BUFFER).
+    /// Return a region of the map, or all regions, to the drive (HPB WRITE BUFFER).
     WriteBuffer {
         /// Number of the region, or `None` for all regions.
         region: Option<u32>,
@@ -43,14 +43,13 @@ pub enum Cmd<'a> {
         sectors: u32,
         /// `true` if the data must be durable when the command is complete (FUA).
         fua: bool,
-        /// Name of the content; stamps are made from the name (see [`Stamp::whole`] and
-        /// [`Stamp::overwritten`]).
+        /// Number that identifies the content. Stamps are computed from it (see [`Stamp::whole`]
+        /// and [`Stamp::overwritten`]).
         content: u64,
         /// The bytes, if the drive keeps bytes.
         data: Option<&'a [u8]>,
     },
-    /// Write whole mapping units that a layer moves or gathers, with the stamps that the layer
-    /// gives.
+    /// Write whole mapping units that a layer moves or gathers. The layer provides the stamps.
     WriteUnits {
         /// First sector.
         lba: Lba,
@@ -61,8 +60,8 @@ pub enum Cmd<'a> {
         /// The bytes, if the drive keeps bytes.
         data: Option<&'a [u8]>,
     },
-    /// Unmap the mapping units that are wholly inside the range. The drive ignores the rest of the
-    /// range.
+    /// Unmap the mapping units that are completely inside the range. The drive ignores the rest of
+    /// the range.
     Trim {
         /// First sector.
         lba: Lba,
@@ -74,8 +73,8 @@ pub enum Cmd<'a> {
 }
 
 impl Cmd<'_> {
-    /// Returns the first sector of a command and its number of sectors, on a device with
-    /// `unit_sectors` sectors in a mapping unit; `None` if the command has no range.
+    /// Returns the first sector of a command and its number of sectors, or `None` if it has no
+    /// range. A mapping unit of the device has `unit_sectors` sectors.
     pub fn range(&self, unit_sectors: u32) -> Option<(Lba, u32)> {
         match *self {
             Cmd::Read { lba, sectors }
@@ -89,12 +88,12 @@ impl Cmd<'_> {
 
     /// Returns `true` if the command changes data or makes changes durable.
     ///
-    /// If such a command fails half-way, a layer cannot tell which changes were made.
+    /// If such a command fails halfway, a layer cannot tell which changes were made.
     pub fn changes(&self) -> bool {
         matches!(self, Cmd::Write { .. } | Cmd::WriteUnits { .. } | Cmd::Trim { .. } | Cmd::Flush)
     }
 
-    /// Returns `true` if the completion of the command promises that data is durable.
+    /// Returns `true` if the completion of the command guarantees that data is durable.
     pub fn promises(&self) -> bool {
         matches!(
             self,
@@ -104,11 +103,11 @@ impl Cmd<'_> {
 
     /// Returns an error if a command asks for a part of the map that does not exist.
     ///
-    /// The device hands out `subregions` subregions and `regions` regions. Both are 0 if it hands
-    /// out no map.
+    /// The device exports `subregions` subregions and `regions` regions. Both numbers are 0 if it
+    /// exports no map.
     ///
     /// # Errors
-    /// Returns [`SubmitError::NoMap`] if the subregion or the region is not handed out.
+    /// Returns [`SubmitError::NoMap`] if the device does not export the subregion or the region.
     pub fn asks_within(&self, subregions: u32, regions: u32) -> Result<(), SubmitError> {
         let (what, number, count) = match *self {
             Cmd::ReadBuffer { subregion } => ("subregion", subregion, subregions),
@@ -128,7 +127,7 @@ pub struct Done {
     pub at: Ps,
 }
 
-/// Data and notice that a command returns. They are known at submission ("decide now, time later").
+/// Data and notice that a command returns, known at submission ("decide now, time later").
 #[derive(Clone, Debug, Default)]
 pub struct Reply {
     /// The stamp of each mapping unit that the range touches, in order.
@@ -137,13 +136,13 @@ pub struct Reply {
     pub bytes: Vec<u8>,
     /// The entries of a subregion of the map, in the order of its pages.
     pub entries: Vec<u64>,
-    /// Notice about the map in the response to the command. It reaches the host when the command is
-    /// complete.
+    /// Notice about the map in the response to the command. The notice reaches the host when the
+    /// command is complete.
     pub notice: Option<Box<Notice>>,
 }
 
 impl Reply {
-    /// Removes the data of the last command, and keeps the buffers.
+    /// Removes the data of the last command. The memory of the buffers is reused.
     pub fn clear(&mut self) {
         self.stamps.clear();
         self.bytes.clear();
@@ -154,9 +153,10 @@ impl Reply {
 
 /// Reason why a command was not accepted.
 ///
-/// A refused command has done nothing, unless an [`FtlError`] stopped it half-way. After such an
-/// error, every later command gets the same error until the drive is switched off and on again. A
-/// read of data that cannot be read changes nothing, and other commands may follow.
+/// A refused command has changed nothing, unless an [`FtlError`] stopped the command halfway. After
+/// such an error, every later command fails with the same error until the drive is switched off and
+/// on again. A read of unreadable data is harmless: it changes nothing, and other commands may
+/// follow.
 #[non_exhaustive]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SubmitError {
@@ -165,17 +165,17 @@ pub enum SubmitError {
         /// Sectors that the drive has.
         sectors: u64,
     },
-    /// The data cannot be read, or the drive cannot go on.
+    /// The data cannot be read, or the drive has stopped.
     Ftl(FtlError),
-    /// A layer cannot work with what it finds on the lower device.
+    /// A layer cannot use the data or the shape of the lower device.
     Layer(LayerError),
-    /// The map that is handed out has no such subregion or region.
+    /// The exported map has no such subregion or region.
     NoMap {
-        /// Kind of part that was asked for: a subregion or a region.
+        /// Kind of the requested part: a subregion or a region.
         what: &'static str,
-        /// Number of the part that was asked for.
+        /// Number of the requested part.
         number: u32,
-        /// Count of such parts: 0 if no map is handed out.
+        /// Number of such parts, or 0 if no map is exported.
         count: u32,
     },
 }
@@ -187,10 +187,10 @@ pub enum LayerError {
     Foreign {
         /// Name of the layer.
         layer: &'static str,
-        /// Data that was found, and its place.
+        /// Data that was found, and the place of the data.
         what: String,
     },
-    /// The layer's own records are of another configuration. Nothing was changed.
+    /// The layer's own records belong to another configuration. Nothing was changed.
     Mismatch {
         /// Name of the layer.
         layer: &'static str,
@@ -212,7 +212,7 @@ pub enum LayerError {
     Damaged {
         /// Name of the layer.
         layer: &'static str,
-        /// Data that cannot be read, and its place.
+        /// Data that cannot be read, and the place of the data.
         what: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Configurations of drives, made from names, files and single settings.
+//! Configurations of drives, built from presets, files and single settings.
 
 use crate::blame::{Setting, blamed, laid};
 use crate::layer::{self, LayerDef, LayerLimit, LayersBelow};
@@ -23,10 +23,10 @@ pub struct DriveConfig {
     pub name: String,
     /// Checked values.
     pub params: Params,
-    /// Parts that the names in the configuration choose from.
+    /// Parts that the configuration can name.
     pub registry: Registry,
-    /// Keys of the drive that were left out, because a setting has chosen another part in place of
-    /// the one that they belong to (a scheme, map store, victim policy, classifier or layer).
+    /// Keys of the drive that were dropped because a setting replaced the part that they belong to
+    /// (a scheme, map store, victim policy, classifier or layer).
     pub dropped: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ impl DriveConfig {
         for setting in settings {
             over.push(Setting::parse(setting)?);
         }
-        // an error that no line causes gets the place of the file
+        // an error without a line gets the name of the file as its place
         let of_file = |mut e: ConfigError| {
             if e.place.is_empty() && e.why.starts_with("is not given") && file.is_some() {
                 e.why += "; give it, or begin with a preset (base = \"tiny\" in [drive])";
@@ -74,7 +74,7 @@ impl DriveConfig {
         DriveConfig::resolved(registry, name, &base, &over).map_err(of_file)
     }
 
-    /// Returns this configuration with `settings` of the form `key=value` over it.
+    /// Returns this configuration overridden by `settings` of the form `key=value`.
     ///
     /// # Errors
     /// Returns the errors of [`DriveConfig::load`].
@@ -86,7 +86,7 @@ impl DriveConfig {
         DriveConfig::resolved(self.registry, &self.name, &raw, &over)
     }
 
-    /// Returns the configuration of `base` with `over` over it.
+    /// Returns the configuration of `base` overridden by `over`.
     fn resolved(
         registry: Registry,
         name: &str,
@@ -137,17 +137,15 @@ impl DriveConfig {
         self.registry.layers_named(self.params.get(LAYERS)).expect("the configuration is checked")
     }
 
-    /// Returns the number of drives at the bottom. There is one, unless a layer is over several
-    /// drives.
+    /// Returns the number of drives at the bottom: one, unless a layer spans several drives.
     pub fn drives(&self) -> u32 {
         layer::drives_below(&self.layers(), &self.params)
     }
 
-    /// Returns an error if the layers are over several drives, because `what` has room for one
-    /// drive.
+    /// Checks that the layers use a single drive, because `what` supports only one drive.
     ///
     /// # Errors
-    /// Returns an error that names the layers, if they are over several drives.
+    /// Returns an error that names the layers if they span several drives.
     pub fn single_drive(&self, what: &str) -> Result<(), ConfigError> {
         match self.drives() {
             1 => Ok(()),
@@ -168,7 +166,7 @@ impl DriveConfig {
             .expect("the configuration is checked")
     }
 
-    /// Returns the greatest work of a mount of all layers, without the mount of the drives.
+    /// Returns the maximum work of a mount of all layers, without the mount of the drives.
     pub fn layers_limit(&self) -> LayerLimit {
         let (layers, drive) =
             (self.layers(), DeviceShape::of(&self.layout().expect("the configuration is checked")));
@@ -180,7 +178,7 @@ impl DriveConfig {
                 &self.params,
                 &LayersBelow { shape, layers: layers_beneath, registry: &self.registry },
             );
-            // each device right below repeats the mounts of all layers beneath it
+            // each device directly below a layer repeats the mounts of all layers beneath it
             let devices = u64::from(layers[at].build.count(&self.params));
             LayerLimit {
                 reads: devices * sum.reads + one.reads,
@@ -189,8 +187,8 @@ impl DriveConfig {
         })
     }
 
-    /// Reads a preset. Every value except `drive.summary` must name its source, whether it is a
-    /// word, a flag or a number.
+    /// Reads a preset. Every value except `drive.summary` must name its source. This includes words
+    /// and flags.
     ///
     /// # Errors
     /// Returns an error for a fault of the syntax, or for the first value without a source.
@@ -209,11 +207,11 @@ impl DriveConfig {
     /// Returns the layout that the parameters describe, checked against the scheme.
     ///
     /// # Errors
-    /// Returns an error if the parameters of the shape do not fit each other, the allocation order
-    /// is unknown, or the mapping unit is no whole number of 512-byte sectors. Returns an error if
-    /// there is no logical unit, or if there are more than the flash holds or the scheme can keep.
-    /// For a write-back cache, returns an error if it has fewer than two frames, if `cache.low` is
-    /// above `cache.high`, or if units are larger than 64 KiB.
+    /// Returns an error if the parameters of the shape contradict each other, the allocation order
+    /// is unknown, or the mapping unit is not a whole number of 512-byte sectors. Returns an error
+    /// if there is no logical unit, or if the flash or the scheme cannot store all logical units.
+    /// For a write-back cache, returns an error if the cache is smaller than two frames, if
+    /// `cache.low` exceeds `cache.high`, or if units are larger than 64 KiB.
     pub fn layout(&self) -> Result<Layout, ConfigError> {
         let p = &self.params;
         let geometry = Geometry {
@@ -274,8 +272,8 @@ impl DriveConfig {
         if p.get(CACHE_MODE) == "write-through" {
             return Ok(());
         }
-        // a frame of each lane's frontier may be waiting in page buffers while the cache fills the
-        // next one
+        // one frame for each lane's frontier may wait in page buffers while the cache fills the
+        // next frame
         let least = 2 * layout.frame_bytes();
         if p.get(CACHE_BYTES) < least {
             return Err(ConfigError::new(
@@ -302,17 +300,18 @@ impl DriveConfig {
     ///
     /// # Errors
     /// Returns an error for a fault that [`DriveConfig::load`] cannot find: a spare area that is
-    /// too small, factory-bad blocks that leave too little room, or tables for which the system has
-    /// no memory.
+    /// too small, too many factory-bad blocks, or tables for which the system has no memory.
     pub fn build(&self, seed: Seed) -> Result<Ssd, ConfigError> {
         self.must_have_room(1, None)?;
         Ssd::new(self, seed)
     }
 
-    /// Builds the drive with its layers on blank media, or as many drives as the layers need.
+    /// Builds the drive with its layers on blank media. If the layers need several drives, builds
+    /// them all.
     ///
     /// # Errors
-    /// Returns the errors of [`DriveConfig::build`], or the fault that a layer finds below.
+    /// Returns the errors of [`DriveConfig::build`], or the fault that a layer finds in the device
+    /// below.
     pub fn build_stack(&self, seed: Seed) -> Result<Stack, ConfigError> {
         self.must_have_room(self.drives(), None)?;
         let drives = (0..self.drives()).map(|drive| Ssd::new(self, seed.of_drive(drive)));
@@ -322,16 +321,16 @@ impl DriveConfig {
     /// Returns the medium that `image` describes, if the image fits this drive.
     ///
     /// # Errors
-    /// Returns the contradiction between image and drive, in words.
+    /// Returns a sentence that describes the contradiction between image and drive.
     pub fn medium_from(&self, image: Image) -> Result<Medium, String> {
         let layout = self.layout().map_err(|e| e.to_string())?;
         Medium::from_image(Arc::new(layout), Rules::from_params(&self.params), image)
     }
 
-    /// Builds the drive around a medium that was written before under the same
+    /// Builds the drive around a medium that was written earlier with the same
     /// [`DriveConfig::on_flash`] parameters.
     ///
-    /// The drive mounts what is on the medium, at time zero.
+    /// The drive mounts the content of the medium at time zero.
     ///
     /// # Errors
     /// Returns an error if the scheme cannot mount the medium.
@@ -339,8 +338,8 @@ impl DriveConfig {
         Ssd::on(medium, self, seed)
     }
 
-    /// Mounts a medium as [`DriveConfig::build_on`] does, and switches it off at once. Changes that
-    /// the mount made on flash stay.
+    /// Mounts a medium as [`DriveConfig::build_on`] does, and switches the drive off at once.
+    /// Changes that the mount made on flash remain.
     ///
     /// # Errors
     /// Returns an error if the scheme cannot mount the medium, or if the power fails.
@@ -350,9 +349,10 @@ impl DriveConfig {
         crate::ssd::mount(self, seed, medium, &mut plan).map(drop)
     }
 
-    /// Returns the parameters under which a medium must be mounted again, with their keys.
+    /// Returns the parameters, with their keys, that must stay the same when a medium is mounted
+    /// again.
     ///
-    /// They are `drive.*` without the summary, mapping unit, scheme, map store,
+    /// They are all `drive.*` except the summary, the mapping unit, the scheme, the map store,
     /// `nand.program_order`, `nand.factory_bad`, `nand.spare_blocks`, `nand.data`, and the keys
     /// that the scheme names.
     pub fn on_flash(&self) -> impl Iterator<Item = (&'static str, &flashatlas_types::Value)> {
@@ -374,7 +374,7 @@ impl DriveConfig {
 
     /// Returns the whole configuration as pairs of key and value, in the order of the keys.
     ///
-    /// Two parameters can set the capacity; only the one that counts is among the pairs.
+    /// Two parameters can set the capacity. Only the one that takes effect is included.
     pub fn pairs(&self) -> impl Iterator<Item = (&'static str, &flashatlas_types::Value)> {
         let unused = match self.params.get(LOGICAL_PAGES) {
             0 => "drive.logical_pages",
@@ -384,8 +384,8 @@ impl DriveConfig {
     }
 }
 
-/// Adds a hint to an error about an unknown name, if a part of another kind has this name: the kind
-/// of that part and the key that chooses it.
+/// Adds a hint to an error about an unknown name, if a part of another kind has this name. The hint
+/// states the kind of that part and the key that chooses it.
 fn elsewhere(registry: &Registry, raw: &RawConfig, mut error: ConfigError) -> ConfigError {
     let Some(name) = raw.text(&error.key).filter(|name| error.why.contains(&format!("`{name}`")))
     else {

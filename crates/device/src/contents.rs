@@ -1,11 +1,11 @@
-//! Contents that the digests of a layer stand for.
+//! Contents that a layer's stamps represent.
 //!
-//! A simulation keeps a stamp of 32 bits for the bytes of a mapping unit (see [`Stamp`]). A layer
-//! may gather several pages of its own in one unit, or write records of its own. When the layer
-//! reads, it gets the stamp of the unit back and needs the content. This table leads from a stamp
-//! to the content that it stands for. The table is part of the simulation of *data*, not of the
-//! layer's memory. After a power failure, a layer still looks up the stamps that a drive returns,
-//! as it would read the bytes.
+//! A simulation stores a stamp of 32 bits instead of the bytes of a mapping unit (see [`Stamp`]). A
+//! layer may gather several of its own pages in one unit, or write its own records. When the layer
+//! reads, it gets the stamp of the unit back and needs the content. This table maps each stamp to
+//! its content. The table is part of the simulation of *data*, not of the layer's memory. After a
+//! power failure, a layer still looks up the stamps that a drive returns, as a real layer would
+//! read the bytes.
 
 use flashatlas_types::Stamp;
 use rustc_hash::FxHashMap;
@@ -21,22 +21,22 @@ pub type Pages = SmallVec<[Stamp; 4]>;
 pub enum UnitContent {
     /// Pages of the layer.
     Pages(Pages),
-    /// Bytes of a record, without the zeros at its end.
+    /// Bytes of a record, without trailing zeros.
     Bytes(Arc<[u8]>),
 }
 
-/// Table from stamps to the contents that they stand for.
+/// Table that maps stamps to the contents that they represent.
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
     held: FxHashMap<Stamp, UnitContent>,
     next: u64,
 }
 
-/// Bit that keeps the names of composed units apart from the names of hosts' writes.
+/// Bit that distinguishes the names of composed units from the names of host writes.
 const COMPOSED: u64 = 1 << 61;
 
 impl Contents {
-    /// Returns a new stamp, which stands for `held` from now on.
+    /// Returns a new stamp that represents `held` from now on.
     pub fn compose(&mut self, held: UnitContent) -> Stamp {
         loop {
             self.next += 1;
@@ -49,8 +49,8 @@ impl Contents {
         }
     }
 
-    /// Returns the stamps of the units, of `unit_bytes` bytes each, that hold the bytes of a record
-    /// from now on.
+    /// Returns the stamps of the units that store the bytes of a record from now on. Each unit has
+    /// `unit_bytes` bytes.
     pub fn compose_record(&mut self, bytes: &[u8], unit_bytes: u32) -> Vec<Stamp> {
         let unit = |bytes: &[u8]| {
             let used = bytes.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1);
@@ -59,9 +59,9 @@ impl Contents {
         bytes.chunks(unit_bytes as usize).map(|bytes| self.compose(unit(bytes))).collect()
     }
 
-    /// Returns the bytes of the record in the units with these stamps, of `unit_bytes` bytes each;
-    /// units that nobody wrote are zeros. Returns `None` if one of the units is no part of a
-    /// record.
+    /// Returns the bytes of the record in the units with these stamps. Each unit has `unit_bytes`
+    /// bytes. Units that were never written are zeros. Returns `None` if one of the units is not
+    /// part of a record.
     pub fn record(&self, stamps: &[Stamp], unit_bytes: u32) -> Option<Vec<u8>> {
         let mut bytes = vec![0; stamps.len() * unit_bytes as usize];
         for (unit, stamp) in bytes.chunks_mut(unit_bytes as usize).zip(stamps) {
@@ -74,23 +74,23 @@ impl Contents {
         Some(bytes)
     }
 
-    /// Returns the content that a stamp is the digest of, or `None` if no layer wrote it.
+    /// Returns the content that a stamp represents, or `None` if no layer wrote such content.
     #[inline]
     pub fn get(&self, stamp: Stamp) -> Option<&UnitContent> {
         self.held.get(&stamp)
     }
 
-    /// Returns the number of stamps that stand for something.
+    /// Returns the number of stamps that represent a content.
     pub fn len(&self) -> usize {
         self.held.len()
     }
 
-    /// Returns `true` if no stamp stands for anything.
+    /// Returns `true` if no stamp represents a content.
     pub fn is_empty(&self) -> bool {
         self.held.is_empty()
     }
 
-    /// Removes all stamps except the ones that a device still holds.
+    /// Removes all stamps except those for which `held` returns `true`.
     pub fn retain(&mut self, held: impl Fn(Stamp) -> bool) {
         self.held.retain(|&stamp, _| held(stamp));
     }
@@ -113,7 +113,7 @@ mod tests {
             let stamp = contents.compose(UnitContent::Bytes(Arc::from(n.to_le_bytes())));
             assert_eq!(contents.get(stamp), Some(&UnitContent::Bytes(Arc::from(n.to_le_bytes()))));
         }
-        // without the choice, about 200,000^2 / 2^33 = 4.7 stamps would stand for two things
+        // without the retry, about 200,000^2 / 2^33 = 4.7 stamps would represent two contents
         assert_eq!(contents.len(), 200_000);
         assert!(contents.next > 200_000, "{} names for {} stamps", contents.next, contents.len());
     }

@@ -1,8 +1,8 @@
-//! Interfaces that a drive and a layer over it share. [`Device`] takes commands. [`Storage`] is a
-//! place in the tree of a stack, with power and inspection.
+//! Interfaces that a drive and a layer over it share. A [`Device`] executes commands. A [`Storage`]
+//! is a node in the tree of a stack, with power and inspection.
 //!
-//! A drive and a layer implement both. What follows from the tree is provided: the answer of a
-//! device is its own answer, together with the answers of the devices below.
+//! A drive and a layer implement both traits. Default functions walk the tree: they combine the
+//! answer of a device with the answers of the devices below.
 
 use crate::{Cmd, Contents, DeviceShape, Done, DriveConfig, LayerReport, Reply, Ssd, SubmitError};
 use flashatlas_types::{Lpn, Ps, Seed, Stamp, StampSum, Tag, Violation};
@@ -10,9 +10,9 @@ use flashatlas_types::{Lpn, Ps, Seed, Stamp, StampSum, Tag, Violation};
 /// A command on its way to a device.
 #[derive(Clone, Copy)]
 pub struct Submission<'a> {
-    /// Time at which it is submitted.
+    /// Time of the submission.
     pub now: Ps,
-    /// Name of the command until it completes.
+    /// Name that identifies the command until it completes.
     pub tag: Tag,
     /// The command.
     pub cmd: Cmd<'a>,
@@ -20,11 +20,12 @@ pub struct Submission<'a> {
     pub after: &'a [Tag],
 }
 
-/// Something that takes host commands: a drive, or a layer that owns the next device.
+/// A receiver of host commands: a drive, or a layer that owns the next device.
 pub trait Device: Send {
-    /// Takes a command at `now`. Its effect is decided at once, in order of submission.
+    /// Accepts a command at `now`. Its effect is decided at once, in order of submission.
     ///
-    /// [`Device::advance`] returns its completion, and `reply` receives what a read returns.
+    /// [`Device::advance`] returns the completion of the command. The data of a read is put into
+    /// `reply`.
     ///
     /// # Errors
     /// Returns a [`SubmitError`] if the command is refused. A refused command never completes.
@@ -38,10 +39,10 @@ pub trait Device: Send {
         self.submit_after(Submission { now, tag, cmd, after: &[] }, reply)
     }
 
-    /// Takes a command as [`Device::submit`] does, from a host that sends it when other commands
-    /// are complete.
+    /// Accepts a command as [`Device::submit`] does, from a host that sends the command when other
+    /// commands are complete.
     ///
-    /// The host decides now what it sends, and the device decides when.
+    /// The host decides now which command it sends. The device decides when the command starts.
     ///
     /// # Errors
     /// Returns the errors of [`Device::submit`].
@@ -51,8 +52,9 @@ pub trait Device: Send {
         reply: &mut Reply,
     ) -> Result<(), SubmitError>;
 
-    /// Prepares for reads of these mapping units. The device may load its table entries of them
-    /// from memory now, all at once, rather than one by one later. Nothing else changes.
+    /// Prepares for reads of these mapping units. The device may load the table entries of all
+    /// units from memory now, which is faster than loading them one by one later. Nothing else
+    /// changes.
     fn prefetch(&self, units: &[Lpn]) {
         let _ = units;
     }
@@ -63,11 +65,10 @@ pub trait Device: Send {
     /// Runs up to and including `until`, and appends completions in the order of time.
     fn advance(&mut self, until: Ps, out: &mut Vec<Done>);
 
-    /// Runs as [`Device::advance`] does, but no further than the first instant at which commands
-    /// complete.
+    /// Runs as [`Device::advance`] does, but stops at the first instant at which commands complete.
     ///
-    /// Returns the time of the device after that: `until` if no command completes by then, or the
-    /// time of the last event if `until` is [`Ps::MAX`].
+    /// Returns the time that the device has reached. If no command completes by `until`, this is
+    /// `until`, or the time of the last event if `until` is [`Ps::MAX`].
     fn advance_to_completion(&mut self, until: Ps, out: &mut Vec<Done>) -> Ps {
         let (before, mut now) = (out.len(), Ps::ZERO);
         while out.len() == before
@@ -83,8 +84,8 @@ pub trait Device: Send {
         until
     }
 
-    /// Offers the time from `now` until `until`, in which the host sends no command, to background
-    /// work.
+    /// Lets background work use the time from `now` until `until`, in which the host sends no
+    /// command.
     ///
     /// # Errors
     /// Returns an error if background work finds a fault that it cannot handle.
@@ -104,24 +105,25 @@ pub trait Device: Send {
     }
 }
 
-/// A device in the tree of a stack: a drive, or a layer that owns the next device, or several next
-/// devices that are alike.
+/// A node in the tree of a stack: a drive, or a layer that owns one next device or several
+/// identical next devices.
 ///
-/// A device states its own part: the devices below, its power, its failure, its rules, its contents
-/// and its counters. The next devices answer for everything that a layer does not define.
+/// A device implements its own part: the devices below, its power, its failure, its rules, its
+/// contents and its counters. A function that a layer does not define passes the call to the next
+/// devices.
 pub trait Storage: Device {
     /// Returns the next devices: none below a drive, at least one below a layer, and exactly one if
     /// the layer is built as [`crate::Build::Over`].
     fn lower(&self) -> &[Box<dyn Storage>];
 
-    /// Returns the next devices, to change.
+    /// Returns the next devices for modification.
     fn lower_mut(&mut self) -> &mut [Box<dyn Storage>];
 
     /// Returns the drives at the bottom, without their layers.
     fn into_drives(self: Box<Self>) -> Vec<Ssd>;
 
-    /// Makes commands take effect in no time and without completions, if `on`. A caller brings a
-    /// device into a state this way. A layer calls the next devices too.
+    /// Makes commands take effect in no time and without completions, if `on` is `true`. A caller
+    /// uses this to prepare a device. A layer passes the call to the next devices.
     fn set_instant(&mut self, on: bool);
 
     /// Switches the power on again. Everything in memory is lost, and the device mounts the content
@@ -130,7 +132,7 @@ pub trait Storage: Device {
     /// A layer powers on the next devices, and then mounts its data on them.
     ///
     /// # Errors
-    /// Returns an error if the medium or a layer cannot be mounted. The device is of no use then.
+    /// Returns an error if the medium or a layer cannot be mounted. The device is then unusable.
     ///
     /// # Panics
     /// Panics if commands are in flight.
@@ -140,10 +142,10 @@ pub trait Storage: Device {
     /// drive.
     fn report(&self) -> Option<LayerReport>;
 
-    /// Sets this device's own counters to zero; what the device holds does not change.
+    /// Sets this device's own counters to zero. The content of the device does not change.
     fn reset_own_counters(&mut self);
 
-    /// Returns the error that stopped this device itself, if there is one.
+    /// Returns the error that stopped this device itself, or `None`.
     fn own_failure(&self) -> Option<SubmitError> {
         None
     }
@@ -156,23 +158,22 @@ pub trait Storage: Device {
         Ok(())
     }
 
-    /// Returns the contents that the stamps of this layer stand for, if it composes units.
+    /// Returns the contents that the stamps of this layer represent, if the layer composes units.
     fn own_contents(&mut self) -> Option<&mut Contents> {
         None
     }
 
-    /// Returns the error that stopped this device or one below, if there is one. Commands in flight
-    /// may never complete then.
+    /// Returns the error that stopped this device or a device below, or `None`. After such an
+    /// error, commands in flight may never complete.
     ///
-    /// A layer that goes on without a failed device must override this function.
+    /// A layer that continues without a failed device must override this function.
     fn failure(&self) -> Option<SubmitError> {
         self.own_failure().or_else(|| self.lower().iter().find_map(|device| device.failure()))
     }
 
     /// Checks this device's own rules and the rules of everything below, in O(n).
     ///
-    /// A layer that goes on without a failed device overrides this function to leave that device
-    /// out.
+    /// A layer that continues without a failed device overrides this function to skip that device.
     ///
     /// # Errors
     /// Returns the first rule that does not hold.
@@ -181,20 +182,19 @@ pub trait Storage: Device {
         self.lower().iter().try_for_each(|device| device.check())
     }
 
-    /// Returns the stamp that a mapping unit holds; by default, the unit has the same address on
-    /// the first of the next devices. The lookup causes no operation and takes no time.
+    /// Returns the stamp of a mapping unit. By default, the first of the next devices is asked for
+    /// the unit with the same address. The lookup causes no operation and takes no time.
     ///
     /// # Errors
-    /// Returns an error if a map points to something that cannot be read, or to another unit.
+    /// Returns an error if a map points to an unreadable page, or to another unit.
     fn peek_stamp(&self, unit: Lpn) -> Result<Stamp, SubmitError> {
         self.lower()[0].peek_stamp(unit)
     }
 
     /// Fills `stamps` with the stamps of the units from `first` on, as [`Storage::peek_stamp`]
     /// does.
-    ///
-    /// The units are loaded from memory together. A drive uses all cores if there are many
-    /// thousands.
+    /// The table entries of several units are loaded from memory together. A drive uses all cores
+    /// for many thousands of units.
     ///
     /// # Errors
     /// Returns the error of [`Storage::peek_stamp`] for the first unit that cannot be read.
@@ -210,18 +210,18 @@ pub trait Storage: Device {
         Ok(())
     }
 
-    /// Returns the sum of all units, as pairs of a unit and its stamp, without the units that hold
+    /// Returns the sum of the pairs of unit and stamp, over all units whose stamp is not
     /// [`Stamp::ZERO`].
     ///
-    /// The stamps are the ones that [`Storage::peek_stamp`] returns, if [`Storage::check`] finds no
-    /// fault. Returns `None` if the sum takes as long as looking at each unit, as it does by
-    /// default.
+    /// If [`Storage::check`] finds no fault, the stamps are those that [`Storage::peek_stamp`]
+    /// returns. Returns `None` if computing the sum would take as long as looking up each unit. The
+    /// default is `None`.
     fn sum_of_stamps(&self) -> Option<StampSum> {
         None
     }
 
-    /// Returns `true` if trims do not outlive a power failure; by default, if so on any of the next
-    /// devices.
+    /// Returns `true` if trims may be lost in a power failure. By default, this is so if it is so
+    /// for any of the next devices.
     fn forgets_trims(&self) -> bool {
         self.lower().iter().any(|device| device.forgets_trims())
     }
@@ -236,29 +236,29 @@ pub trait Storage: Device {
 
     /// Returns the counters and the memory tables of each layer, from the top down.
     ///
-    /// Below a layer over several devices, the layers of all devices are reported as one.
+    /// If a layer spans several devices, the reports of the same layer below are summed.
     fn reports(&self) -> Vec<LayerReport> {
         let mut lower = self.lower().iter().map(|device| device.reports());
         let mut below = lower.next().unwrap_or_default();
         for others in lower {
-            // the devices are alike, so their layers are at the same places
+            // the devices are identical, so their layers have the same positions
             below.iter_mut().zip(&others).for_each(|(sum, other)| sum.add(other));
         }
         self.report().into_iter().chain(below).collect()
     }
 
-    /// Sets every counter to zero; what the device holds does not change.
+    /// Sets every counter to zero. The content of the device does not change.
     fn reset_counters(&mut self) {
         self.reset_own_counters();
         self.lower_mut().iter_mut().for_each(|device| device.reset_counters());
     }
 
-    /// Returns the drives at the bottom. There is one, unless a layer is over several drives.
+    /// Returns the drives at the bottom: one, unless a layer spans several drives.
     fn drives(&self) -> Vec<&Ssd> {
         self.lower().iter().flat_map(|device| device.drives()).collect()
     }
 
-    /// Returns the drives at the bottom, to be changed.
+    /// Returns the drives at the bottom for modification.
     fn drives_mut(&mut self) -> Vec<&mut Ssd> {
         self.lower_mut().iter_mut().flat_map(|device| device.drives_mut()).collect()
     }
@@ -268,11 +268,11 @@ pub trait Storage: Device {
         self.lower()[0].ssd()
     }
 
-    /// Returns the drive at the bottom, or the first of several, to change.
+    /// Returns the drive at the bottom, or the first of several, for modification.
     fn ssd_mut(&mut self) -> &mut Ssd {
         self.lower_mut()[0].ssd_mut()
     }
 }
 
-/// Number of units that are loaded together from places all over memory.
+/// Number of units whose scattered table entries are loaded from memory together.
 pub(crate) const TOGETHER: usize = 32;

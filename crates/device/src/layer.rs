@@ -4,22 +4,22 @@
 use crate::{DeviceShape, DriveConfig, Registry, Storage, SubmitError};
 use flashatlas_types::{ConfigError, Mechanism, Note, ParamDef, Params};
 
-/// Devices that a layer is put on.
+/// Devices below a layer.
 pub struct LayersBelow<'a> {
-    /// Shape that these devices export.
+    /// Shape that each of these devices exports.
     pub shape: DeviceShape,
     /// Layers below, from the top down.
     pub layers: &'a [&'static LayerDef],
-    /// Parts that the names in the configuration choose from.
+    /// Parts that the configuration can name.
     pub registry: &'a Registry,
 }
 
-/// Most work that a layer's mount does, in mapping units of the lower device.
+/// Maximum work of a layer's mount, in mapping units of the lower device.
 #[derive(Clone, Copy, Debug)]
 pub struct LayerLimit {
-    /// Greatest number of units read.
+    /// Greatest number of units that are read.
     pub reads: u64,
-    /// Greatest number of units written.
+    /// Greatest number of units that are written.
     pub writes: u64,
 }
 
@@ -30,15 +30,16 @@ pub type BuildOver = fn(&DriveConfig, Box<dyn Storage>) -> Result<Box<dyn Storag
 pub type BuildOverSeveral =
     fn(&DriveConfig, Vec<Box<dyn Storage>>) -> Result<Box<dyn Storage>, SubmitError>;
 
-/// Function that puts a layer over one or several devices, and mounts them, or formats blank ones.
+/// Function that puts a layer over one or several devices and mounts them. Blank devices are
+/// formatted.
 ///
-/// Commands are instant meanwhile ([`Storage::set_instant`]), both on the lower devices
+/// While the function runs, commands are instant ([`Storage::set_instant`]) on the lower devices
 /// and on the new layer.
 #[derive(Clone, Copy)]
 pub enum Build {
     /// Over one device.
     Over(BuildOver),
-    /// Over several devices that are alike: a tree of drives.
+    /// Over several identical devices. The stack is then a tree.
     OverSeveral {
         /// Function that returns the number of devices.
         count: fn(&Params) -> u32,
@@ -48,7 +49,7 @@ pub enum Build {
 }
 
 impl Build {
-    /// Returns the number of devices right below the layer.
+    /// Returns the number of devices directly below the layer.
     pub fn count(&self, params: &Params) -> u32 {
         match self {
             Build::Over(_) => 1,
@@ -72,17 +73,17 @@ pub struct LayerDef {
     pub paper: &'static str,
     /// Parameters of the layer itself.
     pub params: &'static [ParamDef],
-    /// Function that returns the shape that the layer exports, or the reason why it cannot be put
-    /// over the devices below.
+    /// Function that returns the shape that the layer exports, or the reason why the layer cannot
+    /// be put over the devices below.
     pub fits: fn(&Params, &LayersBelow<'_>) -> Result<DeviceShape, ConfigError>,
     /// Function that builds the layer.
     pub build: Build,
-    /// Function that returns the greatest work of a mount on all devices right below.
+    /// Function that returns the maximum work of a mount on all devices directly below.
     pub mount_limit: fn(&Params, &LayersBelow<'_>) -> LayerLimit,
-    /// Settings with which the layer takes each of its paths on a drive of a few hundred pages;
-    /// each setting is tried at every power failure.
+    /// Settings that together reach all code paths of the layer on a drive of a few hundred pages.
+    /// Tests cut the power at every point of a run with each setting.
     pub small: &'static [&'static [&'static str]],
-    /// Mechanisms of the layer's paper that a run may or may not reach, each with its counter.
+    /// Mechanisms of the layer's paper, each with a counter of its uses.
     pub mechanisms: &'static [Mechanism],
 }
 
@@ -113,17 +114,16 @@ pub struct LayerReport {
     pub layer: &'static str,
     /// Counters by name.
     pub counters: Vec<(&'static str, u64)>,
-    /// Units that the layer answered without a command to the lower device, because nobody had
-    /// written them.
+    /// Units that the layer returned as never written, without a command to the lower device.
     pub unmapped_units: u64,
     /// Tables in the host's memory, with their bytes.
     pub memory: Vec<(&'static str, u64)>,
-    /// Notes on what the layer leaves out or simplifies.
+    /// Notes about the parts of a real layer that this layer omits or simplifies.
     pub approximations: Vec<Note>,
 }
 
 impl LayerReport {
-    /// Adds the counters of the same layer over another drive.
+    /// Adds the counters of the same layer over another device.
     pub(crate) fn add(&mut self, other: &LayerReport) {
         debug_assert_eq!(self.layer, other.layer);
         for (sum, other) in self.counters.iter_mut().zip(&other.counters) {

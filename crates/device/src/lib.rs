@@ -1,11 +1,11 @@
-//! The drive as a host sees it: commands in, completions out.
+//! The drive from the host's point of view: commands go in, completions come out.
 //!
-//! [`Ssd`] is the controller: it splits requests into mapping units, keeps the write cache, merges
-//! partial units, and puts the FTL, the medium and the timing engine together. A layer is a
-//! [`Device`] that a host puts over one or several drives, and a [`Stack`] is one or several drives
-//! with the layers over them: a tree, in which each device is a [`Storage`]. [`config`] builds all
-//! of them from a preset, a file and single settings, out of the parts that a [`Registry`] names.
-//! [`params`] declares the settings.
+//! [`Ssd`] is the controller: it splits requests into mapping units, manages the write cache,
+//! merges partial units, and connects the FTL, the medium and the timing engine. A layer is a
+//! [`Device`] that a host puts over one or several drives. A [`Stack`] consists of the drives and
+//! the layers over them. It is a tree, and each node is a [`Storage`]. [`config`] builds drives and
+//! stacks from a preset, a file and single settings. A [`Registry`] lists the parts that can be
+//! named there. [`params`] declares the settings.
 //!
 //! ```
 //! use flashatlas_device::{Cmd, Registry, Reply};

@@ -1,4 +1,4 @@
-//! Parameters of a drive: its own, and the parameters of the parts that its configuration names.
+//! Parameters of a drive, and of the parts that its configuration names.
 
 use crate::Registry;
 use flashatlas_ftl::maps::MapStoreDef;
@@ -30,7 +30,7 @@ pub(crate) const SPARE_BYTES: Param<u32> =
     Param::bytes("drive.spare_bytes", 16, 1 << 16, "spare bytes of a page");
 
 pub(crate) const CELL: Param<Text> =
-    Param::choice("drive.cell", &["slc", "mlc", "tlc"], "bits a cell");
+    Param::choice("drive.cell", &["slc", "mlc", "tlc"], "bits in a cell");
 
 pub(crate) const FRAME_CHANNELS: Param<u32> =
     Param::int("drive.frame_channels", 1, 64, "channels under one program unit (superpage)")
@@ -108,7 +108,7 @@ pub(crate) const CACHE_AHEAD: Param<u32> = Param::int(
 
 pub(crate) const COMMAND_TIME: Param<Dur> = Param::time(
     "host.command_time",
-    "the controller's fixed time for a command, before anything else",
+    "fixed time in which the controller handles a command, before any other work on the command",
 )
 .or("0");
 
@@ -124,7 +124,7 @@ pub const QUEUE_DEPTH: Param<u32> = Param::int(
     "host.queue_depth",
     1,
     1 << 16,
-    "commands that the drive accepts before the first completes",
+    "commands that may be in flight in the drive at the same time",
 )
 .or("32");
 
@@ -182,8 +182,8 @@ pub(crate) fn resolve(registry: &Registry, raw: &RawConfig) -> Result<Params, Co
 const CHOICES: [&str; 6] =
     ["ftl.scheme", "map.store", "map.policy", "ftl.victim", "ftl.classifier", "layers"];
 
-/// Removes from `raw` the keys of parts that `--set` has replaced with other parts, and returns
-/// these keys. Keys of `--set` itself stay.
+/// Removes the keys of parts that `--set` has replaced with other parts from `raw`, and returns
+/// these keys. Keys that `--set` itself sets stay.
 pub(crate) fn drop_of_others(
     registry: &Registry,
     raw: &mut RawConfig,
@@ -204,7 +204,7 @@ pub(crate) fn drop_of_others(
     Ok(others)
 }
 
-/// Place of a setting that the user gave.
+/// Place of a setting that the user passed with `--set`.
 pub(crate) const SET: &str = "set";
 
 /// Returns the scheme that `raw` names, and every parameter that the parts named in `raw` declare.
@@ -234,7 +234,7 @@ fn declared(
     Ok((scheme.name, defs))
 }
 
-/// Returns the part that declares a key but is not in use, in words.
+/// Returns a phrase that names the part that declares a key but is not in use.
 fn owner(registry: &Registry, key: &str, scheme: &str) -> Option<String> {
     let has = |params: &[ParamDef]| params.iter().any(|p| p.key == key);
     if let Some(v) = registry.ftl.victims.iter().find(|v| has(v.params)) {

@@ -1,4 +1,4 @@
-//! The part of a command that falls into one mapping unit, and the places of its sectors and bytes.
+//! Splitting of a command into the parts for each mapping unit, with sector and byte positions.
 
 use crate::cache::CacheEntry;
 use flashatlas_nand::ReadPart;
@@ -22,14 +22,14 @@ pub struct Piece {
 /// Content of a write.
 #[derive(Clone, Copy)]
 pub enum Content<'a> {
-    /// Name from which stamps are made.
+    /// Number from which stamps are computed.
     Named(u64),
-    /// Stamps, one for each whole unit.
+    /// Stamps of whole units, one for each unit.
     Stamps(&'a [Stamp]),
 }
 
 impl Content<'_> {
-    /// Returns the stamp of a piece's unit after the write, if its stamp was `old` before.
+    /// Returns the stamp of a piece's unit after the write. The stamp was `old` before the write.
     pub fn stamp(&self, piece: &Piece, old: Stamp, unit_sectors: u32) -> Stamp {
         match *self {
             Content::Named(name) => piece.stamp(old, name, unit_sectors),
@@ -42,18 +42,19 @@ impl Content<'_> {
 }
 
 impl Piece {
-    /// Returns `true` if the piece covers its unit.
+    /// Returns `true` if the piece covers its whole unit.
     pub fn is_whole(&self, unit_sectors: u32) -> bool {
         self.sectors == unit_sectors
     }
 
-    /// Returns the bits of the sectors that the piece covers.
+    /// Returns a bit mask of the sectors that the piece covers.
     pub fn mask(&self) -> u128 {
         let ones = if self.sectors == 128 { u128::MAX } else { (1u128 << self.sectors) - 1 };
         ones << self.first
     }
 
-    /// Returns the stamp of the unit after this piece of write `content`, if it was `old` before.
+    /// Returns the stamp of the unit after this piece of write `content`. The stamp was `old`
+    /// before.
     fn stamp(&self, old: Stamp, content: u64, unit_sectors: u32) -> Stamp {
         if self.is_whole(unit_sectors) {
             Stamp::whole(content, self.offset)
@@ -68,8 +69,8 @@ impl Piece {
 pub fn units(lba: Lba, sectors: u32, unit_sectors: u32) -> Range<u64> {
     let unit = u64::from(unit_sectors);
     let end = lba.0 + u64::from(sectors) + unit - 1;
-    // nearly all unit sizes are powers of two, and a 64-bit division is the slowest instruction of
-    // a request
+    // nearly all unit sizes are powers of two, and a 64-bit division would be the slowest
+    // instruction of a request
     if unit.is_power_of_two() {
         lba.0 >> unit.trailing_zeros()..end >> unit.trailing_zeros()
     } else {
@@ -92,32 +93,33 @@ pub fn pieces(lba: Lba, sectors: u32, unit_sectors: u32) -> impl Iterator<Item =
     })
 }
 
-/// Returns the number of bytes of some pieces.
+/// Returns the total number of bytes of some pieces.
 pub fn bytes_of(pieces: &[Piece]) -> u64 {
     pieces.iter().map(|p| u64::from(p.sectors)).sum::<u64>() * u64::from(SECTOR_BYTES)
 }
 
-/// Returns the bits of all sectors of a unit.
+/// Returns a bit mask of all sectors of a unit.
 pub fn all_sectors(unit_sectors: u32) -> u128 {
     if unit_sectors == 128 { u128::MAX } else { (1 << unit_sectors) - 1 }
 }
 
-/// Returns the sectors from the first to the last that is not in `present`.
+/// Returns the range from the first to the last sector that is missing in `present`.
 pub fn missing(present: u128, unit_sectors: u32) -> ReadPart {
     let lacking = all_sectors(unit_sectors) & !present;
     let first = lacking.trailing_zeros();
     ReadPart::Sectors { first, count: (u128::BITS - lacking.leading_zeros()) - first }
 }
 
-/// Returns the bytes of one piece in the data of its command.
+/// Returns the bytes of one piece within the data of its command.
 pub fn slice_of<'d>(data: &'d [u8], piece: &Piece) -> &'d [u8] {
     let start = (piece.offset * SECTOR_BYTES) as usize;
     &data[start..start + (piece.sectors * SECTOR_BYTES) as usize]
 }
 
-/// Returns a unit with the bytes of a piece in their place, over the bytes `under`, or over zeros.
+/// Returns a unit that has the bytes of a piece in their place and otherwise the bytes `under`, or
+/// zeros.
 ///
-/// The bytes `under` are overwritten in place if they have no other owner.
+/// The bytes `under` are modified in place if they have no other owner.
 pub fn placed(bytes: &[u8], piece: &Piece, under: Option<Arc<[u8]>>, unit: usize) -> Arc<[u8]> {
     let mut unit = match under {
         Some(held) => held,
@@ -129,7 +131,7 @@ pub fn placed(bytes: &[u8], piece: &Piece, under: Option<Arc<[u8]>>, unit: usize
     unit
 }
 
-/// Fills the sectors that an entry lacks from the bytes `under`.
+/// Fills the missing sectors of an entry from the bytes `under`.
 pub fn merge_under(entry: &mut CacheEntry, under: Option<&[u8]>) {
     if let (Some(bytes), Some(under)) = (&mut entry.bytes, under) {
         let bytes = Arc::make_mut(bytes);
@@ -145,7 +147,7 @@ pub fn merge_under(entry: &mut CacheEntry, under: Option<&[u8]>) {
 mod tests {
     use super::*;
 
-    /// Each sector belongs to one piece, the piece of its unit.
+    /// Checks that each sector belongs to exactly one piece, the piece of the sector's unit.
     #[test]
     fn pieces_cover_a_range_unit_by_unit() {
         for unit in [1, 3, 8, 12] {

@@ -1,8 +1,8 @@
-//! The drives that come with the project: `devices/*.toml`, in which every value names its source.
+//! The presets of the project, from `devices/*.toml`. Every value in these files names its source.
 
 /// One preset.
 pub struct Preset {
-    /// Name in `--drive`.
+    /// Name for the option `--drive`.
     pub name: &'static str,
     /// Text of the file.
     pub toml: &'static str,

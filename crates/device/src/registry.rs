@@ -1,4 +1,4 @@
-//! Parts that a drive and its layers may be built of.
+//! Registry of the parts from which a drive and its layers are built.
 
 use crate::params::common_params;
 use crate::{DriveConfig, LayerDef, PRESETS, Preset};
@@ -10,13 +10,13 @@ use flashatlas_ftl::victims::VictimDef;
 use flashatlas_lookup::hashes::HashDef;
 use flashatlas_types::{ConfigError, Entries, Entry, ParamDef};
 
-/// Presets, the parts of FTLs, and layers, each by its name.
+/// Presets, parts of FTLs, and layers. Each is found by its name.
 ///
-/// Code that needs one of these lists gets the registry as an argument, and a configuration keeps
-/// the registry that it was made with.
+/// Code that needs one of these lists gets the registry as an argument. A configuration keeps the
+/// registry with which it was loaded.
 #[derive(Clone, Copy)]
 pub struct Registry {
-    /// The drives that have a name.
+    /// Presets of drives.
     pub presets: Entries<Preset>,
     /// Schemes, map stores, victim policies and classifiers.
     pub ftl: flashatlas_ftl::Registry,
@@ -36,13 +36,13 @@ pub enum Part {
     Victim(&'static VictimDef),
     /// A classifier.
     Classifier(&'static ClassifierDef),
-    /// A policy of the map's cache.
+    /// A policy for the cache of the map.
     Caching(&'static CachePolicyDef),
     /// A hash function of the lookup engine.
     Hash(&'static HashDef),
     /// A layer.
     Layer(&'static LayerDef),
-    /// A drive with a name.
+    /// A preset of a drive.
     Preset(&'static Preset),
 }
 
@@ -53,8 +53,9 @@ impl Registry {
     /// are checked and listed, and errors suggest its name.
     ///
     /// # Errors
-    /// Returns an error if a part of its kind has this name already, or if a part that may be in
-    /// use with it declares one of its keys with another meaning. The error names both parts.
+    /// Returns an error if a part of the same kind has this name already. Returns an error if
+    /// another part that may be in use with the new part declares one of its keys with another
+    /// meaning. That error names both parts.
     pub fn with(mut self, part: impl Into<Part>) -> Result<Registry, ConfigError> {
         let part = part.into();
         let (name, own) = part.declares(&self)?;
@@ -79,14 +80,14 @@ impl Registry {
         Ok(self)
     }
 
-    /// Returns the part that declares the key of `param` with another type, range or text.
+    /// Returns a part that declares the key of `param` with another range or another text.
     ///
-    /// `param` is a parameter of `own`. The answer is a part that may be in use together with
-    /// `own`, or "every drive" for a parameter that all drives have.
+    /// `param` is a parameter of `own`. The returned part may be in use together with `own`. If all
+    /// drives have the parameter, "every drive" is returned.
     ///
-    /// A drive has one part of most kinds, so two parts of such a kind may give a key two meanings.
-    /// Layers are stacked, and the parameters of all hash functions are known together, so two of
-    /// these may not.
+    /// A drive has one part of most kinds, so two parts of such a kind may declare a key with two
+    /// meanings. For layers and hash functions this is not allowed. Several layers are used
+    /// together, and the parameters of all hash functions are declared together.
     fn declared_otherwise(&self, param: &ParamDef, own: Part) -> Option<String> {
         let differs = |other: &ParamDef| {
             other.key == param.key && (other.doc != param.doc || other.range() != param.range())
@@ -112,15 +113,15 @@ impl Registry {
             .find_map(|(name, params)| params.into_iter().any(differs).then_some(name))
     }
 
-    /// Registry of the parts of this crate and of the crates below, without layers.
+    /// Registry of the parts of this crate and of the crates that it uses, without layers.
     pub const DRIVES: Registry = Registry {
         presets: Entries::of(PRESETS),
         ftl: flashatlas_ftl::Registry::STANDARD,
         layers: Entries::of(&[]),
     };
 
-    /// Loads a preset by name or, if `file` is given, the TOML text of a file called `name`, and
-    /// applies `settings` of the form `key=value`.
+    /// Loads a preset by name and applies `settings` of the form `key=value`. If `file` is given,
+    /// loads its TOML text instead; the file is called `name`.
     ///
     /// The file may build on a preset with `drive.base = "…"`.
     ///
@@ -139,17 +140,18 @@ impl Registry {
     /// Returns the preset called `name`.
     ///
     /// # Errors
-    /// Returns an error if the name is unknown; the error lists the names that exist.
+    /// Returns an error if the name is unknown. The error lists the names that exist.
     pub fn preset(&self, name: &str) -> Result<&'static Preset, ConfigError> {
         self.presets.named(name)
     }
 
-    /// Returns the hash functions, of which a map store in hardware tables chooses.
+    /// Returns the hash functions, from which a map store in hardware tables chooses.
     pub fn hashes(&self) -> Entries<HashDef> {
         self.ftl.kinds.get()
     }
 
-    /// Returns the allowed values of a parameter in words, or the names of parts if it takes one.
+    /// Returns the allowed values of a parameter in words, or the names of the parts that it can
+    /// choose.
     pub fn range(&self, def: &ParamDef) -> String {
         let names = match def.key {
             SchemeDef::KEY => self.ftl.schemes.names(),
@@ -163,8 +165,8 @@ impl Registry {
         names.join(", ")
     }
 
-    /// Returns the kind of the part called `name` and the key that chooses it, if there is such a
-    /// part.
+    /// Returns the kind of the part called `name` and the key that chooses it, or `None` if there
+    /// is no such part.
     pub fn kind_of(&self, name: &str) -> Option<(&'static str, &'static str)> {
         let ftl = &self.ftl;
         [
@@ -183,7 +185,7 @@ impl Registry {
     /// Returns the layers that `text` names, separated by commas, from the top down.
     ///
     /// # Errors
-    /// Returns an error if a name is unknown; the error lists the names that exist.
+    /// Returns an error if a name is unknown. The error lists the names that exist.
     pub fn layers_named(&self, text: &str) -> Result<Vec<&'static LayerDef>, ConfigError> {
         let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
         names.map(|name| self.layers.named(name)).collect()
@@ -191,7 +193,7 @@ impl Registry {
 }
 
 impl Part {
-    /// Returns the kind of the part, in words, and its name.
+    /// Returns the kind of the part, in words, and the name of the part.
     pub fn named(self) -> (&'static str, &'static str) {
         fn of<T: Entry>(def: &T) -> (&'static str, &'static str) {
             (T::KIND, def.name())
@@ -208,7 +210,7 @@ impl Part {
         }
     }
 
-    /// Returns the part's name in errors, and the parameters that it declares.
+    /// Returns the name of the part in error messages, and the parameters that the part declares.
     fn declares(
         self,
         registry: &Registry,
@@ -229,7 +231,7 @@ impl Part {
     }
 }
 
-/// `From` for each kind of part.
+/// Implements `From` for each kind of part.
 macro_rules! parts {
     ($($kind:ident($def:ty)),*) => {
         $(impl From<&'static $def> for Part {

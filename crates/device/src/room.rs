@@ -1,29 +1,28 @@
-//! Check that the system has memory for the tables of a drive, before they are made.
+//! Check that the system has memory for the tables of a drive, before they are allocated.
 //!
 //! If the system refuses the memory for a table, the process ends, and no code can catch the error.
-//! So this check first reserves the memory, and returns it untouched.
+//! So this check first reserves the memory and then frees it without using it.
 
 use crate::DriveConfig;
 use crate::params::{BLOCKS, LOGICAL_PAGES};
 use flashatlas_types::{ConfigError, MEMORY_PER_UNIT};
 use std::hint::black_box;
 
-/// Bytes that a unit takes in each of the large tables: stamps, what the oracle expects, owners,
-/// the map.
+/// Bytes of a unit in each of the large tables: stamps, expected stamps of the oracle, owners, map.
 const TABLES: [u64; 4] = [8, 8, 4, 4];
 
-/// Number of units below which nothing is checked, because any process takes more memory than their
-/// tables.
+/// Number of units below which the check is skipped. Any process uses more memory than the tables
+/// of so few units.
 const ASKED_FROM: u64 = 4 << 20;
 
 impl DriveConfig {
-    /// Refuses a drive, or `drives` of them, if the system does not hand out memory for the tables.
-    /// `free` is the number of bytes that are available, if it is known.
+    /// Refuses a drive, or `drives` drives, if the system does not provide memory for the tables.
+    /// `free` is the number of available bytes, or `None` if it is unknown.
     ///
     /// # Errors
-    /// Returns an error that names `drive.blocks`, and the largest drive whose tables fit in one
-    /// piece of memory. The system may grant each table alone, even if all tables together do not
-    /// fit.
+    /// Returns an error that names `drive.blocks` and the largest drive whose tables fit in one
+    /// piece of memory. Each table is also tried alone: the system may provide every table, even
+    /// though all tables together do not fit.
     pub fn must_have_room(&self, drives: u32, free: Option<u64>) -> Result<(), ConfigError> {
         let units = u64::from(self.layout()?.slots()) * u64::from(drives);
         if units < ASKED_FROM || are_handed_out(&TABLES.map(|bytes| units * bytes)) {
@@ -49,15 +48,15 @@ impl DriveConfig {
         ))
     }
 
-    /// Returns the number of blocks in a plane with which the drive takes `free` bytes, if it takes
-    /// `needed` bytes with its own number. The result is at most the drive's own number.
+    /// Returns the number of blocks in a plane for which the drive needs `free` bytes. With its own
+    /// number of blocks, the drive needs `needed` bytes. The result is at most that number.
     pub fn blocks_in(&self, free: u64, needed: u64) -> u32 {
         let blocks = u128::from(self.params.get(BLOCKS)) * u128::from(free) / u128::from(needed);
         u32::try_from(blocks).map_or(self.params.get(BLOCKS), |n| n.min(self.params.get(BLOCKS)))
     }
 
-    /// Returns a sentence with the settings of the largest drive that fits: this drive with
-    /// `blocks` blocks in a plane.
+    /// Returns a sentence with the settings of the largest drive that fits, which has `blocks`
+    /// blocks in a plane.
     pub fn largest(&self, blocks: u32) -> String {
         let all = self.params.get(BLOCKS);
         if blocks == 0 {
@@ -73,14 +72,13 @@ impl DriveConfig {
     }
 }
 
-/// Returns whether the system hands out tables of these numbers of bytes, all at once.
+/// Returns whether the system provides tables with these numbers of bytes at the same time.
 fn are_handed_out(tables: &[u64]) -> bool {
     let mut held: Vec<Vec<u8>> = Vec::new();
     tables.iter().all(|&bytes| {
         let mut table = Vec::new();
         let enough = usize::try_from(bytes).is_ok_and(|n| table.try_reserve_exact(n).is_ok());
-        // black_box: otherwise the compiler leaves out a table that nobody uses, and its
-        // reservation too
+        // without `black_box`, the compiler would remove the unused table and its reservation
         held.push(black_box(table));
         enough
     })

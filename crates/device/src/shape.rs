@@ -1,4 +1,4 @@
-//! Shape of a device: the sectors and units that it exports.
+//! The shape of a device: the number of sectors and units that it exports.
 
 use crate::{Cmd, SubmitError};
 use flashatlas_types::Layout;
@@ -6,9 +6,9 @@ use flashatlas_types::Layout;
 /// Shape that a device exports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DeviceShape {
-    /// Sectors of a mapping unit.
+    /// Number of sectors in a mapping unit.
     pub unit_sectors: u32,
-    /// Sectors in all.
+    /// Number of sectors of the whole device.
     pub sectors: u64,
 }
 
@@ -23,7 +23,7 @@ impl DeviceShape {
         (self.sectors / u64::from(self.unit_sectors)) as u32
     }
 
-    /// Returns an error if a command has a range that is empty or does not lie inside the device.
+    /// Checks that the range of a command is not empty and lies inside the device.
     ///
     /// # Errors
     /// Returns [`SubmitError::OutOfRange`] if the range is empty or does not lie inside the device.
@@ -37,7 +37,7 @@ impl DeviceShape {
         }
     }
 
-    /// Returns the number of bytes in all.
+    /// Returns the number of bytes of the whole device.
     pub fn bytes(&self) -> u64 {
         self.sectors * u64::from(flashatlas_types::SECTOR_BYTES)
     }

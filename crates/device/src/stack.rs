@@ -1,4 +1,4 @@
-//! A drive, or several, with the layers over them.
+//! Stacks: one or several drives with the layers over them.
 
 use crate::{
     Build, Cmd, Contents, DeviceShape, Done, DriveConfig, Reply, Ssd, Storage, SubmitError,
@@ -6,20 +6,20 @@ use crate::{
 use flashatlas_nand::{Counters, Medium};
 use flashatlas_types::{ConfigError, Lba, Lpn, Ps, Seed, Stamp, Tag};
 
-/// A drive, or the drives that the layers need, with the layers that the configuration names.
+/// A drive, or as many drives as the layers need, with the layers that the configuration names.
 pub struct Stack {
     top: Box<dyn Storage>,
     bare: bool,
 }
 
-/// The tag of commands that bring a device into a state.
+/// The tag of commands that prepare a device.
 const PREPARING: Tag = Tag(0);
 
 impl Stack {
-    /// Puts the layers of `config` over `drives` and mounts each.
+    /// Puts the layers of `config` over `drives` and mounts each layer.
     ///
     /// # Errors
-    /// Returns the fault that a layer found below.
+    /// Returns the fault that a layer found in the device below.
     ///
     /// # Panics
     /// Panics if the number of drives is not [`DriveConfig::drives`].
@@ -52,7 +52,7 @@ impl Stack {
         Ok(Stack { top, bare: layers.is_empty() })
     }
 
-    /// Returns `true` if there is no layer.
+    /// Returns `true` if the stack has no layer.
     pub fn is_bare(&self) -> bool {
         self.bare
     }
@@ -62,13 +62,13 @@ impl Stack {
         &*self.top
     }
 
-    /// Returns the device at the top, to change.
+    /// Returns the device at the top for modification.
     pub fn top_mut(&mut self) -> &mut dyn Storage {
         &mut *self.top
     }
 
-    /// Hands a command to the device at the top, as [`Device::submit`](crate::Device::submit) takes
-    /// it.
+    /// Sends a command to the device at the top, as [`Device::submit`](crate::Device::submit)
+    /// describes.
     ///
     /// # Errors
     /// Returns a [`SubmitError`] if the command is refused. A refused command never completes.
@@ -101,15 +101,16 @@ impl Stack {
         self.top.advance(until, out);
     }
 
-    /// Runs no further than the first instant at which commands complete, and returns the time
-    /// after that, as [`Device::advance_to_completion`](crate::Device::advance_to_completion) does.
+    /// Runs to the first instant at which commands complete, at most until `until`, and returns the
+    /// time that was reached, as
+    /// [`Device::advance_to_completion`](crate::Device::advance_to_completion) does.
     #[inline]
     pub fn advance_to_completion(&mut self, until: Ps, out: &mut Vec<Done>) -> Ps {
         self.top.advance_to_completion(until, out)
     }
 
-    /// Offers the time from `now` until `until`, in which the host sends no command, to background
-    /// work.
+    /// Lets background work use the time from `now` until `until`, in which the host sends no
+    /// command.
     ///
     /// # Errors
     /// Returns an error if background work finds a fault that it cannot handle.
@@ -127,7 +128,7 @@ impl Stack {
         self.top.unit_sectors()
     }
 
-    /// Makes commands take effect in no time and without completions, if `on`.
+    /// Makes commands take effect in no time and without completions, if `on` is `true`.
     pub fn set_instant(&mut self, on: bool) {
         self.top.set_instant(on);
     }
@@ -137,7 +138,7 @@ impl Stack {
         self.top.drives()
     }
 
-    /// Returns the drives at the bottom, to be changed.
+    /// Returns the drives at the bottom for modification.
     pub fn drives_mut(&mut self) -> Vec<&mut Ssd> {
         self.top.drives_mut()
     }
@@ -147,13 +148,13 @@ impl Stack {
         self.top.ssd()
     }
 
-    /// Returns the drive at the bottom, or the first of several, to change.
+    /// Returns the drive at the bottom, or the first of several, for modification.
     pub fn ssd_mut(&mut self) -> &mut Ssd {
         self.top.ssd_mut()
     }
 
-    /// Switches the power off and on again. Everything in the memory of the drives and of the host
-    /// is lost, and the media are mounted.
+    /// Switches the power off and on again. The memory of the drives and of the host is lost, and
+    /// the media are mounted.
     ///
     /// # Errors
     /// Returns an error if the medium cannot be mounted.
@@ -165,10 +166,10 @@ impl Stack {
         self.top.power_on(config, seed)
     }
 
-    /// Replaces the media of the drives with others, which were switched off, and mounts these.
+    /// Replaces the media of the drives with other media, which were switched off, and mounts them.
     ///
     /// # Errors
-    /// Returns an error if one of the media cannot be mounted. The stack is of no use then.
+    /// Returns an error if one of the media cannot be mounted. The stack is then unusable.
     ///
     /// # Panics
     /// Panics if commands are in flight, or if the number of media is not the number of drives.
@@ -187,7 +188,8 @@ impl Stack {
         self.top.power_on(config, seed)
     }
 
-    /// Lets all work under way end, and returns the time of that end. No command may be in flight.
+    /// Runs until all work is complete, and returns the time of the last event. No command may be
+    /// in flight.
     pub fn drain(&mut self) -> Ps {
         let mut done = Vec::new();
         while let Some(at) = self.top.next_event() {
@@ -199,12 +201,12 @@ impl Stack {
 
     /// Writes every mapping unit once, in ascending order, in no time, and makes it durable.
     ///
-    /// `content` returns the name of each unit's content. `go_on` is called now and then with the
-    /// number of written units, and stops the filling if it returns `false`. Returns `true` if all
-    /// units were written.
+    /// `content` returns the name of each unit's content. `go_on` is called from time to time with
+    /// the number of written units, and stops the filling if it returns `false`. Returns `true` if
+    /// all units were written.
     ///
     /// # Errors
-    /// Returns an error if the drive cannot hold the units.
+    /// Returns an error if the drive has no room for the units.
     pub fn fill_while(
         &mut self,
         content: impl Fn(Lpn) -> u64,
@@ -232,9 +234,8 @@ impl Stack {
         Ok(true)
     }
 
-    /// Fills a blank drive without layers as [`Stack::fill_while`] does, if [`Ssd::fill_blank`] can
-    /// do it, and returns the same. Returns `None` if there are layers. The drive must be power
-    /// cycled afterwards.
+    /// Fills a blank drive without layers as [`Ssd::fill_blank`] does, and returns the same values.
+    /// Returns `None` if the stack has layers. The drive must be power cycled afterwards.
     pub fn fill_blank(
         &mut self,
         content: impl Fn(Lpn) -> u64 + Sync,
@@ -262,7 +263,7 @@ impl Stack {
         Ok(())
     }
 
-    /// Makes everything that is in memory durable, as a FLUSH does, in no time.
+    /// Makes all data in memory durable in no time, as a FLUSH does.
     ///
     /// # Errors
     /// Returns an error if there is no space.
@@ -280,7 +281,7 @@ impl Stack {
         sum
     }
 
-    /// Returns the contents that the stamps of the layers stand for, layer by layer (see
+    /// Returns the contents that the stamps of each layer represent, from the top down (see
     /// [`Contents`]).
     pub fn contents(&mut self) -> Vec<Contents> {
         let mut all = Vec::new();
@@ -288,7 +289,7 @@ impl Stack {
         all
     }
 
-    /// Adds the contents of the same layers of another stack, as [`Stack::contents`] returned them.
+    /// Adds the contents that [`Stack::contents`] returned for the same layers of another stack.
     pub fn learn(&mut self, contents: &[Contents]) {
         let mut known = contents.iter();
         self.top.each_contents(&mut |own| {
@@ -298,7 +299,7 @@ impl Stack {
         });
     }
 
-    /// Switches the power off for good, and returns the media of the drives.
+    /// Switches the power off permanently, and returns the media of the drives.
     pub fn into_media(self) -> Vec<Medium> {
         self.top.into_drives().into_iter().map(Ssd::into_medium).collect()
     }

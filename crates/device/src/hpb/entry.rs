@@ -1,7 +1,7 @@
-//! Entries of the map as they travel to the host and back.
+//! Entries of the map as they are sent to the host and back.
 //!
-//! An entry is a number of 64 bits, of which 8 or 4 bytes travel ([`Protect::entry_bytes`]). The
-//! host stores it and does not read it.
+//! An entry is a number of 64 bits, and 8 or 4 of its bytes are sent ([`Protect::entry_bytes`]).
+//! The host stores the entry without interpreting it.
 //!
 //! | `hpb.protect` | bits 63 to 0 | chance that a forgery is accepted |
 //! |---|---|---|
@@ -9,29 +9,30 @@
 //! | `tagged` | 28 of the place, 8 of the generation, 28 of a tag | 1 in 2^28 |
 //! | `encrypted` | 32 zeros, 32 of the encrypted place (28) and generation (4) | n in 2^32 |
 //!
-//! Here n is the number of slots that name the page. The tag is SipHash-2-4 (Aumasson and
-//! Bernstein, INDOCRYPT 2012) of unit, page, place and generation, cut to 28 bits. An entry of 4
-//! bytes has no room for a tag. With `encrypted`, a Feistel network of eight rounds encrypts the
+//! Here n is the number of slots whose spare area names the page. The tag is SipHash-2-4 (Aumasson
+//! and Bernstein, INDOCRYPT 2012) of unit, page, place and generation, cut to 28 bits. An entry of
+//! 4 bytes has no room for a tag. With `encrypted`, a Feistel network of eight rounds encrypts the
 //! entry. Its round function is SipHash-2-4 of unit, page, round and the other half of the block. A
-//! changed entry decrypts to another place and generation. Either the generation is wrong, or the
-//! spare area there names another page, except with the chance in the table.
+//! changed entry decrypts to another place and another generation. It is refused if the generation
+//! is wrong, or if the spare area at that place names another page. The table states the chance
+//! that neither check refuses it.
 
 use flashatlas_types::{Lpn, Ppn, Rng, Seed};
 use siphasher::sip::SipHasher24;
 
-/// Value that the host gets for a page without a place; no read is sent with it.
+/// Entry that the host gets for a page without a place. The host sends no read with this entry.
 pub const NO_ENTRY: u64 = u64::MAX;
 
 /// Bits of a place.
 const PLACE_BITS: u32 = 28;
 const PLACE: u32 = (1 << PLACE_BITS) - 1;
 const TAG_BITS: u32 = 28;
-/// The one logical unit of a drive.
+/// The number of the drive's only logical unit.
 const UNIT: u8 = 0;
 const ROUNDS: u8 = 8;
 
-/// Least number of slots for which a drive is refused. With fewer slots, an entry has room for each
-/// place.
+/// Smallest number of slots for which a drive is refused. With fewer slots, an entry has enough
+/// bits for every place.
 pub const SLOTS_MAX: u32 = PLACE;
 
 /// Protection of entries against forgery.
@@ -55,12 +56,13 @@ impl Protect {
         }
     }
 
-    /// Returns the number of bytes of an entry on the wire and in the host's memory.
+    /// Returns the number of bytes of an entry on the link and in the host's memory.
     pub const fn entry_bytes(self) -> u32 {
         if matches!(self, Protect::Tagged) { 8 } else { 4 }
     }
 
-    /// Returns the number of different generations of a subregion; 1 if entries have no generation.
+    /// Returns the number of different generations of a subregion, or 1 if entries have no
+    /// generation.
     pub const fn generations(self) -> u32 {
         match self {
             Protect::Plain => 1,
@@ -69,7 +71,7 @@ impl Protect {
         }
     }
 
-    /// Returns the number of hashes that making or checking an entry takes.
+    /// Returns the number of hashes needed to make or to check an entry.
     pub const fn hashes(self) -> u64 {
         match self {
             Protect::Plain => 0,
@@ -79,20 +81,20 @@ impl Protect {
     }
 }
 
-/// Reason why an entry is refused. The drive then serves the read by its own map.
+/// Reason why an entry is refused. The drive then looks up the page in its own map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// The entry's subregion was never handed out.
+    /// The entry's subregion was never exported.
     Inactive,
-    /// The subregion, or the page itself, has changed since the subregion was handed out.
+    /// The subregion, or the page itself, has changed since the last export.
     Dirty,
-    /// The entry is of an earlier generation or, if it was encrypted, has been changed.
+    /// The entry belongs to an earlier generation, or is an encrypted entry that was changed.
     Stale,
-    /// The tag does not match, or a bit is set that no entry has.
+    /// The tag does not match, or a bit is set that is zero in every valid entry.
     Tampered,
     /// The place lies beyond the flash.
     OutOfRange,
-    /// The spare area of the page at the place names another page.
+    /// The spare area at the place names another page.
     Elsewhere,
 }
 
@@ -120,7 +122,7 @@ impl Refusal {
     }
 }
 
-/// Key with which entries are made and opened.
+/// Key that makes and checks entries.
 #[derive(Clone)]
 pub struct Sealer {
     protect: Protect,
@@ -129,11 +131,11 @@ pub struct Sealer {
 }
 
 impl Sealer {
-    /// Returns a sealer with its first key. [`Sealer::new_key`] draws a new one each time the power
-    /// comes on, and when no generation is left.
+    /// Returns a sealer with its first key. [`Sealer::new_key`] draws a new key each time the power
+    /// comes on, and when all generations are used up.
     ///
-    /// A drive draws its keys from noise; here they come from the seed, so that runs can be
-    /// repeated.
+    /// A real drive draws its keys from noise. Here the seed determines the keys, so that runs can
+    /// be repeated.
     pub fn new(protect: Protect, seed: Seed) -> Sealer {
         let mut sealer =
             Sealer { protect, hash: SipHasher24::new(), keys: Rng::stream(seed, "hpb key") };
@@ -141,8 +143,8 @@ impl Sealer {
         sealer
     }
 
-    /// Replaces the key, so that no earlier entry is genuine any more. With [`Protect::Plain`] this
-    /// changes nothing, because such entries have no key.
+    /// Replaces the key, so that all earlier entries become invalid. With [`Protect::Plain`] this
+    /// changes nothing, because plain entries have no key.
     pub fn new_key(&mut self) {
         let mut draw = || self.keys.below(1 << 32) << 32 | self.keys.below(1 << 32);
         self.hash = SipHasher24::new_with_keys(draw(), draw());
@@ -153,7 +155,7 @@ impl Sealer {
         self.protect
     }
 
-    /// Returns the entry that places `lpn` at `ppn` in `generation`.
+    /// Returns the entry that records `ppn` as the place of `lpn` in `generation`.
     pub fn seal(&self, lpn: Lpn, ppn: Ppn, generation: u8) -> u64 {
         debug_assert!(ppn.0 < PLACE, "the layer is refused over drives with more slots");
         match self.protect {
@@ -168,8 +170,8 @@ impl Sealer {
         }
     }
 
-    /// Returns the place in `entry`, checked as far as the entry itself allows. `generation` is the
-    /// current generation of the page's subregion.
+    /// Returns the place in `entry`, after the checks that need only the entry itself. `generation`
+    /// is the current generation of the page's subregion.
     ///
     /// # Errors
     /// Returns [`Refusal::Tampered`] or [`Refusal::Stale`] if the entry is refused.
@@ -181,7 +183,7 @@ impl Sealer {
                 .ok_or(Refusal::Tampered)?,
             Protect::Tagged => {
                 let head = entry >> TAG_BITS;
-                // one comparison of whole numbers takes the same time for every wrong tag
+                // a comparison of whole numbers takes the same time for every wrong tag
                 if self.tag(lpn, head) ^ (entry & ((1 << TAG_BITS) - 1)) != 0 {
                     return Err(Refusal::Tampered);
                 }
@@ -215,8 +217,8 @@ impl Sealer {
     fn feistel(&self, lpn: Lpn, block: u32, rounds: impl Iterator<Item = u8>) -> u32 {
         let (mut left, mut right) = ((block >> 16) as u16, block as u16);
         for round in rounds {
-            // an even round changes the left half, and an odd round the right half; each round
-            // undoes itself
+            // an even round changes the left half and an odd round the right half, so a second run
+            // of a round reverts the first
             let (from, to) = if round % 2 == 0 { (right, &mut left) } else { (left, &mut right) };
             let mut message = [0; 8];
             (message[0], message[1]) = (UNIT, round);
@@ -228,7 +230,7 @@ impl Sealer {
     }
 }
 
-/// Output that never shows the key.
+/// Formats the sealer without its key.
 impl std::fmt::Debug for Sealer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Sealer({:?})", self.protect)
@@ -265,8 +267,8 @@ mod tests {
                     Err(Refusal::Stale),
                     "{protect:?}"
                 );
-                // every bit is flipped, and the entry is tried for another page; a forgery that
-                // opens yields another place
+                // each bit is flipped in turn, and the entry is also tried for another page; if a
+                // forgery is accepted, it must yield another place
                 let forged =
                     (0..64).map(|bit| (lpn, entry ^ 1 << bit)).chain([(Lpn(lpn.0 + 1), entry)]);
                 for (lpn, entry) in forged {
@@ -275,8 +277,8 @@ mod tests {
                     opened += u32::from(found.is_ok());
                 }
             }
-            // a forged tag matches once in 2^28; a forged encrypted entry has the right generation
-            // once in 16, and its place is still wrong
+            // a forged tag matches once in 2^28; the generation of a forged encrypted entry is
+            // right once in 16, but the place is still wrong
             let chance = if protect == Protect::Encrypted { 2000 * 33 / 16 } else { 0 };
             assert!(opened.abs_diff(chance) <= chance / 10, "{protect:?}: {opened} of {chance}");
             let entry = sealer.seal(Lpn(1), Ppn(1), 0);

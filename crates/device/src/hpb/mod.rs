@@ -1,14 +1,14 @@
-//! The drive's side of HPB, the map cached in host memory (Jeong et al., *Improving Flash Storage
-//! Performance by Caching Address Mapping Table in Host Memory*, HotStorage 2017): the paper's
-//! "device-side L2P manager". It hands out subregions of the map, tracks which have changed since,
-//! and tells the host of changes. It decides which of the entries that come back with reads it
-//! accepts.
+//! The drive's side of HPB, in which the host's memory caches the map (Jeong et al., *Improving
+//! Flash Storage Performance by Caching Address Mapping Table in Host Memory*, HotStorage 2017).
+//! The paper calls this side the "device-side L2P manager". The manager exports subregions of the
+//! map, tracks the subregions that change afterwards, and tells the host about changes. When
+//! entries come back with reads, it decides which entries are accepted.
 //!
-//! The paper verifies nothing ("further works"). Here a read gets the same data with any entries
-//! that the host sends (R7 of `docs/RELIABILITY.md`), unless `hpb.protect = plain` and the host
-//! forges entries. An entry is accepted only under three conditions. This drive made it for this
-//! page ([`entry`]). It is of the generation in which its subregion was handed out last. The map
-//! there has not changed since.
+//! The paper verifies no entries ("further works"). Here a read returns the same data whatever
+//! entries the host sends (R7 of `docs/RELIABILITY.md`), unless `hpb.protect = plain` and the host
+//! forges entries. An entry is accepted only under three conditions. This drive made the entry for
+//! this page ([`entry`]). The entry belongs to the generation of the last export of its subregion.
+//! The map entry of the page has not changed since that export.
 
 pub mod entry;
 mod notices;
@@ -28,7 +28,7 @@ use params::{
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Terms on which drive and host agree when they meet.
+/// Parameters that drive and host agree on when they connect.
 #[derive(Clone, Debug)]
 pub struct Terms {
     /// Pages of the drive.
@@ -41,30 +41,30 @@ pub struct Terms {
     pub protect: Protect,
     /// `true` if a change makes one page dirty, `false` if it makes the whole subregion dirty.
     pub by_page: bool,
-    /// `true` if changed entries come with responses, `false` if the host fetches subregions.
+    /// `true` if changed entries travel with responses, `false` if the host fetches subregions.
     pub piggyback: bool,
     /// `true` if the host decides what it caches.
     pub host_controls: bool,
-    /// Number of reads without an accepted entry after which a subregion that the host does not
-    /// have is worth fetching.
+    /// Number of reads without an accepted entry after which the host should fetch a subregion that
+    /// it does not cache.
     pub activation_reads: u32,
-    /// Number of such reads after which a subregion that has changed is worth fetching again.
+    /// Number of such reads after which the host should fetch a changed subregion again.
     pub refresh_reads: u32,
     /// Greatest number of entries in a response.
     pub pairs: usize,
     /// Greatest number of changed entries that wait for a response.
     pub changes: usize,
-    /// Sectors of the longest read that may bring entries along.
+    /// Sectors of the longest read that may carry entries.
     pub max_sectors: u32,
-    /// Greatest number of regions that the drive has the host cache at once.
+    /// Greatest number of regions that the drive tells the host to cache at the same time.
     pub active_regions: u32,
-    /// Time of one hash; an entry takes [`Protect::hashes`] hashes.
+    /// Time of one hash. An entry needs [`Protect::hashes`] hashes.
     pub hash_time: Dur,
 }
 
 impl Terms {
-    /// Returns the terms of a configuration, over a drive of `units` pages of `unit_sectors`
-    /// sectors each.
+    /// Returns the terms of a configuration for a drive of `units` pages. Each page has
+    /// `unit_sectors` sectors.
     pub fn new(params: &Params, units: u32, unit_sectors: u32) -> Terms {
         let unit = u64::from(unit_sectors * SECTOR_BYTES);
         let pages = |bytes| (params.get(bytes) / unit) as u32;
@@ -100,8 +100,8 @@ impl Terms {
         self.subregion_count().div_ceil(self.subregions)
     }
 
-    /// Returns the bytes that a subregion takes in the host's memory: for its entries, and for one
-    /// bit a page that marks pages written since.
+    /// Returns the bytes that a subregion occupies in the host's memory. The first number is for
+    /// its entries, the second for bits that mark the pages written since the fetch.
     pub fn host_bytes(&self) -> (u64, u64) {
         let pages = u64::from(self.subregion);
         (pages * u64::from(self.protect.entry_bytes()), pages.div_ceil(64) * 8)
@@ -119,14 +119,14 @@ impl Terms {
     }
 }
 
-/// State of a subregion, as the drive knows it.
+/// State of a subregion, from the drive's point of view.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum SubregionState {
-    /// Never handed out under this key, so no entry of the subregion is genuine.
+    /// Never exported under this key, so no entry of the subregion is valid.
     Unknown,
-    /// Handed out, and unchanged since.
+    /// Exported, and unchanged since.
     Clean,
-    /// Handed out, and changed since.
+    /// Exported, and changed since.
     Dirty,
 }
 
@@ -134,16 +134,17 @@ enum SubregionState {
 struct Subregion {
     state: SubregionState,
     generation: u8,
-    /// Number of reads without an accepted entry since the subregion was handed out or the host was
-    /// told of it.
+    /// Number of reads without an accepted entry since the subregion was exported or recommended to
+    /// the host.
     reads: u32,
     /// `true` if the host was told to fetch the subregion and has not yet done so.
     told: bool,
-    /// Number of times that the subregion was handed out, and number of entries changed since then
-    /// that the host does not have.
+    /// Number of exports of the subregion, and number of entries that changed after the last export
+    /// and have not reached the host.
     times: u32,
     waiting: u32,
-    /// `true` if more entries have changed than could wait: the host must fetch the subregion.
+    /// `true` if more entries have changed than can wait, so that the host must fetch the
+    /// subregion.
     lost: bool,
 }
 
@@ -164,11 +165,11 @@ pub struct HpbCounters {
     pub valid_entries: u64,
     /// Entries that were refused, by [`Refusal`].
     pub refused: [u64; Refusal::ALL.len()],
-    /// Subregions that were handed out.
+    /// Subregions that were exported.
     pub exported_entries: u64,
-    /// Times that a subregion became dirty, or a page with `hpb.dirty = page`.
+    /// Number of times that a subregion, or with `hpb.dirty = page` a page, became dirty.
     pub dirtied: u64,
-    /// Resets because a subregion ran out of generations.
+    /// Resets after a subregion ran out of generations.
     pub resets: u64,
 }
 
@@ -177,18 +178,17 @@ pub(crate) struct Manager {
     pub terms: Terms,
     sealer: Sealer,
     subregions: Vec<Subregion>,
-    /// Pages that have changed since their subregion was handed out, if pages are tracked one by
-    /// one.
+    /// Pages that have changed since their subregion was exported, if single pages are tracked.
     changed: FixedBitSet,
     notices: Notices,
-    /// Changed entries in the response to each tag: their subregions, and how often each of these
-    /// had been handed out.
+    /// Changed entries in the response to each tag. For each entry, the list has its subregion and
+    /// the number of exports of that subregion so far.
     on_the_way: FxHashMap<Tag, Vec<(u32, u32)>>,
     pub counters: HpbCounters,
 }
 
 impl Manager {
-    /// Returns a manager that has handed out nothing.
+    /// Returns a manager that has exported no subregion.
     pub fn new(terms: Terms, seed: Seed) -> Manager {
         Manager {
             sealer: Sealer::new(terms.protect, seed),
@@ -205,8 +205,8 @@ impl Manager {
         }
     }
 
-    /// Starts over with a new key, because the power was off or no generation is left. All entries
-    /// that the host has are void, and the host is told.
+    /// Starts again with a new key, because the power was off or a subregion has no generation
+    /// left. All entries in the host become void, and a notice tells the host.
     pub fn restart(&mut self) {
         self.sealer.new_key();
         self.subregions.fill(NEW);
@@ -215,7 +215,7 @@ impl Manager {
         self.on_the_way.clear();
     }
 
-    /// Returns the time to make or to check `entries` entries, one after the other.
+    /// Returns the time to make or to check `entries` entries, one after another.
     pub fn hashing(&self, entries: u64) -> Dur {
         Dur(self.terms.hash_time.0.saturating_mul(self.terms.protect.hashes() * entries))
     }
@@ -244,13 +244,13 @@ impl Manager {
         }
     }
 
-    /// Returns `true` if pages are tracked one by one and this one has changed since its subregion
-    /// was handed out.
+    /// Returns `true` if single pages are tracked and this page has changed since its subregion was
+    /// exported.
     fn has_changed(&self, lpn: Lpn) -> bool {
         self.terms.by_page && self.changed.contains(lpn.0 as usize)
     }
 
-    /// Makes all entries stale that were handed out for a subregion.
+    /// Invalidates all exported entries of a subregion by starting its next generation.
     fn next_generation(&mut self, subregion: u32) {
         let generations = self.terms.protect.generations();
         let group = &mut self.subregions[subregion as usize];
@@ -258,14 +258,14 @@ impl Manager {
         if next < generations {
             group.generation = next as u8;
         } else if generations > 1 {
-            // entries of the first generation would be genuine again
+            // the first generation follows, and its old entries would be valid again
             self.counters.resets += 1;
             self.restart();
         }
     }
 
-    /// Returns the place of a page in `entry`, if the entry passes its checks. The spare area at
-    /// the place must still confirm it.
+    /// Returns the place of a page in `entry`, if the entry passes its checks. The caller must
+    /// still compare the spare area at that place.
     ///
     /// # Errors
     /// Returns the reason why the entry is refused, and counts it.
@@ -285,26 +285,27 @@ impl Manager {
         opened
     }
 
-    /// Notes that a page was read without an accepted entry and its map entry was looked up. The
-    /// host may want the page's subregion.
+    /// Notes that a read of a page had no accepted entry and needed a map lookup. The host may need
+    /// the page's subregion.
     pub fn missed(&mut self, lpn: Lpn) {
         let index = self.terms.subregion_of(lpn);
         let changed = self.has_changed(lpn);
         let group = &mut self.subregions[index as usize];
-        // only the drive can tell what has changed; but entries that wait for a response need no
-        // fetch
+        // only the drive can tell which pages have changed; but if changed entries wait for a
+        // response, no fetch is needed
         let (enough, ours) = if changed || group.state == SubregionState::Dirty {
             (self.terms.refresh_reads, !self.terms.piggyback || group.lost)
         } else {
-            // a host in control counts its reads itself; a host that was given the subregion and
-            // sends no entries may have dropped it
+            // a host in control counts its reads itself; otherwise, a host that fetched the
+            // subregion and sends no entries may have dropped it
             (self.terms.activation_reads, !self.terms.host_controls)
         };
         if !ours {
             return;
         }
         group.reads += 1;
-        // a host that was told and did not fetch the subregion had no room for it then
+        // if the host was told but did not fetch the subregion, the host had no room, so it is told
+        // again later
         if group.reads >= if group.told { 8 * enough } else { enough } {
             (group.told, group.reads) = (true, 0);
             self.notices.activate(index);
@@ -317,7 +318,8 @@ impl Manager {
         self.notices.touch(self.terms.subregion_of(lpn) / self.terms.subregions);
     }
 
-    /// Hands a subregion to the host: appends the entries of its pages. `place` finds the pages.
+    /// Exports a subregion to the host: appends the entries of its pages. `place` returns their
+    /// places.
     pub fn export_entries(
         &mut self,
         subregion: u32,
@@ -327,7 +329,8 @@ impl Manager {
         self.counters.exported_entries += 1;
         let pages = self.terms.pages(subregion);
         if self.terms.by_page && self.forget_changes(pages.clone()) {
-            // the host's old entries of the changed pages are genuine in this generation
+            // without a new generation, the host's old entries of the changed pages would be
+            // accepted
             self.next_generation(subregion);
         }
         self.notices.forget(pages.clone());
@@ -345,7 +348,7 @@ impl Manager {
         entries.extend(pages.map(|page| sealed(Lpn(page))));
     }
 
-    /// Marks all pages of a range as unchanged. Returns `true` if any had changed.
+    /// Marks all pages of a range as unchanged. Returns `true` if any of them had changed.
     fn forget_changes(&mut self, pages: Range<u32>) -> bool {
         let pages = pages.start as usize..pages.end as usize;
         let any = self.changed.contains_any_in_range(pages.clone());
@@ -353,21 +356,21 @@ impl Manager {
         any
     }
 
-    /// Notes that the host gives back a region, or all regions if `region` is `None`.
+    /// Notes that the host returns a region, or all regions if `region` is `None`.
     pub fn give_back(&mut self, region: Option<u32>) {
         let all = 0..self.terms.region_count();
         for region in region.map_or(all, |r| r..r + 1) {
             self.notices.drop_region(region);
             let first = (region * self.terms.subregions) as usize;
             let end = self.subregions.len().min(first + self.terms.subregions as usize);
-            // entries that were handed out stay genuine, so changes must be tracked as before
+            // exported entries stay valid, so their changes must still be tracked
             self.subregions[first..end]
                 .iter_mut()
                 .for_each(|group| (group.told, group.reads) = (false, 0));
         }
     }
 
-    /// Returns the notice in the response to `tag`, if there is any; `place` finds pages.
+    /// Returns the notice in the response to `tag`, or `None`. `place` returns the places of pages.
     #[inline]
     pub fn notice(&mut self, tag: Tag, place: impl Fn(Lpn) -> Option<Ppn>) -> Option<Box<Notice>> {
         if self.notices.is_empty() {
@@ -391,8 +394,8 @@ impl Manager {
 
     /// Notes that the response to `tag` has reached the host.
     ///
-    /// If the response had the last changed entries of a subregion, the subregion becomes clean
-    /// only now. Until now, the host used the entries that they replace.
+    /// The response may contain the last changed entries of a subregion. The subregion then becomes
+    /// clean only now, because the host has used the old entries until now.
     #[inline]
     pub fn reached(&mut self, tag: Tag) {
         if self.on_the_way.is_empty() {
@@ -410,9 +413,9 @@ impl Manager {
         }
     }
 
-    /// Returns the bytes of the manager's tables in the drive: state, generation and count of reads
-    /// for each subregion; a bit for each page, if pages are tracked one by one; entries that may
-    /// wait.
+    /// Returns the bytes of the manager's tables in the drive. They are the state, the generation
+    /// and the number of reads of each subregion, the waiting entries, and a bit for each page if
+    /// single pages are tracked.
     pub fn bytes(&self) -> u64 {
         let changes = if self.terms.piggyback { self.terms.changes as u64 * 4 } else { 0 };
         self.subregions.len() as u64 * 3 + (self.changed.len() as u64).div_ceil(8) + changes

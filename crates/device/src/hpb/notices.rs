@@ -1,4 +1,4 @@
-//! Notices that wait until a response takes them to the host.
+//! Notices that wait until a response carries them to the host.
 
 use super::Terms;
 use flashatlas_ftl::list::IndexList;
@@ -8,14 +8,14 @@ use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Greatest number of subregions, and of regions, that one response names (JEDEC's sense data has
-/// room for two of each).
+/// Greatest number of subregions, and also of regions, that one response names. JEDEC's sense data
+/// has room for two of each.
 const NAMED_MAX: usize = 2;
 
 /// Notice in a response to a host that caches the map.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notice {
-    /// `true` if all entries that the host has are void (operation 2 in JEDEC's sense data).
+    /// `true` if all entries in the host are void (operation 2 in JEDEC's sense data).
     pub reset: bool,
     /// Subregions that the host should fetch, numbered over all regions.
     pub active: SmallVec<[u32; 2]>,
@@ -53,12 +53,12 @@ impl Notices {
             pairs: terms.pairs,
             subregions: terms.subregions,
             regions: IndexList::new(terms.region_count()),
-            // a host in control asks for what it wants
+            // a host in control decides itself which regions it caches
             regions_max: if terms.host_controls { u32::MAX } else { terms.active_regions },
         }
     }
 
-    /// Discards all waiting notices and enqueues a reset, which makes the others void.
+    /// Discards all waiting notices and enqueues a reset. The reset makes the other notices void.
     pub fn reset(&mut self) {
         self.active.clear();
         self.inactive.clear();
@@ -70,8 +70,8 @@ impl Notices {
 
     /// Enqueues a subregion that the host should fetch.
     ///
-    /// If the host already caches the greatest number of regions, it is told to drop the least
-    /// recently read one.
+    /// If the host already caches the maximum number of regions, the host is told to drop the least
+    /// recently read region.
     pub fn activate(&mut self, subregion: u32) {
         let region = subregion / self.subregions;
         if !self.regions.contains(region) && self.regions.len() == self.regions_max {
@@ -97,7 +97,7 @@ impl Notices {
         }
     }
 
-    /// Notes that the host gave a region back.
+    /// Notes that the host returned a region.
     pub fn drop_region(&mut self, region: u32) {
         self.regions.remove(region);
         let (subregions, of) = (self.subregions, region);
@@ -105,8 +105,8 @@ impl Notices {
         self.inactive.retain(|&r| r != of);
     }
 
-    /// Enqueues a page whose entry changed. Returns `Some(true)` if the page is newly enqueued,
-    /// `Some(false)` if it waited already, and `None` if no more can wait.
+    /// Enqueues a page whose entry changed. Returns `Some(true)` if the page is new in the queue,
+    /// `Some(false)` if it was already waiting, and `None` if the queue is full.
     pub fn change(&mut self, lpn: Lpn) -> Option<bool> {
         if self.queued.contains(&lpn) {
             return Some(false);
@@ -119,7 +119,7 @@ impl Notices {
         Some(true)
     }
 
-    /// Removes the changes of pages whose entries go to the host in another way.
+    /// Removes the changes of pages whose entries reach the host in another way.
     pub fn forget(&mut self, pages: Range<u32>) {
         if !self.changes.is_empty() {
             self.changes.retain(|lpn| !pages.contains(&lpn.0));
@@ -132,8 +132,8 @@ impl Notices {
         !self.reset && self.active.is_empty() && self.inactive.is_empty() && self.changes.is_empty()
     }
 
-    /// Returns the notices that one response takes along, and removes them from the queues. The
-    /// entries in `pairs` are 0; the caller makes them.
+    /// Returns the notices for one response and removes them from the queues. The entries in
+    /// `pairs` are 0; the caller fills them in.
     pub fn take(&mut self) -> Notice {
         let pairs = self
             .changes

@@ -17,7 +17,7 @@ pub const SUBREGION: Param<u64> = Param::bytes(
     "hpb.subregion",
     512,
     1 << 40,
-    "bytes that a subregion covers; the host fetches a whole subregion at once, and one changed \
+    "bytes that a subregion covers; the host fetches whole subregions, and one changed \
      entry makes all its entries stale (the paper's group; 16 MB: one of its map pages)",
 )
 .or("16MiB");
@@ -26,8 +26,8 @@ pub const SUBREGION: Param<u64> = Param::bytes(
 pub const CONTROL: Param<Text> = Param::choice(
     "hpb.control",
     &["device", "host"],
-    "decision on what the host caches: the drive recommends subregions (`device`), or the host \
-     counts its reads (`host`)",
+    "who decides which subregions the host caches: the drive recommends them (`device`), or the \
+     host counts its reads (`host`)",
 )
 .or("device");
 
@@ -35,8 +35,8 @@ pub const CONTROL: Param<Text> = Param::choice(
 pub const UPDATE: Param<Text> = Param::choice(
     "hpb.update",
     &["fetch", "piggyback"],
-    "way of changed entries to the host: the host fetches the subregion (`fetch`), or responses \
-     bring the entries (`piggyback`, only with hpb.protect = plain)",
+    "how changed entries reach the host: the host fetches the subregion (`fetch`), or responses \
+     carry the entries (`piggyback`, only with hpb.protect = plain)",
 )
 .or("fetch");
 
@@ -63,7 +63,7 @@ pub const MAX_READ: Param<u64> = Param::bytes(
     "hpb.max_read",
     512,
     1 << 40,
-    "the longest read that brings entries along, one for each of its pages (HPB 1.0: 4 KB, with \
+    "the longest read that carries entries, one for each of its pages (HPB 1.0: 4 KB, with \
      room for one entry; longer reads need a header segment of UFS 3.0)",
 )
 .or("4KiB");
@@ -101,7 +101,7 @@ pub const PAIRS: Param<u32> = Param::int(
     "hpb.pairs",
     1,
     4096,
-    "entries that one response takes along, with hpb.update = piggyback",
+    "entries that one response carries, with hpb.update = piggyback",
 )
 .or("8");
 
@@ -110,7 +110,8 @@ pub const CHANGES: Param<u32> = Param::int(
     "hpb.changes",
     1,
     1 << 24,
-    "changed entries that wait in the drive for a response; a subregion with more must be fetched",
+    "changed entries that wait in the drive for a response; if more change, their subregion must \
+     be fetched",
 )
 .or("4096");
 

@@ -1,4 +1,4 @@
-//! Commands and reads of a drive that hands out its map.
+//! Commands and reads of a drive that exports its map.
 
 use super::read::FrameReads;
 use super::{Begun, Ssd};
@@ -13,8 +13,8 @@ use flashatlas_types::{
     Cause, Class, Dur, FtlError, Lpn, MediumError, OpId, OpKind, Ppn, Seed, Tag,
 };
 
-/// Returns a function that finds the place of a page on flash for its map entry. A page that waits
-/// in a page buffer has no place yet.
+/// Returns a function that finds the place of a page on flash for its map entry. A page in a page
+/// buffer has no place yet.
 fn place(ftl: &dyn Ftl) -> impl Fn(Lpn) -> Option<Ppn> + '_ {
     |lpn| match ftl.peek(lpn) {
         Place::Flash(ppn) => Some(ppn),
@@ -23,10 +23,10 @@ fn place(ftl: &dyn Ftl) -> impl Fn(Lpn) -> Option<Ppn> + '_ {
 }
 
 impl Ssd {
-    /// Hands out the map from now on.
+    /// Starts to export the map.
     ///
     /// # Errors
-    /// Returns an error if places of this drive do not fit into entries.
+    /// Returns an error if entries have too few bits for the places of this drive.
     pub fn export_map(&mut self, terms: Terms, seed: Seed) -> Result<(), SubmitError> {
         if self.layout.slots() >= SLOTS_MAX {
             let what = format!(
@@ -40,13 +40,13 @@ impl Ssd {
         Ok(())
     }
 
-    /// Returns the counters of the drive's side of HPB and the bytes of its tables, or `None` if no
-    /// map is handed out.
+    /// Returns the counters of the drive's side of HPB and the bytes of its tables, or `None` if
+    /// the drive exports no map.
     pub fn hpb(&self) -> Option<(HpbCounters, u64)> {
         self.hpb.as_ref().map(|hpb| (hpb.counters, hpb.bytes()))
     }
 
-    /// Returns an error if a command asks for a part of the map that does not exist.
+    /// Checks that the part of the map exists that a command asks for.
     pub(super) fn exports_entries(&self, cmd: &Cmd<'_>) -> Result<(), SubmitError> {
         match &self.hpb {
             None => cmd.asks_within(0, 0),
@@ -71,8 +71,8 @@ impl Ssd {
         let mut ready = self
             .with_ftl(&begun.command, |ftl, cx| ftl.export_entries(cx, pages))
             .map_err(|error| match error {
-                // the drive can go on without a map page that it cannot read, as long as no command
-                // needs it
+                // the drive can continue with a map page that it cannot read, as long as no command
+                // needs that page
                 FtlError::Medium(MediumError::Unreadable(_) | MediumError::Damaged(_)) => error,
                 other => self.fail(other),
             })?;
@@ -87,7 +87,7 @@ impl Ssd {
         Ok(())
     }
 
-    /// Carries out WRITE BUFFER: the host gives back a region, or all regions.
+    /// Carries out WRITE BUFFER: the host returns a region, or all regions.
     pub(super) fn write_buffer(
         &mut self,
         begun: &Begun,
@@ -100,9 +100,9 @@ impl Ssd {
     }
 
     /// Reads a unit at the place in the entry that came with the read, if the entry is accepted.
-    /// Returns `Ok(None)` if the unit must be looked up in the map.
+    /// Returns `Ok(None)` if the map must be looked up instead.
     ///
-    /// `short` is `true` if the read could have brought entries along.
+    /// `short` is `true` if the read is short enough to carry entries.
     pub(super) fn read_by_entry(
         &mut self,
         begun: &mut Begun,
@@ -113,7 +113,8 @@ impl Ssd {
         let Some(hpb) = &mut self.hpb else { return Ok(None) };
         hpb.read(piece.lpn);
         let stands = self.ftl.peek(piece.lpn);
-        // a unit that waits to be programmed is read from the drive's memory, with or without HPB
+        // a unit that waits to be programmed is read from the drive's memory, whether HPB is used
+        // or not
         if let Place::Buffer(_) = stands {
             return Ok(None);
         }
@@ -128,7 +129,8 @@ impl Ssd {
         let looked_at = !matches!(opened, Err(Refusal::Inactive | Refusal::Dirty));
         let hashing = if looked_at { hpb.hashing(1) } else { Dur::ZERO };
         if hashing > Dur::ZERO {
-            // the check takes this time whatever its result, and every read waits for it
+            // the check takes this time even if the entry is refused, and every read waits for the
+            // check
             let first = &mut begun.command.first;
             *first = self.plan.push(OpKind::Delay(hashing), Class::HostRead, &[*first]);
         }
@@ -152,8 +154,8 @@ impl Ssd {
 
     /// Returns the unit in a slot of a data block, if its spare area names this page.
     ///
-    /// If the write cache has a part of the page, the unit must be the version on which this part
-    /// was written.
+    /// If the write cache has a part of the page, the unit must be the version that this part was
+    /// written over.
     fn confirmed(&self, ppn: Ppn, lpn: Lpn) -> Option<Unit> {
         let data = self.medium.oob_role(self.layout.block_of(ppn)) != OobRole::MAP;
         let unit = unit_at(&self.medium, ppn, lpn).ok().filter(|_| data)?;
@@ -161,12 +163,13 @@ impl Ssd {
         cached.is_none_or(|entry| entry.base == unit.stamp).then_some(unit)
     }
 
-    /// Reads a slot that holds another page than the entry claims. The lookup of the right page
+    /// Reads a slot that contains another page than the entry claims. The map lookup of the page
     /// waits for this read.
     fn read_in_vain(&mut self, begun: &mut Begun, ppn: Ppn) -> Result<(), FtlError> {
         let (frame, slot) = (self.layout.frame_of(ppn), 1 << (ppn.0 % self.layout.slots_per_frame));
         let after = [begun.command.first];
-        // an erased or torn page has no spare area to read: the model has no operation for that
+        // an erased or torn page has no spare area to read, and the model has no operation for such
+        // a read
         let read = self.with_ftl(&begun.command, |_, cx| {
             Ok(cx.flash.read(frame, slot, ReadPart::Whole, Cause::Host, &after))
         })?;
@@ -176,8 +179,9 @@ impl Ssd {
         Ok(())
     }
 
-    /// Puts the notice of the response into `reply`. Returns the operation that sends its entries
-    /// over the link before the command is complete, or [`OpId::NONE`] if it has none.
+    /// Puts the notice of the response into `reply`. Returns the operation that sends the entries
+    /// of the notice over the link before the command is complete, or [`OpId::NONE`] if there are
+    /// no entries.
     pub(super) fn say_what_changed(
         &mut self,
         tag: Tag,
@@ -192,7 +196,7 @@ impl Ssd {
         }
         match reply.notice.as_ref().map_or(0, |notice| notice.pairs.len() as u64) {
             0 => OpId::NONE,
-            // an address and an entry of 4 bytes each
+            // each pair has an address of 4 bytes and an entry of 4 bytes
             pairs => {
                 self.plan.push(OpKind::Link { inbound: false, bytes: 8 * pairs }, class, after)
             }

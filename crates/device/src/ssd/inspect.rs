@@ -1,4 +1,4 @@
-//! A drive as the leaf of a stack: its power, and its inspection by the simulator.
+//! A drive as the leaf of a stack: its power, and the simulator's inspection of its content.
 
 use super::{DeviceCounters, Ssd};
 use crate::interface::TOGETHER;
@@ -46,8 +46,8 @@ impl Storage for Ssd {
     }
 
     fn peek_stamps(&self, first: Lpn, stamps: &mut [Stamp]) -> Result<(), SubmitError> {
-        // the tables with the places are in the order of the units, but the states of the places
-        // are spread over memory
+        // the tables that return the places are sorted by unit, but the states of the places are
+        // spread over memory
         let mut places = Vec::with_capacity(stamps.len());
         for (unit, stamp) in (first.0..).map(Lpn).zip(&mut *stamps) {
             let place;
@@ -109,8 +109,8 @@ impl Storage for Ssd {
 }
 
 impl Ssd {
-    /// Returns the stamp of a unit in memory, or the place of a unit on flash. The other value is
-    /// zero or [`Ppn::NONE`].
+    /// Returns the stamp of a unit in memory, or the place of a unit on flash. The other component
+    /// is zero or [`Ppn::NONE`].
     fn held_or_place(&self, unit: Lpn) -> (Stamp, Ppn) {
         if let Some(entry) = self.cache.as_ref().and_then(|cache| cache.get(unit)) {
             return (entry.stamp, Ppn::NONE);
@@ -123,13 +123,13 @@ impl Ssd {
     }
 }
 
-/// Number of units below which the lookup takes less time than starting a thread.
+/// Number of units below which a lookup takes less time than the start of a thread.
 const WORTH_A_THREAD: usize = 1 << 14;
 
-/// Looks up the stamps of the consecutive units that are on flash.
+/// Looks up the stamps of a run of units, as far as the units are on flash.
 ///
-/// Units of one window of the medium are looked up one after the other, because the state of its
-/// slots is in few pages of memory.
+/// Units in the same window of the medium are looked up one after another, because the states of
+/// such slots lie in few pages of memory.
 fn stamps_at(
     medium: &Medium,
     first: Lpn,

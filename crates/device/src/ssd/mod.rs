@@ -1,5 +1,5 @@
-//! The controller of a drive. It splits commands into mapping units, merges partial ones, keeps the
-//! write cache, and hands plans to the timing engine.
+//! The controller of a drive. It splits commands into mapping units, merges partial units, manages
+//! the write cache, and hands plans to the timing engine.
 
 mod hpb;
 mod inspect;
@@ -29,7 +29,7 @@ use write::{HostWrite, Leaving, free_slots};
 /// Counters of the controller itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceCounters {
-    /// Mapping units read that nobody wrote.
+    /// Mapping units that were read but never written.
     pub unmapped_units: u64,
     /// Mapping units read from the write cache.
     pub cache_read_hits: u64,
@@ -39,7 +39,7 @@ pub struct DeviceCounters {
     pub cache_evictions: u64,
     /// Units whose missing sectors were fetched from flash.
     pub rmw_units: u64,
-    /// Units at the ends of trims that were ignored because the trim did not cover them whole.
+    /// Units at the ends of trims that were ignored because the trim covered only a part of them.
     pub trim_partial_units: u64,
     /// Units trimmed.
     pub trimmed_units: u64,
@@ -51,12 +51,12 @@ struct ControllerSettings {
     keep_bytes: bool,
 }
 
-/// A command whose plan is made. [`Ssd::begin`] fills it, and the steps of the command read it.
+/// A command with a new plan. [`Ssd::begin`] fills it, and the steps of the command read it.
 struct Begun {
-    /// The part that the FTL reads. The check of a map entry that came with a read moves its first
-    /// operation: later lookups wait for the check.
+    /// The part of the command that the FTL reads. Its first operation changes when the drive
+    /// checks a map entry that came with a read: later lookups then wait for the check.
     command: Command,
-    /// The number of the last program on the medium before the command's plan.
+    /// The number of the last program on the medium before this plan began.
     programs_before: u64,
 }
 
@@ -64,13 +64,14 @@ struct Begun {
 struct InFlight {
     /// Commands that are not complete.
     outstanding: usize,
-    /// Operation that completes each command, if a layer sends commands after others.
+    /// Operation that completes each command, if a layer sends commands that wait for other
+    /// commands.
     awaited: Option<FxHashMap<Tag, OpId>>,
-    /// Programs of host data that the next FLUSH waits for, and the length of this list above which
-    /// complete ones are removed.
+    /// Programs of host data that the next FLUSH waits for, and the length above which complete
+    /// programs are removed from this list.
     unflushed: Vec<OpId>,
     unflushed_limit: usize,
-    /// Commands that the engine completed; empty between calls.
+    /// Commands that the engine has completed. The list is empty between calls.
     finished: Vec<Finished>,
 }
 
@@ -97,11 +98,11 @@ pub struct Ssd {
     cache: Option<WriteCache>,
     settings: ControllerSettings,
     counters: DeviceCounters,
-    /// Number of commands so far. The number of the last one is also the number of idle work.
+    /// Number of commands so far. Idle work uses the number of the last command.
     commands: u64,
     /// Units on their way from the cache to the FTL.
     leaving: Leaving,
-    /// Reports of the FTL that the controller has not settled yet.
+    /// Reports of the FTL that the controller has not processed yet.
     outcome: Outcome,
     in_flight: InFlight,
     copies: Copies,
@@ -109,8 +110,8 @@ pub struct Ssd {
     instant: bool,
     /// Manager that exports entries of the map, if a host caches them.
     hpb: Option<Box<Manager>>,
-    /// Error that stopped the drive. Its tables in memory are not valid any more, and every command
-    /// gets this error.
+    /// Error that stopped the drive. The tables in memory are no longer valid, and every command
+    /// returns this error.
     failed: Option<FtlError>,
 }
 
@@ -140,7 +141,7 @@ impl Ssd {
         self.counters
     }
 
-    /// Returns the number of bytes of the write cache: 0 if there is none.
+    /// Returns the number of bytes of the write cache, or 0 if there is no cache.
     pub fn cache_bytes(&self) -> u64 {
         self.cache
             .as_ref()
@@ -152,12 +153,12 @@ impl Ssd {
         self.engine.statistics()
     }
 
-    /// Returns a hash of all flash operations so far and the times of their ends.
+    /// Returns a hash of all flash operations so far, with their end times.
     pub fn trajectory(&self) -> Trajectory {
         self.engine.trajectory()
     }
 
-    /// Returns the operations of the last command, for tests of which operation waits for which.
+    /// Returns the operations of the last command. Tests check their dependencies.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -172,7 +173,8 @@ impl Ssd {
         self.cache.as_ref().map_or(0, |c| u64::from(c.len()))
     }
 
-    /// Lets all work under way end, and returns the time of that end. No command may be in flight.
+    /// Runs until all work is complete, and returns the time of the last event. No command may be
+    /// in flight.
     pub fn drain(&mut self) -> Ps {
         let awaited = self.in_flight.awaited.as_ref().map_or(0, FxHashMap::len);
         assert!(
@@ -186,8 +188,8 @@ impl Ssd {
         self.engine.now()
     }
 
-    /// Begins to keep the operation that completes each command in flight, for a layer above that
-    /// sends commands after others.
+    /// Starts to record the operation that completes each command in flight. A layer above needs
+    /// the record if it sends commands that wait for other commands.
     pub fn keep_awaited(&mut self) {
         self.in_flight.awaited = Some(FxHashMap::default());
     }
@@ -197,18 +199,18 @@ impl Ssd {
         self.engine.explain()
     }
 
-    /// Returns `true` if anything is under way in the drive.
+    /// Returns `true` if an operation of the drive is unfinished.
     pub fn is_busy(&self) -> bool {
         self.engine.unfinished() > 0
     }
 
-    /// Returns the unit that a page holds. The lookup causes no operation and takes no time. A unit
-    /// on flash or in the cache comes without its bytes.
+    /// Returns the unit that a page holds. The lookup causes no operation and takes no time. The
+    /// bytes of a unit on flash or in the cache are left out.
     ///
-    /// Returns `Ok(None)` if nobody wrote the page.
+    /// Returns `Ok(None)` if the page was never written.
     ///
     /// # Errors
-    /// Returns an error if the map points to something that cannot be read, or to another page.
+    /// Returns an error if the map points to an unreadable page, or to another page.
     pub fn peek(&self, lpn: Lpn) -> Result<Option<Unit>, FtlError> {
         if let Some(entry) = self.cached(lpn) {
             return Ok(Some(Unit { lpn, stamp: entry.stamp, bytes: None }));
@@ -216,7 +218,7 @@ impl Ssd {
         self.peek_below_cache(lpn)
     }
 
-    /// Returns the unit that a page holds below the write cache, as [`Ssd::peek`] does.
+    /// Returns the unit that a page has below the write cache, as [`Ssd::peek`] does.
     fn peek_below_cache(&self, lpn: Lpn) -> Result<Option<Unit>, FtlError> {
         match self.ftl.peek(lpn) {
             Place::Nowhere => Ok(None),
@@ -225,13 +227,13 @@ impl Ssd {
         }
     }
 
-    /// Returns the place where the FTL has the newest version of a page. The lookup causes no
-    /// operation, and ignores the write cache.
+    /// Returns the place of the newest version of a page in the FTL. The lookup causes no operation
+    /// and ignores the write cache.
     pub fn place(&self, lpn: Lpn) -> Place {
         self.ftl.peek(lpn)
     }
 
-    /// Runs `work` of the FTL for `command`, against the medium and the plan.
+    /// Calls `work` with the FTL and the context of `command`: the medium and the plan.
     fn with_ftl<T>(
         &mut self,
         command: &Command,
@@ -246,13 +248,13 @@ impl Ssd {
         done
     }
 
-    /// Returns the number below which every operation is complete: operations of this very plan are
-    /// not in the engine yet.
+    /// Returns the number below which every operation is complete. Operations of the current plan
+    /// count as unfinished, although the engine does not have them yet.
     fn oldest_unfinished(&self) -> OpId {
         self.engine.oldest_unfinished().min(self.plan.first_id())
     }
 
-    /// Returns the part that the FTL reads of work outside of any command.
+    /// Returns the command data that the FTL reads for work outside of any command.
     fn between_commands(&self, now: Ps) -> Command {
         Command {
             now,
@@ -262,7 +264,7 @@ impl Ssd {
         }
     }
 
-    /// Notes an error that leaves tables half changed, so that the drive cannot go on. Returns the
+    /// Records an error that leaves tables half changed, so that the drive must stop. Returns the
     /// error.
     fn fail(&mut self, error: FtlError) -> FtlError {
         self.failed = Some(error.clone());
@@ -270,8 +272,9 @@ impl Ssd {
         error
     }
 
-    /// Begins a command and its plan; the last plan was issued. All other operations of the command
-    /// wait for the first one, the controller's work on it. This operation waits for `sent_after`.
+    /// Begins a command and its plan, after the last plan was issued. The first operation is the
+    /// controller's work on the command. It waits for `sent_after`, and all other operations of the
+    /// command wait for it.
     fn begin(&mut self, now: Ps, sent_after: &[OpId]) -> Begun {
         self.plan.clear();
         self.commands += 1;
@@ -286,8 +289,8 @@ impl Ssd {
         }
     }
 
-    /// Ends the plan of a command, which is complete after `after`. The notice about the map, if
-    /// there is one, is put into `reply`.
+    /// Ends the plan of a command, which is complete when `after` are complete. If there is a
+    /// notice about the map, it is put into `reply`.
     fn complete(&mut self, tag: Tag, class: Class, after: &[OpId], reply: &mut Reply) {
         let op = match self.say_what_changed(tag, class, after, reply) {
             OpId::NONE => self.plan.push(OpKind::Complete(tag), class, after),
@@ -352,7 +355,8 @@ impl Ssd {
         Ok(())
     }
 
-    /// Returns the operations that complete the commands `after`, as far as they are in flight.
+    /// Returns the operations that complete the commands `after`. Commands that are already complete
+    /// have no such operation.
     fn completions_of(&self, after: &[Tag]) -> SmallVec<[OpId; 4]> {
         if after.is_empty() {
             return SmallVec::new();
@@ -469,7 +473,7 @@ impl Device for Ssd {
             return Ok(());
         }
         let mut at = now.after(self.settings.idle_after);
-        // each round frees a slot or moves a part of the map, or waits before one that does
+        // each round frees a slot or moves a part of the map, or waits for such a round
         for _ in 0..2 * self.layout.slots() {
             while let Some(event) = self.engine.next_event().filter(|&e| e <= until) {
                 self.engine.advance(event, &mut self.in_flight.finished);

@@ -1,11 +1,11 @@
-//! Critical paths of commands, kept on request.
+//! Critical paths of commands, recorded on request.
 
 use super::Ssd;
 use flashatlas_timing::Step;
 use flashatlas_types::{Ps, Tag};
 
 impl Ssd {
-    /// Begins to keep the steps of critical paths. No operation may be under way.
+    /// Starts to record the steps of critical paths. No operation may be unfinished.
     pub fn keep_paths(&mut self) {
         self.engine.keep_paths();
     }
@@ -16,8 +16,8 @@ impl Ssd {
         self.engine.path(tag, at, since)
     }
 
-    /// Drops the record of operations that ended before `before`. The caller asks for no path that
-    /// begins earlier.
+    /// Drops the record of operations that ended before `before`. After this call, the caller asks
+    /// for no path that begins earlier than `before`.
     pub fn forget_paths(&mut self, before: Ps) {
         self.engine.forget_paths(before);
     }

@@ -1,4 +1,5 @@
-//! The read path: find each unit, read every frame once, send the data to the host as it arrives.
+//! The read path: finds each unit, reads every frame once, and sends the data to the host as it
+//! arrives.
 
 use super::{Begun, Ssd};
 use crate::Reply;
@@ -14,14 +15,15 @@ use flashatlas_types::{
 
 use smallvec::SmallVec;
 
-/// Operations that one group or command waits for. Few requests wait for more than six.
+/// Operations that one group or one command waits for. Few requests wait for more than six
+/// operations.
 type Waits = SmallVec<[OpId; 6]>;
 
 /// Slots of one frame that the command reads together.
 pub(super) struct FrameRead {
     frame: FrameId,
-    /// Operation that found the units in this frame, if the FTL has copied them to another place
-    /// since.
+    /// Operation that found the units in this frame, if the FTL has copied the units to another
+    /// place since then.
     seen: Option<OpId>,
     slots: u64,
     part: ReadPart,
@@ -31,8 +33,7 @@ pub(super) struct FrameRead {
 
 pub(super) type FrameReads = SmallVec<[FrameRead; 2]>;
 
-/// Number of the newest frame reads of the command that are searched for the frame of the next
-/// unit.
+/// Number of the command's newest frame reads that are searched for the frame of the next unit.
 const GROUPS_BACK: usize = 8;
 
 impl Ssd {
@@ -53,8 +54,8 @@ impl Ssd {
         let mut rest = pieces(lba, sectors, self.layout.unit_sectors());
         while let Some(piece) = rest.next() {
             let entry = entries.next().copied();
-            // the cache may hold the whole piece, or a part of it, perhaps still on its way from
-            // the host
+            // the cache may have the whole piece or a part of it, and the host may still be sending
+            // the data
             if let Some(held) = self.cached(piece.lpn) {
                 waits.push(held.ready);
                 if answer_from(held, &piece, reply) {
@@ -97,7 +98,7 @@ impl Ssd {
         if sectors_at_hand > 0 {
             sent.push(self.send(sectors_at_hand, &waits));
         } else {
-            // the reads wait for the command's first operation anyway
+            // the frame reads already wait for the command's first operation
             for &op in waits.iter().filter(|&&op| op != first || groups.is_empty()) {
                 sent.push(op);
             }
@@ -112,14 +113,14 @@ impl Ssd {
         self.plan.push(link, Class::HostRead, after)
     }
 
-    /// Returns the part of a unit that the write cache holds.
+    /// Returns the cache entry of a unit, or `None`.
     #[inline]
     pub(super) fn cached(&self, lpn: Lpn) -> Option<&CacheEntry> {
         self.cache.as_ref()?.get(lpn)
     }
 
-    /// Finds a unit on flash or in the FTL's page buffer, with the sectors that the cache holds
-    /// laid over it. `first` is the first operation of the read, and `ahead` more units follow.
+    /// Finds a unit on flash or in the FTL's page buffer, and puts the sectors in the cache over
+    /// it. `first` is the first operation of the read. After this unit, `ahead` more units follow.
     fn read_flash(
         &mut self,
         begun: &Begun,
@@ -136,7 +137,7 @@ impl Ssd {
             Place::Flash(ppn) => {
                 let arrived = self.on_its_way(piece.lpn, ppn);
                 if arrived.is_none() {
-                    // most lookups of the map wait for the command's first operation already
+                    // most lookups of the map already wait for the command's first operation
                     let waits = self.plan.waits_for(located.ready, first);
                     let first = if waits { OpId::NONE } else { first };
                     self.join_group(begun, groups, ppn, piece, [first, located.ready]);
@@ -155,8 +156,8 @@ impl Ssd {
         })
     }
 
-    /// Returns a unit on flash. If its bytes are damaged, the drive stops, and a mount finds out
-    /// which other versions of the unit are there.
+    /// Returns a unit on flash. If its bytes are damaged, the drive stops. The next mount searches
+    /// for other versions of the unit.
     fn unit_on_flash(&mut self, ppn: Ppn, lpn: Lpn) -> Result<Unit, FtlError> {
         unit_at(&self.medium, ppn, lpn).map_err(|error| match error {
             FtlError::Medium(MediumError::Damaged(_)) => self.fail(error),
@@ -164,17 +165,17 @@ impl Ssd {
         })
     }
 
-    /// Returns the operations that brought the sectors of a unit, if its program is not complete.
-    /// The unit's slot of the cache holds the sectors until then, so a read need not wait for
-    /// flash.
+    /// Returns the operations that transferred the sectors of a unit, if its program is not
+    /// complete. Until then the unit's slot in the cache keeps the sectors, so a read need not wait
+    /// for flash.
     fn on_its_way(&self, lpn: Lpn, ppn: Ppn) -> Option<[OpId; 2]> {
         let arrived = self.cache.as_ref()?.left(lpn)?;
         let program = self.unfinished_program(ppn, OpId(u64::MAX))?;
         self.source(ppn, program).is_none().then_some(arrived)
     }
 
-    /// Returns the newest program of a slot's frame before operation `before`, if it is not
-    /// complete.
+    /// Returns the newest program of a slot's frame before operation `before`, or `None` if that
+    /// program is complete.
     fn unfinished_program(&self, ppn: Ppn, before: OpId) -> Option<OpId> {
         let frame = self.layout.frame_of(ppn);
         let block = self.layout.block_of_frame(frame);
@@ -184,20 +185,20 @@ impl Ssd {
     }
 
     /// Returns the slot from which `program` copied the unit in a slot, and the operation that read
-    /// the unit there.
+    /// the unit from that slot.
     fn source(&self, ppn: Ppn, program: OpId) -> Option<(Ppn, OpId)> {
         self.copies.source(ppn.0 % self.layout.slots_per_frame, program)
     }
 
     /// Returns the place where a unit is read, and the operation that found it there.
     ///
-    /// A unit is read at its place. While the program that copies it there is not complete, it is
-    /// read at its old place instead. But this is not possible if the read also waits for an
-    /// operation on flash (in `after`). An erase of the old place waits for the read, and that
-    /// operation could wait for the erase.
+    /// A unit is normally read at its current place. While the program that copies the unit to this
+    /// place is unfinished, the unit is read at its old place instead. This is not possible if the
+    /// read also waits for an operation on flash (in `after`). An erase of the old place waits for
+    /// the read, and that operation could wait for the erase.
     pub(super) fn readable(&self, begun: &Begun, ppn: Ppn, after: &[OpId]) -> (Ppn, Option<OpId>) {
-        // a program of this plan is not issued yet: a program of this page in the engine is an
-        // older one
+        // a program of this plan is not issued yet; if the engine has a program of this page, it is
+        // an older one
         let frame = self.layout.frame_of(ppn);
         let issued = |number| number <= begun.programs_before;
         if !self.medium.frame_sequence(frame).is_ok_and(issued) {
@@ -215,10 +216,9 @@ impl Ssd {
         }
     }
 
-    /// Returns the unit that was found below the cache, with the sectors that the cache holds laid
-    /// over it.
+    /// Returns the unit that was found below the cache, with the sectors in the cache put over it.
     ///
-    /// The cached unit itself does not change, because only the pages of this read were sensed.
+    /// The cache entry does not change, because only the pages of this read were sensed.
     pub(super) fn under_cached(&self, lpn: Lpn, found: Option<Unit>) -> Option<Unit> {
         let Some(entry) = self.cached(lpn) else { return found };
         self.assert_base(entry, found.as_ref().map_or(Stamp::ZERO, |u| u.stamp));
@@ -270,7 +270,7 @@ impl Ssd {
     }
 }
 
-/// Answers a piece from the write cache. Returns `false` if not all its sectors are there.
+/// Answers a piece from the write cache. Returns `false` if some of its sectors are missing there.
 fn answer_from(entry: &CacheEntry, piece: &Piece, reply: &mut Reply) -> bool {
     if piece.mask() & !entry.present != 0 {
         return false;
@@ -284,7 +284,7 @@ fn answer_from(entry: &CacheEntry, piece: &Piece, reply: &mut Reply) -> bool {
 
 enum UnitSource {
     Nowhere(OpId),
-    /// Unit in memory, once these operations are complete.
+    /// Unit in memory, which is available once these operations are complete.
     Buffered(Unit, Waits),
     Flash(Unit),
 }

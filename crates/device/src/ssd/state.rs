@@ -1,4 +1,4 @@
-//! Changes of a drive's state in no simulated time: mounting, switching off and on, filling.
+//! Changes of a drive's state in no simulated time: mounting, power cycles, filling.
 
 use super::write::Leaving;
 use super::{Begun, ControllerSettings, DeviceCounters, InFlight, Ssd};
@@ -23,14 +23,14 @@ pub(crate) fn mount(
     medium: &mut Medium,
     plan: &mut Plan,
 ) -> Result<Box<dyn Ftl>, FtlError> {
-    // a mount takes no host data and changes no entry that was handed out: nobody reads its reports
+    // a mount receives no host data and changes no exported entry, so its reports are not read
     let (copies, outcome) = (&mut Copies::default(), &mut Outcome::default());
     let mut cx = FtlContext::new(Flash { medium, plan }, &Command::UNTIMED, copies, outcome);
     config.scheme().mount(&config.scheme_config(), &mut cx, seed)
 }
 
 /// Returns the empty write cache of a drive, or `None` if the drive writes through. Operations of
-/// an earlier, lost cache have freed `freed` slots.
+/// an earlier cache, which was lost, have freed `freed` slots.
 fn write_cache(config: &DriveConfig, layout: &Layout, freed: u64) -> Option<WriteCache> {
     let p = &config.params;
     (p.get(CACHE_MODE) == "write-back").then(|| {
@@ -45,8 +45,8 @@ fn write_cache(config: &DriveConfig, layout: &Layout, freed: u64) -> Option<Writ
     })
 }
 
-/// Returns an error if the logical pages do not fit the blocks that are not factory-bad. The check
-/// takes the bad blocks as spread evenly over the lanes.
+/// Returns an error if the blocks that are not factory-bad are too few for the logical pages. The
+/// check assumes that the bad blocks are spread evenly over the lanes.
 fn fits_good_blocks(
     config: &DriveConfig,
     layout: &Layout,
@@ -71,8 +71,8 @@ fn fits_good_blocks(
 
 /// Returns an estimate of the time that a mount takes.
 ///
-/// Lanes work side by side, and each reads its spare areas one after the other. Map pages are
-/// spread evenly over the lanes, each a whole frame on the channel.
+/// Lanes work in parallel, and each lane reads its spare areas one after another. Map pages are
+/// spread evenly over the lanes, and each transfer of a map page covers a whole frame.
 fn mount_time(times: &Times, layout: &Layout, mount: &MountReport) -> Dur {
     let busiest = mount.spare_reads.iter().copied().max().unwrap_or(0);
     let lanes = u64::from(layout.lanes);
@@ -96,8 +96,8 @@ impl Ssd {
         Ssd::on(medium, config, seed)
     }
 
-    /// Returns a drive of the configuration `config` that mounts `medium`. The medium has its
-    /// layout.
+    /// Returns a drive with the configuration `config` that mounts `medium`. The medium must have
+    /// the layout of this configuration.
     pub(crate) fn on(
         mut medium: Medium,
         config: &DriveConfig,
@@ -146,13 +146,13 @@ impl Ssd {
         mount_time(&self.times, &self.layout, &self.ftl.report().mount)
     }
 
-    /// Cuts the power. The drive does nothing more until the medium is mounted again.
+    /// Cuts the power. The drive does nothing until the medium is mounted again.
     pub(crate) fn power_off(&mut self) {
         self.medium.power_off();
     }
 
-    /// Replaces the medium of this drive with another, which was switched off. The caller mounts
-    /// it.
+    /// Replaces the medium of this drive with another medium, which was switched off. The caller
+    /// mounts it.
     pub(crate) fn replace_medium(&mut self, medium: Medium) {
         self.medium = medium;
     }
@@ -177,13 +177,14 @@ impl Ssd {
         self.mount_again(config, seed)
     }
 
-    /// Replaces the medium of this drive with another, which was switched off, and mounts it.
+    /// Replaces the medium of this drive with another medium, which was switched off, and mounts
+    /// it.
     ///
-    /// The drive is then as [`DriveConfig::build_on`] builds it, but reuses this controller.
+    /// The result equals a drive from [`DriveConfig::build_on`], but reuses this controller.
     /// `config` is the configuration of the drive and of the medium.
     ///
     /// # Errors
-    /// Returns an error if the FTL cannot mount. The drive is of no use then.
+    /// Returns an error if the FTL cannot mount. The drive is then unusable.
     ///
     /// # Panics
     /// Panics if the drive is busy.
@@ -217,16 +218,16 @@ impl Ssd {
         Ok(())
     }
 
-    /// Returns the medium, for injected faults (`flashatlas_nand::faults`) and for a journal of its
-    /// changes.
+    /// Returns the medium, for the injection of faults (`flashatlas_nand::faults`) and for a
+    /// journal of its changes.
     ///
-    /// The drive's answers after a cut mean nothing: mount the medium that [`Ssd::into_medium`]
-    /// returns.
+    /// After a power cut, the results of this drive are meaningless. Mount the medium that
+    /// [`Ssd::into_medium`] returns.
     pub fn faults(&mut self) -> &mut Medium {
         &mut self.medium
     }
 
-    /// Switches the power off for good, and returns the medium.
+    /// Switches the power off permanently, and returns the medium.
     pub fn into_medium(mut self) -> Medium {
         self.medium.power_off();
         self.medium
@@ -235,17 +236,16 @@ impl Ssd {
     /// Writes every logical page once, in ascending order, in no time. `stamp` returns the stamp of
     /// each page.
     ///
-    /// # Errors
-    /// Returns an error if the drive cannot hold the pages.
+    /// # Errors Returns an error if the drive has no room for the pages.
     pub fn fill(&mut self, stamp: impl Fn(Lpn) -> Stamp) -> Result<(), SubmitError> {
         self.fill_while(stamp, &mut |_| true).map(|_| ())
     }
 
-    /// Fills the drive as [`Ssd::fill`] does, unless it is stopped. Returns `true` if all pages
-    /// were written.
+    /// Fills the drive as [`Ssd::fill`] does, until all pages are written or `go_on` stops it.
+    /// Returns `true` if all pages were written.
     ///
-    /// `go_on` is called now and then with the number of written pages, and stops the filling if it
-    /// returns `false`.
+    /// `go_on` is called from time to time with the number of written pages. If it returns `false`,
+    /// the filling stops.
     ///
     /// # Errors
     /// Returns the errors of [`Ssd::fill`].
@@ -277,11 +277,11 @@ impl Ssd {
         Ok(true)
     }
 
-    /// Fills a blank drive as [`Ssd::fill_while`] does but faster, if the scheme can compute the
-    /// content of the flash without its tables.
+    /// Fills a blank drive faster than [`Ssd::fill_while`], if the scheme can compute the content
+    /// of the flash without its tables.
     ///
     /// The drive must be power cycled afterwards. Returns `Some(true)` if the drive is full,
-    /// `Some(false)` if `go_on` stopped the work, and `None` if nothing was done.
+    /// `Some(false)` if `go_on` stopped the work, and `None` if the scheme cannot do this.
     pub fn fill_blank(
         &mut self,
         stamp: &(dyn Fn(Lpn) -> Stamp + Sync),
@@ -293,11 +293,11 @@ impl Ssd {
     /// Brings a blank drive into the steady state of uniform random writes of single units.
     ///
     /// `stamp` returns the stamp of each page. `go_on` is called with the number of placed pages.
-    /// If it returns `false`, the work stops, and the result is `false`, too. The drive must be
-    /// power cycled afterwards.
+    /// If it returns `false`, the work stops and this function returns `false` too. The drive must
+    /// be power cycled afterwards.
     ///
     /// # Errors
-    /// Returns an error if the scheme or its victim policy has no model of that state.
+    /// Returns an error if the scheme or its victim policy has no model of the steady state.
     ///
     /// # Panics
     /// Panics if the drive is not blank.

@@ -1,4 +1,4 @@
-//! The write path: into the cache and out of it, or straight to flash. Partial units are merged on
+//! The write path: into the cache and out of it, or directly to flash. Partial units are merged on
 //! the way.
 
 use super::{Begun, Ssd};
@@ -15,11 +15,10 @@ use flashatlas_types::{
 };
 use smallvec::{SmallVec, smallvec};
 
-/// Distance, in units that leave the cache first, at which the table entries of a unit are
-/// prefetched.
+/// Number of units whose tables are prefetched before the units leave the cache.
 const EXPECTED: u32 = 8;
 
-/// Purposes for which units are shown before they leave ([`crate::cache::WriteCache::upcoming`]).
+/// Purposes of a prefetch before units leave ([`crate::cache::WriteCache::upcoming`]).
 const PLACE: usize = 0;
 const ENTRY: usize = 1;
 
@@ -27,23 +26,23 @@ const ENTRY: usize = 1;
 pub(super) struct HostWrite<'a> {
     /// First sector, and number of sectors.
     pub range: (Lba, u32),
-    /// `true` if the write is complete only when it is durable.
+    /// `true` if the write must be durable before it is complete.
     pub fua: bool,
     pub content: Content<'a>,
-    /// Bytes, if the drive keeps them.
+    /// Bytes, if the drive stores them.
     pub data: Option<&'a [u8]>,
 }
 
-/// Units on their way from the cache to the FTL. An eviction fills it, and [`Ssd::send_run`]
-/// empties it. Units stay here only if the drive fails on the way.
+/// Units on their way from the cache to the FTL. An eviction fills the lists, and [`Ssd::send_run`]
+/// empties them. Units remain here only if the drive fails in between.
 #[derive(Default)]
 pub(super) struct Leaving {
-    /// Consecutive units that go to the FTL together.
+    /// Consecutive units that are sent to the FTL together.
     run: Vec<Unit>,
     /// Operations that these units wait for.
     ready: Vec<OpId>,
-    /// The same units, each with the operations that bring its sectors. It stays empty while no
-    /// time passes.
+    /// The same units, each with the operations that transfer its sectors. The list stays empty
+    /// while commands are instant.
     arrived: Vec<(Lpn, [OpId; 2])>,
 }
 
@@ -87,13 +86,13 @@ impl Ssd {
         Ok(())
     }
 
-    /// Returns the number of `pieces` that can enter the cache together, after making room for one
-    /// if there is none.
+    /// Returns the number of `pieces` that can enter the cache together. If there is no room, makes
+    /// room for one piece first.
     fn writable_chunk(&mut self, begun: &Begun, pieces: &[Piece]) -> Result<usize, FtlError> {
         let cache = self.cache.as_ref().expect("write-back");
         if cache.free_slots() == 0 && cache.get(pieces[0].lpn).is_none() {
             let is_full = |ssd: &Ssd| ssd.cache.as_ref().is_some_and(|c| c.free_slots() == 0);
-            // units that leave may wait in buffers until a frame of their stream is full
+            // evicted units may wait in page buffers until a frame of their stream is full
             while is_full(self) && self.dirty_units() > 0 {
                 self.evict(begun, self.layout.slots_per_frame)?;
             }
@@ -115,8 +114,9 @@ impl Ssd {
         Ok(count)
     }
 
-    /// Sends the least recently written units to flash if the cache is too full. It sends the units
-    /// that the drive can take now, once the drive can take a frame.
+    /// Sends the least recently written units to flash if the cache is too full. If the
+    /// drive has room for less than a frame, no unit is sent. Otherwise, as many units are sent as
+    /// there is room for.
     fn relieve(&mut self, begun: &Begun) -> Result<(), FtlError> {
         let cache = self.cache.as_mut().expect("write-back");
         let Limits { high, low, ahead } = cache.limits;
@@ -138,7 +138,8 @@ impl Ssd {
         Ok(())
     }
 
-    /// Puts pieces into the cache with one transfer from the host, which waits for the slots.
+    /// Puts pieces into the cache with one transfer from the host. The transfer waits for the
+    /// slots.
     fn write_cached(
         &mut self,
         begun: &Begun,
@@ -149,7 +150,8 @@ impl Ssd {
         let unit_sectors = self.layout.unit_sectors();
         let cache = self.cache.as_mut().expect("write-back");
         let mut after: SmallVec<[OpId; 8]> = smallvec![begun.command.first];
-        // a slot that is in use may still wait for data that this write does not overwrite
+        // a slot in use may still wait for older data, which this write does not overwrite
+        // completely
         after.extend(pieces.iter().filter_map(|p| cache.get(p.lpn)).map(|entry| entry.ready));
         let need = cache.take_slots((pieces.len() + 1 - after.len()) as u32);
         if need > self.engine.freed_slots() {
@@ -167,8 +169,8 @@ impl Ssd {
                 Some(stamp) => (stamp, None),
                 None if piece.is_whole(unit_sectors) => (Stamp::ZERO, Some(Stamp::ZERO)),
                 None => {
-                    // only the stamp is looked up here; sectors are fetched, and charged, when the
-                    // unit leaves
+                    // only the stamp is looked up here; when the unit leaves, the missing sectors
+                    // are fetched, and the fetch is charged
                     let old = self.peek(piece.lpn)?.map_or(Stamp::ZERO, |u| u.stamp);
                     (old, Some(old))
                 }
@@ -193,8 +195,8 @@ impl Ssd {
         Ok(arrived)
     }
 
-    /// Writes without a cache: fetches the sectors that a partial unit lacks, programs, and pads
-    /// the last frame. Returns the operations that the write waits for.
+    /// Writes without a cache: fetches the missing sectors of partial units, programs the units,
+    /// and pads the last frame. Returns the operations that the write waits for.
     fn write_through(
         &mut self,
         begun: &Begun,
@@ -232,8 +234,8 @@ impl Ssd {
         Ok(after)
     }
 
-    /// Reads the sectors of a page that are not in `present`. Returns the whole unit, or `Ok(None)`
-    /// if nobody wrote it.
+    /// Reads the sectors of a page that are missing in `present`. Returns the whole unit, or
+    /// `Ok(None)` if the page was never written.
     fn fetch_missing(
         &mut self,
         begun: &Begun,
@@ -262,16 +264,16 @@ impl Ssd {
 
     /// Sends the `count` least recently written units to the FTL.
     ///
-    /// Consecutive pages go together. As long as the cache has more than `limits.low` units, pages
-    /// that follow the last one go with it.
+    /// Consecutive pages are sent together. After `count` units, pages that directly follow the
+    /// last page are sent too, as long as the cache has more than `limits.low` units.
     pub(super) fn evict(&mut self, begun: &Begun, count: u32) -> Result<(), FtlError> {
         self.leaving_together(|ssd, leaving| ssd.evict_runs(begun, count, leaving))?;
         self.prefetch_evictions();
         Ok(())
     }
 
-    /// Lends `work` the lists of the units that leave together. If `work` fails, [`Ssd::fail`]
-    /// finds the units that were on their way.
+    /// Calls `work` with the lists of the units that leave together. If `work` fails, [`Ssd::fail`]
+    /// finds the units that were on their way in these lists.
     fn leaving_together(
         &mut self,
         work: impl FnOnce(&mut Ssd, &mut Leaving) -> Result<(), FtlError>,
@@ -282,8 +284,8 @@ impl Ssd {
         done
     }
 
-    /// Puts units that were on their way to flash when the drive failed back into the write cache,
-    /// so that acknowledged data can still be inspected.
+    /// Returns units to the write cache if they were on their way to flash when the drive failed.
+    /// Acknowledged data can then still be inspected.
     pub(super) fn take_back(&mut self) {
         let all = all_sectors(self.layout.unit_sectors());
         for unit in self.leaving.run.drain(..) {
@@ -319,7 +321,8 @@ impl Ssd {
     }
 
     /// Prefetches the tables that the FTL will change for the units that leave the cache next. For
-    /// the units after them, it prefetches the map entries, which lead to these tables.
+    /// the units behind them, only the map entries are prefetched, because they point to these
+    /// tables.
     fn prefetch_evictions(&mut self) {
         let Some(cache) = &mut self.cache else { return };
         while let Some(lpn) = cache.upcoming(PLACE, EXPECTED) {
@@ -339,7 +342,7 @@ impl Ssd {
         })
     }
 
-    /// Takes a whole unit out of the cache, and fetches the sectors that it lacks.
+    /// Removes a unit from the cache, and fetches its missing sectors.
     fn take_out(&mut self, begun: &Begun, lpn: Lpn, leaving: &mut Leaving) -> Result<(), FtlError> {
         let Some(mut entry) = self.cache.as_mut().and_then(|c| c.remove(lpn)) else {
             return Ok(());
@@ -362,7 +365,7 @@ impl Ssd {
         Ok(())
     }
 
-    /// Asserts that a fetch found the stamp on which the stamp of the cached unit was built.
+    /// Asserts that a fetch returned the stamp on which the stamp of the cached unit is based.
     pub(super) fn assert_base(&self, entry: &CacheEntry, found: Stamp) {
         assert!(
             entry.base == found,
@@ -373,7 +376,7 @@ impl Ssd {
         );
     }
 
-    /// Sends the units that leave together to the FTL.
+    /// Sends the collected units to the FTL.
     fn send_run(&mut self, begun: &Begun, leaving: &mut Leaving) -> Result<(), FtlError> {
         let Leaving { run, ready, arrived } = leaving;
         if !run.is_empty() {
@@ -391,8 +394,8 @@ impl Ssd {
         Ok(())
     }
 
-    /// Makes programs of host data free the cache slots of that data, and adds them to the programs
-    /// that the next FLUSH waits for.
+    /// Connects programs of host data to the cache slots that they free, and adds the programs to
+    /// the list that the next FLUSH waits for.
     pub(super) fn settle(&mut self) {
         let Ssd { outcome, cache, plan, in_flight, .. } = self;
         for same in outcome.programmed().chunk_by(|a, b| a.op == b.op) {
@@ -404,15 +407,15 @@ impl Ssd {
         outcome.clear_programmed();
     }
 
-    /// Returns the programs of host data that are not complete, in earlier plans and in this one.
+    /// Returns the unfinished programs of host data, in earlier plans and in this one.
     pub(super) fn pending_programs(&mut self) -> Vec<OpId> {
         let first = self.plan.first_id();
         self.in_flight.unflushed.retain(|&op| op >= first || !self.engine.is_complete(op));
         self.in_flight.unflushed.clone()
     }
 
-    /// Removes complete programs from the list, so that its length stays in proportion to the
-    /// programs in flight.
+    /// Removes complete programs from the list, so that its length stays proportional to the number
+    /// of programs in flight.
     pub(super) fn prune_unflushed(&mut self) {
         if self.in_flight.unflushed.len() > self.in_flight.unflushed_limit {
             self.in_flight.unflushed.retain(|&op| !self.engine.is_complete(op));
@@ -421,7 +424,7 @@ impl Ssd {
     }
 }
 
-/// Frees `count` slots of the cache, if there is one, once `op` is complete.
+/// Frees `count` slots of the cache once `op` is complete, if there is a cache.
 pub(super) fn free_slots(cache: &mut Option<WriteCache>, plan: &mut Plan, op: OpId, count: u32) {
     if let Some(cache) = cache {
         let freed = match op {

@@ -1,4 +1,4 @@
-//! No operation of a command begins before the controller has handled the command.
+//! Tests that no operation of a command begins before the controller has handled the command.
 
 use flashatlas_device::{Cmd, Device, DriveConfig, Registry, Reply, Ssd};
 use flashatlas_types::{Dur, Lba, OpId, OpKind, Ps, Rng, Seed, Tag};
@@ -13,7 +13,7 @@ fn drive(name: &str, settings: &[&str]) -> DriveConfig {
     Registry::DRIVES.load(name, None, &settings).unwrap()
 }
 
-/// Lets a command run to its completion alone, and returns how long it takes, in picoseconds.
+/// Runs a single command to its completion, and returns its duration in picoseconds.
 fn alone(drive: &mut Ssd, tag: u64, cmd: Cmd<'_>) -> u64 {
     let now = drive.drain();
     let mut done = Vec::new();
@@ -43,16 +43,18 @@ fn a_flush_programs_once_the_controller_has_handled_it() {
         .build(Seed(1))
         .unwrap();
         let write = Cmd::Write { lba: Lba(0), sectors: 8, fua: false, content: 1, data: None };
-        // into the cache, over a link without limit: the controller's work alone
+        // the write goes into the cache over a link without limit, so only the controller takes
+        // time
         assert_eq!(alone(&mut drive, 1, write), command * US);
-        // the controller's work, 4096 bytes at 400 MB/s, tPROG: 0 + 10.24 + 500 us and so on
+        // the controller's work, then 4096 bytes at 400 MB/s (10.24 us), then tPROG (500 us)
         let right = command * US + 10_240_000 + 500 * US;
         assert_eq!(alone(&mut drive, 2, Cmd::Flush), right, "{command} us a command");
     }
 }
 
-/// The same on a preset as it is: 200 ns of command cycles, 32 KiB (a page of 16 KiB on each of two
-/// planes) at 1.6 GB/s, tPROG of 500 us, in picoseconds: 520.68 us, and the controller's work.
+/// The same test on an unchanged preset: 200 ns of command cycles, 32 KiB (a page of 16 KiB on each
+/// of two planes) at 1.6 GB/s, and tPROG of 500 us. The sum is 520.68 us, and the controller's work
+/// is added.
 #[test]
 fn a_flush_of_tlc_small_takes_the_command_time_longer() {
     let program = 200_000 + 2 * 16_384 * 1_000_000 / 1_600 + 500_000_000;
@@ -68,7 +70,7 @@ fn a_flush_of_tlc_small_takes_the_command_time_longer() {
     }
 }
 
-/// Every operation of a command waits for its first one: random commands on drives of every kind.
+/// Every operation of a command waits for the command's first operation, on drives of every kind.
 #[test]
 fn every_operation_of_a_command_waits_for_its_first() {
     let drives: &[&[&str]] = &[
@@ -111,6 +113,6 @@ fn every_operation_of_a_command_waits_for_its_first() {
             now = now.after(Dur::from_us(rng.below(2000)));
             drive.advance(now, &mut Vec::new());
         }
-        assert_eq!(begun_at_once, 3000, "one for each command");
+        assert_eq!(begun_at_once, 3000, "one operation of each command");
     }
 }

@@ -1,9 +1,10 @@
-//! A host that waits for completions sees the same as a host that goes from event to event.
+//! A host that waits for completions gets the same results as a host that steps from event to
+//! event.
 
 use flashatlas_device::{Cmd, Device, Done, Registry, Reply, Ssd};
 use flashatlas_types::{Dur, Lba, Ps, Rng, Seed, Tag};
 
-/// Goes from event to event until commands complete, but not beyond `until`.
+/// Steps from event to event until commands complete, but not beyond `until`.
 fn by_events(drive: &mut Ssd, until: Ps, done: &mut Vec<Done>) -> Ps {
     while let Some(at) = drive.next_event().filter(|&at| at <= until) {
         drive.advance(at, done);
@@ -25,13 +26,13 @@ fn a_drive_stops_at_the_instant_of_the_first_completion() {
     sectors -= 16;
     for number in 0..20_000 {
         while in_flight > rng.below(8) as usize {
-            // from far too short for anything to happen to longer than everything takes
+            // the limit is anything from far too short for any event to longer than all events take
             let until = now.after(Dur(1 << rng.below(40)));
             let (mut of_one, mut of_other) = (Vec::new(), Vec::new());
             let at = by_events(&mut one, until, &mut of_one);
             assert_eq!(other.advance_to_completion(until, &mut of_other), at);
             assert_eq!((&of_one, one.next_event()), (&of_other, other.next_event()));
-            assert!(of_one.iter().all(|done| done.at == at), "of that instant");
+            assert!(of_one.iter().all(|done| done.at == at), "each completes at that instant");
             (together, limited) =
                 (together.max(of_one.len()), limited + usize::from(of_one.is_empty()));
             (now, in_flight) = (at, in_flight - of_one.len());
@@ -48,7 +49,7 @@ fn a_drive_stops_at_the_instant_of_the_first_completion() {
         in_flight += 1;
     }
     assert!(together > 1 && limited > 100, "{together} at one instant, {limited} times none");
-    // without a limit it runs to the last event, though nothing completes any more
+    // without a limit, the drive runs to the last event, even if no command is left to complete
     let rest = |drive: &mut Ssd| {
         let mut done = Vec::new();
         while drive.next_event().is_some() {

@@ -1,5 +1,5 @@
-//! Media from damaged or hostile checkpoints. Each is refused with a message or mounted, and none
-//! causes a panic.
+//! Tests of media from damaged or hostile checkpoints. Each is mounted or refused with a message,
+//! and none causes a panic.
 
 use flashatlas_device::Registry;
 use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Ssd, Storage};
@@ -14,16 +14,15 @@ fn config(settings: &[&str]) -> DriveConfig {
     Registry::DRIVES.load("tiny", None, &settings).unwrap()
 }
 
-/// Returns a drive in the middle of its life: every page was written, and then some were written
-/// again.
+/// Returns a drive with a history: every page was written once, and some pages were written again.
 fn written(config: &DriveConfig) -> Ssd {
     let mut drive = config.build(Seed(1)).unwrap();
     drive.fill(|lpn| Stamp(lpn.0 + 1)).unwrap();
     updated(drive, 300)
 }
 
-/// Returns the same drive after more writes of four sectors to its first half, most of them to a
-/// small part of that half.
+/// Returns the same drive after more writes of four sectors to its first half. Most of these writes
+/// go to a small part of that half.
 fn updated(mut drive: Ssd, writes: u64) -> Ssd {
     let mut rng = Rng::stream(Seed(2), "updates");
     drive.set_instant(true);
@@ -41,7 +40,7 @@ const DRIVES: &[&[&str]] = &[
     &[],
     &["map.unit=512"],
     &["nand.factory_bad=100000", "drive.blocks=64"],
-    // blocks of map pages wear out; blocks are replaced
+    // blocks of map pages wear out, and spare blocks replace blocks
     &[
         "map.store=dftl",
         "map.page_bytes=64",
@@ -137,8 +136,8 @@ fn damaged_media_are_refused_or_mounted() {
                     refused += 1;
                 }
                 Ok(drive) => {
-                    // it does not hold what was written, and a rule may not hold: both are found,
-                    // and neither is a panic
+                    // the drive has not the content that was written, and a rule may be broken;
+                    // both are reported without a panic
                     drop(drive.check());
                     (0..drive.layout().logical_units).for_each(|lpn| drop(drive.peek(Lpn(lpn))));
                     mounted += 1;
@@ -150,8 +149,8 @@ fn damaged_media_are_refused_or_mounted() {
     assert!(refused > least && mounted > least, "{refused} {mounted}, at least {least}");
 }
 
-/// A mount may change the medium: it erases dead blocks and finishes work that was cut. A second
-/// mount finds the same drive.
+/// Checks that a second mount finds the same drive. A mount may change the medium: it erases dead
+/// blocks and finishes work that a power cut interrupted.
 #[test]
 fn a_second_mount_finds_what_the_first_left() {
     for settings in DRIVES {
@@ -171,8 +170,8 @@ fn a_second_mount_finds_what_the_first_left() {
             let programs = image.sequence;
             let first = mount(image);
             let written = first.medium().sequence() - programs;
-            // a map in little memory has no room for the entries that a mount finds, and writes
-            // their pages
+            // a map in little memory has no room for the entries that a mount finds, so the mount
+            // writes map pages
             let map_pages = first.ftl_report().mount.map_page_writes;
             assert_eq!(
                 written > 0,

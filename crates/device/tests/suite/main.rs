@@ -1,5 +1,5 @@
-//! The drive and its layers, tried as a host sees them. `crates/ftl/tests` tries the schemes and
-//! map stores on whole drives.
+//! Tests of the drive and its layers through the host's interface. `crates/ftl/tests` tests the
+//! schemes and map stores on whole drives.
 
 mod command_time;
 mod completions;

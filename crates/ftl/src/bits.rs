@@ -1,13 +1,13 @@
-//! Sets of pages or slots, a bit for each.
+//! Sets of identifiers, such as pages or slots, with one bit for each identifier.
 
 use flashatlas_prefetch as prefetch;
 use flashatlas_types::Index;
 use std::marker::PhantomData;
 
-/// A set of identifiers, one bit for each of those below a bound.
+/// A set of identifiers below a bound. Each identifier has one bit.
 #[derive(Clone, Debug)]
 pub struct BitSet<I> {
-    /// A word more than the bits need, so that a mask may begin at any bit.
+    /// The words of the bits, and one more word, so that a mask may begin at any bit.
     words: Vec<u64>,
     of: PhantomData<I>,
 }
@@ -23,7 +23,8 @@ impl<I: Index> BitSet<I> {
         BitSet { words: vec![0; self.words.len()], of: PhantomData }
     }
 
-    /// Returns the word that has an identifier's bit, and the place of the bit in the word.
+    /// Returns the index of the word that has an identifier's bit, and the bit's place in that
+    /// word.
     #[inline]
     fn place(id: I) -> (usize, usize) {
         (id.index() / 64, id.index() % 64)
@@ -46,7 +47,7 @@ impl<I: Index> BitSet<I> {
         is_new
     }
 
-    /// Takes an identifier out; returns `true` if it was in the set. Panics beyond the bound.
+    /// Removes an identifier; returns `true` if it was in the set. Panics beyond the bound.
     #[inline]
     pub fn remove(&mut self, id: I) -> bool {
         let (word, bit) = Self::place(id);
@@ -56,7 +57,8 @@ impl<I: Index> BitSet<I> {
         was_there
     }
 
-    /// Adds every identifier of a set with the same bound; returns `true` if none was in both.
+    /// Adds every identifier of a set with the same bound. Returns `true` if no identifier was in
+    /// both sets.
     pub fn add(&mut self, other: &BitSet<I>) -> bool {
         let mut common = 0;
         for (word, &more) in self.words.iter_mut().zip(&other.words) {
@@ -66,8 +68,8 @@ impl<I: Index> BitSet<I> {
         common == 0
     }
 
-    /// Returns a mask in which bit `i` is set if `first` plus `i` is in the set, for `count` (at
-    /// most 64) identifiers.
+    /// Returns a mask of `count` identifiers, at most 64. Bit `i` is set if `first` plus `i` is in
+    /// the set.
     #[inline]
     pub fn mask(&self, first: I, count: u32) -> u64 {
         let (word, shift) = Self::place(first);
@@ -87,7 +89,7 @@ impl<I: Index> BitSet<I> {
         })
     }
 
-    /// Returns the words of the set, of 64 identifiers each, and at least one more.
+    /// Returns the words of the set, with 64 identifiers each. At least one extra word follows.
     pub fn words(&self) -> &[u64] {
         &self.words
     }

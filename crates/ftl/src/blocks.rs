@@ -1,4 +1,4 @@
-//! Bookkeeping that every scheme needs: the valid slots, the role of each block, and the free
+//! The state that every scheme tracks: the valid slots, the role of each block, and the free
 //! blocks.
 
 use crate::bits::BitSet;
@@ -18,9 +18,9 @@ pub const WEAR_DYNAMIC: Param<bool> = Param::flag(
 )
 .or("true");
 
-/// Checks that the mapping unit is a whole frame, which schemes that map blocks need.
+/// Checks that the mapping unit is a whole frame, because schemes that map blocks require this.
 ///
-/// `who` begins the message and ends in "keep" or "keeps".
+/// `who` is the subject of the message, followed by "keep" or "keeps".
 ///
 /// # Errors
 /// Returns an error if the mapping unit is not a whole frame.
@@ -64,7 +64,7 @@ fn expecting(unit: Unit, at: Ppn, expected: Lpn) -> Result<Unit, FtlError> {
 /// Checks that the spare area of slot `ppn` names the page that is mapped to it.
 ///
 /// # Errors
-/// Returns an error if the spare area names another page, or none.
+/// Returns an error if the spare area names another page or no page.
 pub fn check_names(medium: &Medium, ppn: Ppn, lpn: Lpn) -> Result<(), Violation> {
     let found = medium.lpn(ppn);
     Violation::unless(found == Ok(lpn), "the spare area of a mapped slot names its page", || {
@@ -79,7 +79,8 @@ pub enum Role {
     Free,
     /// A block that is being filled.
     Open,
-    /// A full block, or one closed early: a candidate for collection.
+    /// A full block, or a block that was closed before it was full. It is a candidate for
+    /// collection.
     Closed,
     /// A block whose valid data is being moved away.
     Leaving,
@@ -87,9 +88,9 @@ pub enum Role {
     Bad,
     /// A block that holds a logical block, each page at its offset.
     Data,
-    /// A block that takes updates until they are merged.
+    /// A block that receives updates until they are merged.
     Log,
-    /// A block that holds pages of the map.
+    /// A block that stores pages of the map.
     Map,
 }
 
@@ -123,8 +124,8 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Builds the tables for `layout`. No slot is valid, and all blocks are free except the
-    /// medium's bad ones.
+    /// Builds the tables for `layout`. No slot is valid, and all blocks are free except the bad
+    /// blocks of the medium.
     pub fn new(layout: &Layout, medium: &Medium) -> Blocks {
         Blocks {
             by_slots: Divisor::new(layout.slots_per_block),
@@ -138,7 +139,7 @@ impl Blocks {
         }
     }
 
-    /// Returns the same blocks and roles without valid slots.
+    /// Returns a table with the same blocks and roles, in which no slot is valid.
     pub fn none_valid(&self) -> Blocks {
         Blocks {
             by_slots: self.by_slots,
@@ -149,10 +150,10 @@ impl Blocks {
         }
     }
 
-    /// Makes every slot valid that is valid in `other`, a table of the same blocks.
+    /// Makes every slot valid that is valid in `other`. Both tables have the same blocks.
     ///
     /// # Panics
-    /// Panics if a slot is valid in both.
+    /// Panics if a slot is valid in both tables.
     pub fn add_valid(&mut self, other: &Blocks) {
         assert!(self.bits.add(&other.bits), "a slot becomes valid twice");
         self.valid.iter_mut().zip(&other.valid).for_each(|(valid, &more)| *valid += more);
@@ -204,7 +205,7 @@ impl Blocks {
         self.bits.contains(ppn)
     }
 
-    /// Makes a slot valid that was programmed with the newest version of a page.
+    /// Marks a slot as valid after the newest version of a page was programmed there.
     ///
     /// # Panics
     /// Panics if the slot is valid already.
@@ -216,8 +217,8 @@ impl Blocks {
         self.total += 1;
     }
 
-    /// Prefetches the state of a slot into the CPU cache, because the slot will soon be invalid.
-    /// Returns the block of the slot.
+    /// Prefetches the state of a slot into the CPU cache, because the slot will soon become
+    /// invalid. Returns the block of the slot.
     #[inline]
     pub fn prefetch(&self, ppn: Ppn) -> BlockId {
         let block = self.block_of(ppn);
@@ -227,8 +228,8 @@ impl Blocks {
         block
     }
 
-    /// Makes a slot invalid, because its content is not needed any more. Returns its block and the
-    /// number of valid slots left there.
+    /// Marks a slot as invalid, because its content is no longer needed. Returns the block of the
+    /// slot and the number of valid slots left in that block.
     ///
     /// # Panics
     /// Panics if the slot was not valid.
@@ -242,12 +243,12 @@ impl Blocks {
         (block, *valid)
     }
 
-    /// Decides between two versions of a page while a mount reads the spare areas. Returns `true`
-    /// if `slot` is the newer one.
+    /// Compares two versions of a page while a mount reads the spare areas, and makes the newer
+    /// version valid. Returns `true` if `slot` has the newer version.
     ///
-    /// `slot` was programmed with number `sequence`; `known` is the newest version so far, if there
-    /// is one. The version that was programmed later becomes valid. If both slots are in one frame,
-    /// the one that the mount reads later becomes valid.
+    /// `slot` was programmed with number `sequence`. `known` is the newest version found so far, or
+    /// `None`. The version that was programmed later becomes valid. If both slots are in one frame,
+    /// the slot that the mount reads later becomes valid.
     ///
     /// # Errors
     /// Returns an error if `known` cannot be read.
@@ -270,15 +271,14 @@ impl Blocks {
         Ok(true)
     }
 
-    /// Returns a mask in which bit `i` is set if slot `first + i` is valid, for `count` (at most
-    /// 64) slots.
+    /// Returns a mask of `count` slots, at most 64. Bit `i` is set if slot `first + i` is valid.
     #[inline]
     pub fn valid_mask(&self, first: Ppn, count: u32) -> u64 {
         self.bits.mask(first, count)
     }
 
-    /// Returns the slots of a block of this layout, 64 at a time: the first slot, and the mask of
-    /// valid ones.
+    /// Returns the slots of a block in groups of 64. Each group has its first slot and the mask of
+    /// its valid slots.
     fn masks(&self, layout: &Layout, block: BlockId) -> impl Iterator<Item = (Ppn, u64)> {
         let (first, count) = (layout.block_slot(block).0, layout.slots_per_block);
         (0..count).step_by(64).map(move |at| {
@@ -311,7 +311,7 @@ impl Blocks {
         }
     }
 
-    /// Checks that counts agree with bits, that free and bad blocks hold no valid slot, and that
+    /// Checks that counts agree with bits, that free and bad blocks have no valid slot, and that
     /// free blocks are erased.
     ///
     /// # Errors
@@ -351,8 +351,8 @@ pub enum FreeBlocks {
 }
 
 impl FreeBlocks {
-    /// Returns an empty list. If `least_worn`, the least worn block leaves it first, otherwise the
-    /// block that has been free longest.
+    /// Returns an empty list. If `least_worn` is `true`, the least worn block leaves the list
+    /// first, otherwise the block that has been free longest.
     pub fn new(least_worn: bool) -> FreeBlocks {
         if least_worn {
             FreeBlocks::LeastWorn(BinaryHeap::new())
@@ -369,7 +369,7 @@ impl FreeBlocks {
         }
     }
 
-    /// Takes the next block, or returns `None` if the list is empty.
+    /// Removes and returns the next block, or returns `None` if the list is empty.
     pub fn pop(&mut self) -> Option<BlockId> {
         match self {
             FreeBlocks::LeastWorn(heap) => heap.pop().map(|Reverse((_, block))| block),
@@ -377,7 +377,7 @@ impl FreeBlocks {
         }
     }
 
-    /// Takes `block` out of the list.
+    /// Removes `block` from the list.
     pub fn remove(&mut self, block: BlockId) {
         match self {
             FreeBlocks::LeastWorn(heap) => heap.retain(|&Reverse((_, listed))| listed != block),

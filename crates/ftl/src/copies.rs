@@ -1,8 +1,8 @@
-//! Sources of copies that may not be programmed yet.
+//! Sources of copies whose programs may be unfinished.
 //!
-//! The map names the new place of a page as soon as its copy is planned. Until the copy is
-//! programmed, the page can still be read at its old place: a block is erased only after the
-//! programs of all copies from it. So a read by the host need not wait for the collection.
+//! The map points to the new place of a page as soon as its copy is planned. Until the copy is
+//! programmed, the page can still be read at its old place, because a block is erased only after
+//! the programs of all copies from it. So a host read need not wait for the collection.
 
 use flashatlas_types::{OpId, Ppn};
 use std::collections::VecDeque;
@@ -13,28 +13,29 @@ struct Copied {
     /// The last operation that programs the frame, and the number of such operations before it.
     last: OpId,
     before: u32,
-    /// The slot that the copy came from; [`Ppn::NONE`] for data of the host.
+    /// The slot from which the unit was copied; [`Ppn::NONE`] for host data.
     from: Ppn,
-    /// The operation that read it there.
+    /// The operation that read the unit from that slot.
     read: OpId,
 }
 
-/// The slots of frames that were programmed with copies, in the order of their programs, since the
+/// The slots of frames that were programmed with copies, in program order. The list starts at the
 /// oldest operation that is not complete.
 ///
-/// Noting a frame takes a time in proportion to its slots. Looking a slot up takes a time in
-/// proportion to the logarithm of the number of slots noted.
+/// The time to note a frame is proportional to its slots. The time to look a slot up is
+/// proportional to the logarithm of the number of noted slots.
 #[derive(Debug, Default)]
 pub struct Copies {
     slots: VecDeque<Copied>,
 }
 
 impl Copies {
-    /// Notes a frame that operations `first` to `last` program, later than all frames noted before.
+    /// Notes a frame that operations `first` to `last` program. They come after all frames noted
+    /// before.
     ///
-    /// For each slot, `from` has the place that was copied and the operation that read it there;
-    /// [`Ppn::NONE`] stands for data of the host. Nothing is noted if `last` is [`OpId::NONE`],
-    /// because no time passes then.
+    /// For each slot, `from` has the place of the original and the operation that read it;
+    /// [`Ppn::NONE`] stands for host data. If `last` is [`OpId::NONE`], no time passes, and the
+    /// frame is not noted.
     #[inline]
     pub fn note(
         &mut self,
@@ -52,8 +53,8 @@ impl Copies {
         from.for_each(|(from, read)| self.slots.push_back(Copied { last, before, from, read }));
     }
 
-    /// Returns the source of a unit and the operation that read it there. Returns `None` if the
-    /// unit is no copy. It is in slot `slot` of the frame of `program`.
+    /// Returns the source of a unit and the operation that read the unit there. Returns `None` if
+    /// the unit is not a copy. The unit is in slot `slot` of the frame that `program` programs.
     pub fn source(&self, slot: u32, program: OpId) -> Option<(Ppn, OpId)> {
         let of_frame = self.slots.partition_point(|slot| slot.last < program);
         let last = self.slots.get(of_frame)?.last;
@@ -81,7 +82,8 @@ mod tests {
         }
         copies.note((OpId::NONE, OpId::NONE), [from].into_iter(), OpId(1));
         assert_eq!(copies.source(0, OpId::NONE), None);
-        // the first is complete: its slots go, and the slots of the second are found all the same
+        // the first frame is complete and its slots are removed; the slots of the second frame are
+        // still found
         copies.note((OpId(30), OpId(30)), [from].into_iter(), OpId(14));
         assert_eq!((copies.source(0, OpId(12)), copies.source(0, OpId(22))), (None, Some(other)));
     }
@@ -90,7 +92,7 @@ mod tests {
     fn what_is_complete_is_forgotten() {
         let mut copies = Copies::default();
         for n in 1..=100_000_u64 {
-            // the last hundred are in flight
+            // the last hundred frames are in flight
             let oldest = OpId(n.saturating_sub(100).max(1));
             let from = [(Ppn(n as u32), OpId(n)); 2];
             copies.note((OpId(n), OpId(n)), from.into_iter(), oldest);

@@ -1,4 +1,4 @@
-//! The erased blocks of the drive, and the operations that a new owner of one has to wait for.
+//! The erased blocks of the drive, and the operations that a new owner of a block must wait for.
 
 use crate::FtlContext;
 use crate::blocks::{Blocks, FreeBlocks, Role};
@@ -8,10 +8,10 @@ use std::collections::VecDeque;
 /// Erased blocks by lane.
 ///
 /// Decisions run ahead of the flash: a block counts as free from the moment its erase is planned.
-/// But a power cut must always find a block that is erased on the medium, whatever is in flight.
-/// The pool has one erase for each free block, the oldest first. An owner that takes a block waits
-/// for the two oldest erases. So at least one more erase is complete than blocks were taken, and
-/// one of the blocks that stay free is erased on the medium.
+/// But a mount after a power cut must always find a block that is erased on the medium. The pool
+/// lists one erase for each free block, oldest first. An owner that takes a block waits for the two
+/// oldest erases. So the number of complete erases exceeds the number of taken blocks by at least
+/// one, and at least one free block is erased on the medium.
 pub(crate) struct FreePool {
     lanes: TiVec<LaneId, FreeBlocks>,
     erases: VecDeque<OpId>,
@@ -22,17 +22,17 @@ impl FreePool {
         FreePool { lanes: layout.per_lane(FreeBlocks::new(least_worn)), erases: VecDeque::new() }
     }
 
-    /// Adds a block that is erased once `erase` is complete.
+    /// Adds a block that will be erased once `erase` is complete.
     pub fn push(&mut self, lane: LaneId, block: BlockId, erases: u32, erase: OpId) {
         self.lanes[lane].push(block, erases);
         self.erases.push_back(erase);
     }
 
-    /// Erases a block, which is then free, or bad if the erase fails. Returns the erase, or
-    /// `Ok(None)` if it failed.
+    /// Erases a block, which is then free, or bad if the erase fails. Returns the erase operation,
+    /// or `Ok(None)` if the erase failed.
     ///
     /// # Errors
-    /// Returns every other failure of the erase.
+    /// Returns every other error of the medium.
     pub fn erase(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -57,8 +57,8 @@ impl FreePool {
         }
     }
 
-    /// Takes a block, from lane `first` or else from the next lane that has one. Returns it with
-    /// the operations to wait for that may not be complete, or `None` if no block is free.
+    /// Takes a block from lane `first`, or else from the next lane that has a free block. Returns
+    /// the block and the possibly unfinished operations to wait for, or `None` if no block is free.
     pub fn take(&mut self, cx: &FtlContext<'_>, first: LaneId) -> Option<(BlockId, Vec<OpId>)> {
         let mut lanes = cx.flash.medium.layout().lanes_from(first);
         let block = lanes.find_map(|lane| self.lanes[lane].pop())?;

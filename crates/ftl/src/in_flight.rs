@@ -1,4 +1,4 @@
-//! Programs that may be unfinished, and joins that wait for many of them.
+//! Programs that may be unfinished, and joins that stand for many programs.
 
 use flashatlas_types::{Class, OpId, Plan};
 use std::collections::VecDeque;
@@ -7,22 +7,22 @@ use std::collections::VecDeque;
 const TOGETHER: usize = 64;
 
 /// Programs of data that may be unfinished, oldest first.
-///
-/// With thousands of programs under way, a map page that waits for all of them would need one edge
-/// for each. The edges of a run would grow with the square of the number of programs. So every 64th
-/// program gets a join, which waits for that program and for all before it. Adding a program then
-/// takes constant time on average, and [`InFlight::up_to`] names at most 64 operations.
+/// With thousands of programs in flight, a map page that waits for all of them would need one edge
+/// for each. The number of edges in a run would grow with the square of the number of programs. So
+/// every 64th program gets a join, which waits for this program and all programs before it. Adding
+/// a program then takes constant time on average, and [`InFlight::up_to`] returns at most 64
+/// operations.
 #[derive(Default)]
 pub(crate) struct InFlight {
     programs: VecDeque<OpId>,
-    /// The last program that a join stands for, and the join.
+    /// Each join, with the last program that it waits for.
     joins: VecDeque<(OpId, OpId)>,
-    /// The number of programs after the last one that a join stands for.
+    /// The number of programs after the last program with a join.
     alone: usize,
 }
 
 impl InFlight {
-    /// Adds a program. Programs older than `oldest` are complete, and are dropped.
+    /// Adds a program. Programs before `oldest` are complete and are removed.
     pub fn push(&mut self, plan: &mut Plan, oldest: OpId, op: OpId) {
         forget_complete(&mut self.programs, oldest, |&program| program);
         forget_complete(&mut self.joins, oldest, |&(_, join)| join);
@@ -38,8 +38,8 @@ impl InFlight {
         }
     }
 
-    /// Returns operations that are all complete once every program up to `newest` is complete, and
-    /// not before.
+    /// Returns operations that are all complete exactly when every program up to `newest` is
+    /// complete.
     pub fn up_to(&self, newest: OpId) -> impl Iterator<Item = OpId> + '_ {
         let joined = self.joins.partition_point(|&(last, _)| last <= newest);
         let join = joined.checked_sub(1).map(|at| self.joins[at]);
@@ -49,8 +49,8 @@ impl InFlight {
     }
 }
 
-/// Drops complete entries from the old end of a queue. `op` returns the operation after which an
-/// entry is complete.
+/// Removes complete entries from the old end of a queue. An entry is complete when the operation
+/// that `op` returns is complete.
 pub(crate) fn forget_complete<T>(queue: &mut VecDeque<T>, oldest: OpId, op: impl Fn(&T) -> OpId) {
     while queue.front().is_some_and(|entry| op(entry) < oldest) {
         queue.pop_front();
@@ -63,7 +63,7 @@ mod tests {
     use flashatlas_types::{OpKind, Rng, Seed};
     use std::collections::BTreeSet;
 
-    /// Finds the programs that an operation stands for.
+    /// Finds the programs that an operation waits for, itself included, through joins.
     fn programs_of(plan: &Plan, op: OpId, joins: &BTreeSet<OpId>, found: &mut BTreeSet<OpId>) {
         if !joins.contains(&op) {
             found.insert(op);
@@ -85,7 +85,7 @@ mod tests {
         for step in 0..4000 {
             let op = plan.push(OpKind::Join, Class::Map, &[]);
             issued.push(op);
-            // long stretches in which nothing completes, then much at once
+            // for long stretches no program completes, then many complete at once
             if step % 700 == 699 {
                 oldest = issued[issued.len() - 1 - rng.place(300)];
             }

@@ -1,8 +1,8 @@
-//! Flash translation layers: schemes that turn logical pages into physical ones, with their map
-//! stores, victim policies and classifiers. Each kind of part has a registry. A part is one file,
-//! and one line of its registry.
+//! Flash translation layers: schemes that translate logical pages into physical pages, with their
+//! map stores, victim policies and classifiers. Each kind of part has a registry. Each part has its
+//! own file and one line in its registry.
 //!
-//! A scheme decides at once and has no clock. It changes its tables, and asks
+//! A scheme makes its decisions at once and has no clock. It changes its tables, and asks
 //! [`flashatlas_nand::Flash`] for operations, which are added to the plan of the request. An
 //! injected power cut is an error that `?` returns to the caller.
 //!
@@ -13,7 +13,7 @@
 //! assert_eq!(registry.victim("greedy")?.name, "greedy");
 //! let error = registry.victim("gredy").err().unwrap();
 //! assert!(error.to_string().contains("did you mean `greedy`?"));
-//! // what a scheme declares depends on the parts that are chosen
+//! // the parameters of a scheme depend on the chosen parts
 //! let with = |store: &'static str| {
 //!     let text = move |key: &str| (key == "map.store").then(|| store.to_owned());
 //!     (registry.scheme("page").unwrap().params)(&registry, &text).unwrap()
@@ -84,8 +84,8 @@ pub const ENTRY_BYTES: Param<u32> = Param::int(
 )
 .or("4");
 
-/// Refuses `map.entry_bytes` for a scheme or a store whose tables have no such entries. The default
-/// is always accepted.
+/// Refuses `map.entry_bytes` if the tables of a scheme or store have no such entries. The default
+/// value is always accepted.
 ///
 /// # Errors
 /// Returns an error if the value is not the default. `instead` names the setting to change.
@@ -100,13 +100,13 @@ pub fn refuse_entry_bytes(params: &Params, with: &str, instead: &str) -> Result<
     Err(ConfigError::new(ENTRY_BYTES.key(), why))
 }
 
-/// Parameters that every scheme understands.
+/// Parameters that every scheme has.
 pub const PARAMS: &[ParamDef] = &[SCHEME.def, UNIT.def, ENTRY_BYTES.def];
 
 /// The answer of [`Ftl::idle`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Idle {
-    /// There is nothing worth doing.
+    /// There is no useful work.
     Nothing,
     /// One piece of work was done.
     Worked,
@@ -117,11 +117,11 @@ pub enum Idle {
 /// The place of the newest version of a logical page.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Place {
-    /// No place: nobody wrote the page, or it was trimmed. The page reads as zeros.
+    /// No place: the page was never written, or it was trimmed. The page reads as zeros.
     Nowhere,
     /// On flash, in this slot.
     Flash(Ppn),
-    /// In the page buffer of the scheme, waiting for the rest of its frame.
+    /// In the page buffer of the scheme, until the frame is full.
     Buffer(Unit),
 }
 
@@ -136,8 +136,8 @@ pub struct Located {
 
 /// A flash translation layer.
 pub trait Ftl: Send {
-    /// Finds the newest version of a page. It costs map accesses and no data read. `ahead` is the
-    /// number of pages of the same request that follow this one.
+    /// Finds the newest version of a page. The search costs map accesses and no data read. `ahead`
+    /// is the number of pages of the same request that follow this one.
     ///
     /// # Errors
     /// Returns an error if the map itself cannot be read.
@@ -148,12 +148,12 @@ pub trait Ftl: Send {
         ahead: u32,
     ) -> Result<Located, FtlError>;
 
-    /// Returns the place of the newest version of a page at no cost. The simulator looks, not the
-    /// drive: no operation is added to the plan.
+    /// Returns the place of the newest version of a page at no cost, for the simulator's own use.
+    /// No operation is added to the plan.
     fn peek(&self, lpn: Lpn) -> Place;
 
     /// Prefetches the map entries of pages into the simulator's CPU cache. The pages are about to
-    /// be looked up, all at once. No state of the drive changes.
+    /// be looked up together. No state of the drive changes.
     fn prefetch(&self, lpns: &[Lpn]) {
         let _ = lpns;
     }
@@ -164,17 +164,17 @@ pub trait Ftl: Send {
         let _ = lpn;
     }
 
-    /// Brings the map entries of consecutive pages to the controller, which hands them to the host.
-    /// Returns the operation after which they are there.
+    /// Loads the map entries of consecutive pages into the controller, which exports them to the
+    /// host. Returns the operation after which the entries are loaded.
     ///
-    /// [`Ftl::peek`] shows the entries. From then on every change of an entry is reported through
+    /// [`Ftl::peek`] returns the entries. From now on, every change of an entry is reported through
     /// [`FtlContext::remap`].
     ///
     /// # Errors
     /// Returns an error if the map cannot be read.
     ///
     /// # Panics
-    /// Panics if the map store hands nothing out ([`maps::MapStoreDef::exports_entries`]).
+    /// Panics if the map store exports no entries ([`maps::MapStoreDef::exports_entries`]).
     fn export_entries(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -186,8 +186,8 @@ pub trait Ftl: Send {
 
     /// Writes consecutive logical pages of one request.
     ///
-    /// Units may stay in the page buffer until a frame is full. Programs that take them out are
-    /// reported through [`FtlContext::took_host_data`]. Programs wait for `after`.
+    /// Units may stay in the page buffer until a frame is full. Programs that write buffered units
+    /// are reported through [`FtlContext::took_host_data`]. Programs wait for `after`.
     ///
     /// # Errors
     /// Returns [`FtlError::NoSpace`] if collection cannot free a block.
@@ -199,13 +199,13 @@ pub trait Ftl: Send {
         after: &[OpId],
     ) -> Result<(), FtlError>;
 
-    /// Programs every page of a blank drive in ascending order, if the outcome is known without
-    /// tables. Returns `Some(true)` if all were programmed, `Some(false)` if `go_on` stopped it,
-    /// and `None` if nothing was done and [`Ftl::write`] is to be called.
+    /// Programs every page of a blank drive in ascending order, if the result can be computed
+    /// without tables. Returns `Some(true)` if all pages were programmed, `Some(false)` if `go_on`
+    /// stopped the work, and `None` if the caller must call [`Ftl::write`] instead.
     ///
-    /// No tables are kept: the scheme must be mounted afterwards. `stamp` returns the content of
-    /// each page. `go_on` is called now and then with the number of programmed pages, and stops the
-    /// work by returning `false`.
+    /// The tables are not updated, so the scheme must be mounted afterwards. `stamp` returns the
+    /// content of each page. `go_on` is called from time to time with the number of programmed
+    /// pages. If it returns `false`, the work stops.
     fn fill_blank(
         &mut self,
         medium: &mut Medium,
@@ -222,17 +222,17 @@ pub trait Ftl: Send {
     /// Returns an error if the map cannot be updated.
     fn trim(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<(), FtlError>;
 
-    /// Brings everything that is buffered to flash and pads frames if needed. Each program keeps
-    /// the cause with which its units were written.
+    /// Programs all buffered data and pads frames if needed. Each program keeps the cause with
+    /// which its units were written.
     ///
     /// # Errors
     /// Returns the errors of [`Ftl::write`].
     fn flush(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError>;
 
-    /// Makes the map as durable as a FLUSH (or, with `fua`, a FUA write) needs it. Returns the
-    /// operation that the command waits for beside the data.
+    /// Makes the map as durable as a FLUSH needs it, or with `fua` as a FUA write needs it. Returns
+    /// the operation that the command waits for in addition to the data.
     ///
-    /// It is called after [`Ftl::flush`] has brought the data to flash.
+    /// The function is called after [`Ftl::flush`] has programmed the data.
     ///
     /// # Errors
     /// Returns the errors of [`Ftl::write`].
@@ -241,7 +241,7 @@ pub trait Ftl: Send {
         Ok(OpId::NONE)
     }
 
-    /// Does one small piece of background work, if any is worth doing.
+    /// Does one small piece of background work, if there is useful work.
     ///
     /// # Errors
     /// Returns the errors of [`Ftl::write`].
@@ -250,8 +250,8 @@ pub trait Ftl: Send {
     /// Calls `visit` with every block, its role and its number of valid slots.
     fn for_each_block(&self, visit: &mut dyn FnMut(BlockId, Role, u32));
 
-    /// Returns the sum of the stamps of all pages, on flash and in buffers, or `None` if it would
-    /// take as long as asking for each page.
+    /// Returns the sum of the stamps of all pages, on flash and in buffers. Returns `None` if
+    /// computing the sum would take as long as looking up each page.
     fn sum_of_stamps(&self, _: &Medium) -> Option<StampSum> {
         None
     }
@@ -265,6 +265,6 @@ pub trait Ftl: Send {
     /// Returns the counters and the table sizes.
     fn report(&self) -> FtlReport;
 
-    /// Sets the counters of [`Ftl::report`] to zero; table sizes stay.
+    /// Sets the counters of [`Ftl::report`] to zero. Table sizes do not change.
     fn reset_counters(&mut self);
 }

@@ -1,4 +1,4 @@
-//! A doubly linked list over numbers below a bound: every operation takes constant time, and each
+//! A doubly linked list of numbers below a bound. Every operation takes constant time, and each
 //! number is in the list at most once.
 
 use flashatlas_types::Index;
@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 
 const NIL: u32 = u32::MAX;
 
-/// Numbers in an order of their own, such as the order of their last use.
+/// A list of numbers in any order, such as the order of their last use.
 #[derive(Clone, Debug)]
 pub struct IndexList<I = u32> {
     previous: Vec<u32>,
@@ -59,7 +59,7 @@ impl<I: Index> IndexList<I> {
         (link != NIL).then(|| I::from_number(link))
     }
 
-    /// Puts a number that is not in the list at its end.
+    /// Appends a number that is not in the list.
     #[inline]
     pub fn push(&mut self, id: I) {
         let n = id.to_number();
@@ -73,7 +73,7 @@ impl<I: Index> IndexList<I> {
         self.len += 1;
     }
 
-    /// Takes a number out; returns `true` if it was in the list.
+    /// Removes a number; returns `true` if it was in the list.
     #[inline]
     pub fn remove(&mut self, id: I) -> bool {
         if !self.contains(id) {
@@ -94,14 +94,14 @@ impl<I: Index> IndexList<I> {
         true
     }
 
-    /// Takes the first number out, or returns `None` if the list is empty.
+    /// Removes and returns the first number, or returns `None` if the list is empty.
     pub fn pop(&mut self) -> Option<I> {
         let first = self.first()?;
         self.remove(first);
         Some(first)
     }
 
-    /// Moves a number to the end, or puts it there if it was not in the list.
+    /// Moves a number to the end, or appends it if it was not in the list.
     #[inline]
     pub fn touch(&mut self, id: I) {
         if self.last != id.to_number() {

@@ -1,5 +1,6 @@
-//! Admission at the second miss: pages that are looked up once do not drive others out. The numbers
-//! of the pages that were missed last are kept in the order of their misses (`A1out` of 2Q).
+//! Admission at the second miss: a page that is looked up only once does not push other pages out.
+//! The policy stores the numbers of the pages that were missed last, in the order of their misses
+//! (`A1out` of 2Q).
 
 use super::{CachePolicy, CachePolicyDef, MapAccess};
 use crate::MemoryUse;
@@ -28,11 +29,11 @@ const NUMBER_BYTES: u64 = 4;
 
 struct Ghost {
     most: usize,
-    /// The number of pages that were left out so far.
+    /// The number of misses so far that did not admit their page.
     misses: u64,
-    /// Pages that were left out, each with the number of its miss, the oldest miss first. A page
-    /// that was missed again since is still in the queue, but `there` no longer has it under this
-    /// number.
+    /// Pages that were not admitted, each with the number of its miss, oldest miss first. If a page
+    /// was missed again later, its old entry is still in the queue, but `there` maps the page to
+    /// another number.
     queue: VecDeque<(u32, u64)>,
     /// The number of the last miss of each page that is remembered.
     there: FxHashMap<u32, u64>,

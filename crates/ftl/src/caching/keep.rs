@@ -1,5 +1,5 @@
-//! The cache of the map stores' papers: every map page that was read stays, and none is loaded
-//! along.
+//! The cache that the map stores' papers describe. Every map page that was read stays in memory,
+//! and no other page is prefetched.
 
 use super::{CachePolicy, CachePolicyDef, MapAccess};
 

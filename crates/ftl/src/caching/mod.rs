@@ -1,9 +1,9 @@
-//! Policies of the map's cache. A policy decides which map pages stay in memory once a lookup has
-//! read them (admission), and which others are loaded along with one (prefetch). The store decides
-//! which page leaves.
+//! Policies of the map's cache. A policy decides whether a map page stays in memory after a lookup
+//! has read it (admission), and which other pages are loaded together with it (prefetch). The store
+//! decides which page leaves.
 //!
-//! The store `demand` asks its policy at every miss. A page that is changed stays, whatever the
-//! policy answers: its change has to be somewhere.
+//! The store `demand` asks its policy at every miss. A page with a change stays in memory whatever
+//! the policy answers, because the change must be stored somewhere.
 
 mod ghost;
 mod keep;
@@ -24,13 +24,13 @@ pub struct MapAccess {
     pub change: bool,
     /// Lookups and changes before this one.
     pub clock: u64,
-    /// `true` if a map page finds room in memory without another one leaving.
+    /// `true` if there is room in memory for one more map page without an eviction.
     pub room: bool,
-    /// The most map pages that can be loaded along with this one.
+    /// The largest number of map pages that can be loaded together with this one.
     pub most: u32,
 }
 
-/// A policy that decides which map pages the map's cache holds.
+/// A policy that decides which map pages stay in the map's cache.
 pub trait CachePolicy: Send {
     /// Notes an access to a page that is in memory.
     fn used(&mut self, access: &MapAccess) {
@@ -39,12 +39,13 @@ pub trait CachePolicy: Send {
 
     /// Decides whether a page that is not in memory stays there once it is read.
     ///
-    /// The policy appends the pages to load along to `ahead`, the most important ones first. Pages
-    /// are passed over if they do not exist, are in memory, or find no room beside this one.
+    /// The policy appends the pages to prefetch to `ahead`, the most important pages first. A page
+    /// is skipped if it does not exist, if it is already in memory, or if there is no room for it
+    /// beside the missed page.
     fn missed(&mut self, access: &MapAccess, ahead: &mut Vec<u32>) -> bool;
 
-    /// Returns `true` if every page stays. Otherwise the cache has a buffer for a page that is read
-    /// and does not stay.
+    /// Returns `true` if every page stays. Otherwise the cache needs a buffer for a page that was
+    /// read and does not stay.
     fn keeps_all(&self) -> bool {
         false
     }
@@ -55,20 +56,20 @@ pub trait CachePolicy: Send {
     }
 }
 
-/// A function that builds a policy for a map of a given number of pages.
+/// A function that builds a policy for a map with a given number of pages.
 pub type Builder = dyn Fn(&Params, u32) -> Box<dyn CachePolicy> + Send + Sync;
 
 /// One policy of the registry.
 pub struct CachePolicyDef {
     /// Name in `map.policy`.
     pub name: &'static str,
-    /// One line that describes it.
+    /// Summary in one line.
     pub summary: &'static str,
-    /// The paper that describes it.
+    /// The paper that describes the policy.
     pub paper: &'static str,
     /// Parameters of the policy itself.
     pub params: &'static [ParamDef],
-    /// Builds one for a given number of map pages.
+    /// Builds a policy for a given number of map pages.
     pub build: &'static Builder,
 }
 
@@ -96,7 +97,7 @@ mod tests {
         (def.build)(&raw.resolve(&def.params.iter().collect::<Vec<_>>(), |_| None).unwrap(), 100)
     }
 
-    /// Returns the answers of a policy to misses of these pages.
+    /// Returns the answers of a policy to misses of `pages`.
     fn misses(policy: &mut dyn CachePolicy, pages: &[u32], room: bool) -> Vec<(bool, Vec<u32>)> {
         let miss = |&page: &u32| {
             let access =
@@ -113,7 +114,8 @@ mod tests {
         let said = misses(&mut *policy, &[7, 8, 10, 15, 20, 40, 41], false);
         let ahead: Vec<Vec<u32>> = said.into_iter().map(|(_, ahead)| ahead).collect();
         let from = |first: u32, pages: u32| (first..first + pages).collect::<Vec<u32>>();
-        // 8 follows 7; 10 follows what came along with 8, and so on; 40 follows nothing
+        // 8 follows 7, and 10 follows the pages that were prefetched with 8; 40 follows no earlier
+        // page
         assert_eq!(
             ahead,
             [vec![], from(9, 1), from(11, 2), vec![], vec![], vec![], from(42, 1)],
@@ -150,7 +152,8 @@ mod tests {
         let kept = |policy: &mut dyn CachePolicy, pages: &[u32], room| -> Vec<bool> {
             misses(policy, pages, room).into_iter().map(|(keep, _)| keep).collect()
         };
-        // 1 comes back behind two others and was forgotten; then behind one
+        // 1 comes back after two other pages and is no longer known; then it comes back after only
+        // one
         assert_eq!(
             kept(&mut *policy, &[1, 2, 3, 1, 2, 1], false),
             [false, false, false, false, false, true]

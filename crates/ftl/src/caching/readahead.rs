@@ -1,5 +1,5 @@
-//! Read-ahead as in file systems. A miss that continues a sequence loads further pages along, twice
-//! as many as the miss before, up to a limit. A miss elsewhere ends the sequence.
+//! Read-ahead as in file systems. A miss that continues a sequence prefetches twice as many pages
+//! as the miss before it, up to a limit. Any other miss ends the sequence.
 
 use super::{CachePolicy, CachePolicyDef, MapAccess};
 use flashatlas_types::Param;
@@ -22,9 +22,9 @@ const WINDOW: Param<u32> =
 struct Readahead {
     most: u32,
     pages: u32,
-    /// The page after the last one that the last miss loaded.
+    /// The page after the last page that the last miss loaded.
     follows: u32,
-    /// The number of pages that the last miss loaded along.
+    /// The number of pages that the last miss prefetched.
     window: u32,
 }
 

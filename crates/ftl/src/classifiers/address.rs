@@ -1,5 +1,5 @@
-//! Classification by address. It is perfect for a load whose hot pages come first, such as the
-//! generator `hotcold`.
+//! Classification by address. The classification is perfect for a workload whose hot pages have the
+//! lowest addresses, such as the generator `hotcold`.
 
 use super::{Classifier, ClassifierDef, Page};
 use crate::MemoryUse;
@@ -27,7 +27,7 @@ const HOT_SPACE: Param<f64> = Param::ratio(
 .or("0.1");
 
 struct ByAddress {
-    /// Pages that are hot.
+    /// The number of hot pages.
     hot: u32,
     hottest: StreamId,
 }

@@ -1,4 +1,4 @@
-//! Dynamic dAta Clustering: a page climbs one region at each update and sinks one at each
+//! Dynamic dAta Clustering: a page moves up one region at each update and down one region at each
 //! collection.
 
 use super::{Classifier, ClassifierDef, Page};

@@ -1,5 +1,4 @@
-//! Hot/cold classifiers: a classifier chooses the frontier that a page is written to, out of
-//! `ftl.streams`.
+//! Hot/cold classifiers: a classifier chooses one of the `ftl.streams` frontiers for each page.
 
 mod address;
 mod dac;
@@ -14,41 +13,42 @@ use flashatlas_types::{
     BlockId, Entry, LaneId, LocalBlock, Lpn, Param, ParamDef, Params, StreamId, Text,
 };
 
-/// A classifier that decides how hot a page is. In a classifier that takes any number of streams,
+/// A classifier that decides how hot a page is. If a classifier supports any number of streams,
 /// stream 0 is the coldest.
 pub trait Classifier: Send {
-    /// Returns the stream of a page that the host writes, below [`Streams::host`].
+    /// Returns the stream of a page that the host writes. The number is below [`Streams::host`].
     fn written(&mut self, page: &Page) -> StreamId;
 
-    /// Returns the stream of a page that collection moves, below [`Streams::collection`]. It is
-    /// called for all valid pages of a victim in a row.
+    /// Returns the stream of a page that collection moves. The number is below
+    /// [`Streams::collection`]. The function is called for all valid pages of a victim, one after
+    /// another.
     fn moved(&mut self, page: &Page) -> StreamId;
 
-    /// Notes a block that was collected and is erased. It is called only if
+    /// Notes a block that was collected and is being erased. The function is called only if
     /// [`ClassifierDef::history`] is `true`.
     fn erased(&mut self, block: &Collected) {
         let _ = block;
     }
 
-    /// Notes a block that was filled, or closed early: it may be collected from now on.
+    /// Notes a block that is full or was closed early. From now on, the block may be collected.
     fn closed(&mut self, block: &Filled) {
         let _ = block;
     }
 
-    /// Notes that a closed block of a lane is no candidate any more.
+    /// Notes that a closed block of a lane is no longer a candidate.
     fn removed(&mut self, lane: LaneId, block: LocalBlock) {
         let _ = (lane, block);
     }
 
-    /// Picks the closed block of a lane to collect next, for a classifier whose streams have queues
-    /// of their own. A picked block has at least one slot to free. Returns `None` if the victim
-    /// policy decides.
+    /// Picks the closed block of a lane that is collected next. This is for a classifier whose
+    /// streams have their own queues. A picked block has at least one invalid slot. Returns `None`
+    /// to let the victim policy decide.
     fn pick(&mut self, lane: LaneId, candidates: &Candidates<'_>) -> Option<LocalBlock> {
         let _ = (lane, candidates);
         None
     }
 
-    /// Returns further counters by name, for the run record.
+    /// Returns additional counters by name, for the run record.
     fn details(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
@@ -60,30 +60,30 @@ pub trait Classifier: Send {
     fn memory(&self) -> Vec<MemoryUse>;
 }
 
-/// A page that is written, or moved by collection.
+/// A page that the host writes, or that collection moves.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
     /// The logical page.
     pub lpn: Lpn,
-    /// The number of pages that the host wrote before.
+    /// The number of pages that the host wrote before this page.
     pub clock: u64,
     /// The age of the version that is superseded or moved: the number of pages that the host wrote
     /// from that version on, the version itself included.
     ///
-    /// It is `None` without [`ClassifierDef::history`], for a page that nobody wrote, and for a
-    /// page written before the mount.
+    /// The value is `None` without [`ClassifierDef::history`], for a page that was never written,
+    /// and for a page written before the mount.
     pub age: Option<u64>,
-    /// The stream of the block that holds this version. It is `None` without
+    /// The stream of the block that stores this version. The value is `None` without
     /// [`ClassifierDef::history`], for a version that is not on flash, and for a block that was
     /// opened before the mount.
     pub from: Option<Stream>,
-    /// The block that holds this version. It is `None` without [`ClassifierDef::history`], and for
-    /// a version that is not on flash.
+    /// The block that stores this version. The value is `None` without [`ClassifierDef::history`],
+    /// and for a version that is not on flash.
     pub block: Option<BlockId>,
 }
 
-/// A block that is closed.
+/// A block that was closed.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filled {
@@ -93,8 +93,8 @@ pub struct Filled {
     pub lane: LaneId,
     /// Number of the block in the lane.
     pub block: LocalBlock,
-    /// The stream that wrote it; `None` without [`ClassifierDef::history`], and if the block was
-    /// opened before the mount.
+    /// The stream that wrote the block. The value is `None` without [`ClassifierDef::history`], and
+    /// for a block that was opened before the mount.
     pub stream: Option<Stream>,
 }
 
@@ -104,7 +104,7 @@ pub struct Filled {
 pub struct Collected {
     /// The number of the block among all blocks of the drive.
     pub id: BlockId,
-    /// The stream that wrote it; `None` if the block was opened before the mount.
+    /// The stream that wrote the block; `None` if the block was opened before the mount.
     pub stream: Option<Stream>,
     /// The number of pages that the host wrote since the block was opened.
     pub age: u64,
@@ -139,18 +139,18 @@ pub type Builder = dyn Fn(&Params, u32, u32) -> Box<dyn Classifier> + Send + Syn
 pub struct ClassifierDef {
     /// Name in `ftl.classifier`.
     pub name: &'static str,
-    /// One line that describes it.
+    /// Summary in one line.
     pub summary: &'static str,
-    /// The paper that describes it.
+    /// The paper that describes the classifier.
     pub paper: &'static str,
     /// Parameters of the classifier itself.
     pub params: &'static [ParamDef],
-    /// The streams that it sorts into; `None` if each kind has `ftl.streams` streams.
+    /// The numbers of streams of the classifier; `None` if each kind has `ftl.streams` streams.
     pub streams: Option<Streams>,
-    /// `true` if it is given ages and streams ([`Page::age`], [`Page::from`],
-    /// [`Classifier::erased`]), which need tables in the drive's memory.
+    /// `true` if the classifier needs ages and streams ([`Page::age`], [`Page::from`],
+    /// [`Classifier::erased`]). The drive stores them in tables in its memory.
     pub history: bool,
-    /// Builds one for `units` logical pages and `streams` streams.
+    /// Builds a classifier for `units` logical pages and `streams` streams.
     pub build: &'static Builder,
 }
 
@@ -188,7 +188,7 @@ mod tests {
         Page { lpn: Lpn(lpn), clock: 0, age: None, from: None, block: None }
     }
 
-    /// A classifier whose answers are numbers.
+    /// A classifier that returns the numbers of streams.
     struct Numbered(Box<dyn Classifier>);
 
     impl Numbered {
@@ -235,11 +235,11 @@ mod tests {
         let mut c = build("sepbit", &[("ftl.sepbit_blocks", "2")], 4);
         let aged = |age: u64, from: Option<Stream>| Page { age: Some(age), from, ..page(7) };
         let short = Some(Stream::Host(StreamId::new(0)));
-        // no mean lifespan yet: every update is short-lived, first writes never are
+        // without a mean lifespan, every update counts as short-lived, and a first write never does
         assert_eq!((c.written(&page(7)), c.written(&aged(1 << 40, None))), (1, 0));
         assert_eq!((c.moved(&aged(5, short)), c.moved(&aged(1 << 40, None))), (0, 1));
-        // two blocks of class 1 lasted 60 and 140 pages, one of class 2 does not count: the mean
-        // is 100
+        // two blocks of class 1 lasted 60 and 140 pages, and a block of class 2 does not count, so
+        // the mean is 100
         let id = BlockId::new(0);
         let gone = |stream, age| Collected { id, stream, age, valid: 0, slots: 8 };
         c.erased(&gone(short, 60));

@@ -1,6 +1,6 @@
 //! SepBIT: host writes are sorted by the lifetime of the version that they supersede. Collected
-//! pages are sorted by their class, and by their age compared with the mean lifespan of blocks of
-//! short-lived pages.
+//! pages are sorted by their class and by their age. The age is compared with the mean lifespan of
+//! blocks of short-lived pages.
 
 use super::{Classifier, ClassifierDef, Collected, Page, Stream, Streams};
 use crate::MemoryUse;
@@ -28,14 +28,15 @@ const BLOCKS: Param<u32> = Param::int(
 /// The class of host writes that supersede a short-lived version.
 const SHORT_LIVED: StreamId = StreamId::new(0);
 
-/// The classifier SepBIT. The two streams of host writes are classes 1 and 2 of the paper; the four
-/// streams of collection are its classes 3 to 6.
+/// The classifier SepBIT. The two streams of host writes are classes 1 and 2 of the paper. The four
+/// streams of collection are classes 3 to 6.
 struct SepBit {
-    /// The number of collected blocks of class 1 for each estimate.
+    /// The number of collected blocks of class 1 in each estimate.
     blocks: u32,
-    /// Mean lifespan of such a block, in pages that the host wrote; infinite while it is not known.
+    /// Mean lifespan of these blocks, in pages that the host wrote; infinite until the first
+    /// estimate.
     lifespan: f64,
-    /// Blocks since the last estimate, and the sum of their lifespans.
+    /// Number of collected blocks since the last estimate, and the sum of their lifespans.
     collected: (u32, u64),
 }
 

@@ -35,7 +35,7 @@ struct TwoLru {
     hot_stream: StreamId,
 }
 
-/// Pages in the order of their last use, up to a limit. The hash map is only looked up, never
+/// Pages in the order of their last use, up to a limit. The hash map is searched by key only, never
 /// iterated.
 struct Lru {
     limit: u64,
@@ -53,7 +53,7 @@ impl Lru {
         self.used_at.remove(&lpn).is_some_and(|at| self.order.remove(&at).is_some())
     }
 
-    /// Puts a page in front; returns the page that falls off the end, if one does.
+    /// Puts a page in front. Returns the page that falls off the end, or `None`.
     fn put(&mut self, lpn: Lpn) -> Option<Lpn> {
         self.remove(lpn);
         self.uses += 1;
@@ -86,7 +86,7 @@ impl Classifier for TwoLru {
     }
 
     fn memory(&self) -> Vec<MemoryUse> {
-        // an entry: page number and two links of 4 bytes
+        // an entry has a page number and two links, of 4 bytes each
         let bytes = (self.hot.limit + self.candidates.limit) * 12;
         vec![MemoryUse { table: "two LRU lists", memory: MemoryKind::Dram, bytes }]
     }

@@ -1,4 +1,4 @@
-//! An area of the log: blocks that take pages of one kind, filled one after the other.
+//! An area of the log: blocks that store pages of one kind and are filled one after another.
 
 use super::{Core, FoundLog, LogContext};
 use crate::report::AreaUse;
@@ -10,10 +10,10 @@ use std::collections::VecDeque;
 pub(crate) struct Area {
     pub name: &'static str,
     role: OobRole,
-    /// The number of log blocks that it may have.
+    /// The number of log blocks that the area may have.
     pub budget: u32,
     blocks: VecDeque<BlockId>,
-    /// The block that takes the next page, while it has room.
+    /// The block that receives the next page, while it has room.
     frontier: Option<BlockId>,
 }
 
@@ -32,7 +32,7 @@ impl Area {
         self.blocks.iter().copied()
     }
 
-    /// Returns the area's blocks that take no more pages, oldest first.
+    /// Returns the area's blocks that accept no more pages, oldest first.
     pub fn closed<'a>(
         &'a self,
         core: &'a Core,
@@ -47,8 +47,8 @@ impl Area {
         core.log(log).role == self.role
     }
 
-    /// Returns the closed block that the host wrote to, or whose pages it updated, least recently.
-    /// Returns `None` if no block is closed.
+    /// Returns the least recently used closed block, or `None` if no block is closed. A block is
+    /// used when the host writes to it or updates one of its pages.
     pub fn least_recent(&self, core: &Core, medium: &Medium) -> Option<BlockId> {
         self.closed(core, medium).min_by_key(|&b| core.log(b).touched)
     }
@@ -58,13 +58,13 @@ impl Area {
         self.closed(core, medium).find(|&b| core.log(b).leaving)
     }
 
-    /// Returns `true` if the area may open fewer than `ready` blocks and has a closed block, which
-    /// could be reclaimed.
+    /// Returns `true` if the area may open fewer than `ready` blocks and has a closed block that
+    /// can be reclaimed.
     pub fn is_short(&self, core: &Core, medium: &Medium, ready: u32) -> bool {
         self.budget - self.len() < ready && self.closed(core, medium).next().is_some()
     }
 
-    /// Returns the block that takes the next page, or `None` if no block has room.
+    /// Returns the block that receives the next page, or `None` if no block has room.
     pub fn frontier(&self, core: &Core, medium: &Medium) -> Option<BlockId> {
         self.frontier.filter(|&b| medium.write_pointer(b) < core.pages)
     }
@@ -74,10 +74,10 @@ impl Area {
         self.len() < self.budget && core.has_slot()
     }
 
-    /// Returns the block of an area of `scheme` that takes the next page.
+    /// Returns the block that receives the next page in an area of `scheme`.
     ///
-    /// `free` makes one step towards a log block less in the area. It is called until the area may
-    /// open another block.
+    /// `free` does one step towards reclaiming a log block of the area. It is called until the area
+    /// may open another block.
     ///
     /// # Errors
     /// Returns the errors of `free`, and an error if the log has no block left.
@@ -96,8 +96,8 @@ impl Area {
         area(scheme).open(io)
     }
 
-    /// Makes an area of `scheme` smaller than its budget. `free` makes one step, as for
-    /// [`Area::room`].
+    /// Frees log blocks until an area of `scheme` has fewer blocks than its budget. `free` does one
+    /// step, as for [`Area::room`].
     ///
     /// # Errors
     /// Returns the errors of `free`.
@@ -113,7 +113,7 @@ impl Area {
         Ok(())
     }
 
-    /// Gives up a log block of the budget of an area of `scheme`. `free` makes one step, as for
+    /// Lowers the budget of an area of `scheme` by one log block. `free` does one step, as for
     /// [`Area::room`].
     ///
     /// # Errors
@@ -141,8 +141,8 @@ impl Area {
         Ok(block)
     }
 
-    /// Takes over a full block of another area, as it is. The block counts as younger than the
-    /// frontier.
+    /// Moves a full block of another area to this area without a copy. The block counts as younger
+    /// than the frontier.
     pub fn migrate(&mut self, core: &mut Core, block: BlockId) {
         core.log_mut(block).role = self.role;
         core.merges.migrated_blocks += 1;
@@ -155,14 +155,14 @@ impl Area {
         self.blocks.push_back(block);
     }
 
-    /// Takes a block out of the area.
+    /// Removes a block from the area.
     pub fn remove(&mut self, block: BlockId) {
         self.blocks.retain(|&b| b != block);
         self.frontier = self.frontier.filter(|&b| b != block);
     }
 
-    /// Takes over the log blocks of this area's role that a mount found. Blocks above the budget
-    /// are reclaimed, oldest first. The newest block goes on as the frontier.
+    /// Adopts the log blocks with this area's role that a mount found. Blocks above the budget are
+    /// reclaimed, oldest first. The newest block continues as the frontier.
     pub fn take_over(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -176,7 +176,7 @@ impl Area {
         Ok(())
     }
 
-    /// Checks that the area keeps its budget and that its blocks are of its kind.
+    /// Checks that the area stays within its budget and that its blocks have its role.
     ///
     /// # Errors
     /// Returns the first rule that does not hold.
@@ -201,13 +201,13 @@ impl Area {
         Ok(true)
     }
 
-    /// Returns the use of the area.
+    /// Returns the usage of the area.
     pub fn usage(&self, core: &Core) -> AreaUse {
         area_use(self.name, self.budget, self.blocks(), core)
     }
 }
 
-/// Returns the use of some log blocks.
+/// Returns the usage of some log blocks.
 pub(super) fn area_use(
     name: &'static str,
     budget: u32,

@@ -1,22 +1,22 @@
-//! The number of log blocks that there may be.
+//! The budget for log blocks.
 
 use flashatlas_types::{OpId, Violation};
 use std::collections::VecDeque;
 
 /// The budget of the log: log blocks in use, and a slot for each log block that may still be taken.
-/// Slots and log blocks together exceed the limit only after a mount that found more log blocks,
-/// and while a log block is being emptied into one more.
+/// The sum of slots and log blocks exceeds the limit in two cases only: after a mount that found
+/// more log blocks, and while a log block is being emptied into another log block.
 pub(crate) struct LogBudget {
     in_use: u32,
     limit: u32,
-    /// For each log block that may still be taken, the erase that made room for it.
+    /// For each log block that may still be taken, the erase that frees its room.
     slots: VecDeque<OpId>,
-    /// Log blocks that the areas still count on, but that bad blocks have used up.
+    /// Log blocks in the areas' budgets that no longer exist, because blocks have gone bad.
     deficit: u32,
 }
 
 impl LogBudget {
-    /// Begins with no log block in use, of `limit`.
+    /// Creates the budget for `limit` log blocks, none of which is in use.
     pub fn new(limit: u32) -> LogBudget {
         let slots = std::iter::repeat_n(OpId::NONE, limit as usize).collect();
         LogBudget { in_use: 0, limit, slots, deficit: 0 }
@@ -42,25 +42,25 @@ impl LogBudget {
         self.deficit
     }
 
-    /// Returns the erase that made room for the next log block.
+    /// Returns the erase that frees the room for the next log block.
     pub fn next_room(&self) -> OpId {
         self.slots.front().copied().unwrap_or(OpId::NONE)
     }
 
-    /// Counts a log block that is taken. It uses up a slot; if no slot is left, another log block
-    /// is being emptied.
+    /// Counts a log block that is taken. The log block uses up a slot. If no slot is left, another
+    /// log block is being emptied.
     pub fn take(&mut self) {
         self.in_use += 1;
         self.slots.pop_front();
     }
 
-    /// Counts a log block that a mount found. It takes no slot: [`LogBudget::fit_slots`] adapts the
-    /// slots later.
+    /// Counts a log block that a mount found. It uses up no slot. [`LogBudget::fit_slots`] corrects
+    /// the slots later.
     pub fn found(&mut self) {
         self.in_use += 1;
     }
 
-    /// Releases a log block, whose room is free once `erase` is complete.
+    /// Releases a log block. Its room is free once `erase` is complete.
     pub fn release(&mut self, erase: OpId) {
         self.in_use -= 1;
         if self.in_use + self.free_slots() < self.limit {
@@ -68,7 +68,8 @@ impl LogBudget {
         }
     }
 
-    /// Lowers the budget by one log block that bad blocks have used up, after an area gave it up.
+    /// Lowers the limit by one log block that was lost to bad blocks, after an area gave up a log
+    /// block.
     pub fn give_up(&mut self) {
         self.limit -= 1;
         self.deficit -= 1;
@@ -77,31 +78,31 @@ impl LogBudget {
         }
     }
 
-    /// Sets the deficit of a log of `own` blocks for which `room` blocks are left. Log blocks that
-    /// hold data in place of data blocks count in neither number.
+    /// Sets the deficit of a log of `own` blocks that has room for only `room` blocks. Both numbers
+    /// exclude log blocks that store data in place of data blocks.
     pub fn set_deficit(&mut self, own: u32, room: u32) {
         self.deficit = own.saturating_sub(room);
     }
 
-    /// Raises the limit for now to the number of log blocks in use, because a mount found more than
-    /// the budget allows.
+    /// Raises the limit temporarily to the number of log blocks in use, because a mount found more
+    /// log blocks than the budget allows.
     pub fn borrow(&mut self) {
         self.limit = self.limit.max(self.in_use);
     }
 
-    /// Lowers the limit to `limit` again, but not below the log blocks in use, once the surplus of
-    /// a mount has been emptied as far as possible.
+    /// Lowers the limit to `limit` again, but not below the number of log blocks in use. A mount
+    /// has emptied its surplus as far as possible before.
     pub fn end_borrowing(&mut self, limit: u32) {
         self.limit = limit.max(self.in_use).min(self.limit);
         self.fit_slots();
     }
 
-    /// Drops the slots for which the log blocks in use leave no room below the limit.
+    /// Removes slots until slots and log blocks together fit the limit.
     pub fn fit_slots(&mut self) {
         self.slots.truncate((self.limit - self.in_use) as usize);
     }
 
-    /// Checks the rule of this type.
+    /// Checks that slots and log blocks stay within the limit.
     ///
     /// # Errors
     /// Returns an error if the rule does not hold.

@@ -1,4 +1,4 @@
-//! The place of every page: the block map, the log map, and the operations that change them.
+//! The tables with the place of every page, and the operations that change them.
 
 use super::budget::LogBudget;
 use super::{Log, LogSettings, ROLE_DATA, kept};
@@ -14,9 +14,9 @@ use flashatlas_types::{
     TiVec, beat, ti_vec,
 };
 
-/// The tables and the command that a log-block scheme works with during one call.
+/// The tables and the context that a log-block scheme uses during one call.
 pub(crate) struct LogContext<'a, 'c> {
-    /// The place of every page, and the operations that change it.
+    /// The shared tables, and the operations that change them.
     pub core: &'a mut Core,
     /// The medium, the plan, and the command.
     pub cx: &'a mut FtlContext<'c>,
@@ -26,7 +26,7 @@ pub(crate) struct LogContext<'a, 'c> {
 pub(crate) struct HostPage<'a> {
     pub unit: &'a Unit,
     pub cause: Cause,
-    /// The operation that brings its data.
+    /// The operation that transfers the page's data to the drive.
     pub arrived: OpId,
 }
 
@@ -39,36 +39,36 @@ impl HostPage<'_> {
 /// The tables that the log-block schemes share, and their common steps.
 pub(crate) struct Core {
     pub layout: Layout,
-    /// Pages of a block.
+    /// Number of pages of a block.
     pub pages: u32,
     has_data_blocks: bool,
     any_order: bool,
-    /// Newest version of each page. A drive finds it in the block map or the log map.
+    /// Newest version of each page. A real drive finds it through the block map or the log map.
     pub(super) newest: TiVec<Lpn, Ppn>,
     /// The data block of each logical block.
     pub(super) data: TiVec<LogicalBlock, Option<BlockId>>,
-    /// The number of pages of each logical block that hold something.
+    /// The number of mapped pages of each logical block.
     pub(super) live: TiVec<LogicalBlock, u32>,
     /// The number of logical blocks without a data block.
     pub(super) without_data_block: u32,
     pub(super) blocks: Blocks,
     pub(super) free: FreePool,
     pub(super) logs: TiVec<BlockId, Option<Box<Log>>>,
-    /// The number of log blocks that there may be.
+    /// The budget for log blocks.
     pub budget: LogBudget,
-    /// For each block, the operation that made room for it. Programs of the block wait for it.
+    /// For each block, the operation that freed it. Programs of the block wait for this operation.
     ready: TiVec<BlockId, OpId>,
-    /// Programs that superseded pages of a block: its erase waits for them.
+    /// Programs that superseded pages of a block. The erase of the block waits for them.
     superseded: Superseded,
     /// The trimmed pages.
     pub(super) trims: Trims,
-    /// See [`kept`].
+    /// The number of blocks that neither data nor the log may use; see [`kept`].
     kept: u32,
-    /// Lane at which the next log block is looked for.
+    /// Lane in which the search for the next log block begins.
     cursor: LaneId,
     /// The reason why blocks are merged at the moment.
     pub cause: Cause,
-    /// Host pages written.
+    /// Number of host pages written.
     pub clock: u64,
     pub(super) retired: u64,
     pub(super) mount: MountReport,
@@ -77,7 +77,7 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// Builds empty tables. Without data blocks, everything is in log blocks.
+    /// Builds empty tables. Without data blocks, all data is in log blocks.
     pub fn new(
         settings: &LogSettings,
         layout: &Layout,
@@ -131,12 +131,12 @@ impl Core {
         Lpn(lbn.number() * self.pages + offset)
     }
 
-    /// Returns the number of pages of a logical block: fewer in the last one.
+    /// Returns the number of pages of a logical block. The last logical block may be smaller.
     pub fn pages_of(&self, lbn: LogicalBlock) -> u32 {
         self.pages.min(self.layout.logical_units - self.page_at(lbn, 0).0)
     }
 
-    /// Returns the number of pages of a logical block that hold something.
+    /// Returns the number of mapped pages of a logical block.
     pub fn live(&self, lbn: LogicalBlock) -> u32 {
         self.live[lbn]
     }
@@ -146,7 +146,7 @@ impl Core {
         self.data[lbn].is_some()
     }
 
-    /// Returns the log block that holds the newest version of a page, or `None` if no log block
+    /// Returns the log block that stores the newest version of a page, or `None` if no log block
     /// does.
     #[inline]
     pub fn log_of(&self, lpn: Lpn) -> Option<BlockId> {
@@ -157,13 +157,13 @@ impl Core {
     /// Returns the metadata of a log block.
     ///
     /// # Panics
-    /// Panics if `block` is no log block.
+    /// Panics if `block` is not a log block.
     #[inline]
     pub fn log(&self, block: BlockId) -> &Log {
         self.logs[block].as_deref().expect("a log block")
     }
 
-    /// Returns the metadata of a log block, to change.
+    /// Returns the metadata of a log block for modification.
     #[inline]
     pub(super) fn log_mut(&mut self, block: BlockId) -> &mut Log {
         self.logs[block].as_deref_mut().expect("a log block")
@@ -175,9 +175,10 @@ impl Core {
         self.blocks.valid(block)
     }
 
-    /// Returns `true` if one more log block may be taken. The budget must allow it, and the erased
-    /// blocks must still suffice for a data block of every logical block that has none. If a block
-    /// has gone bad, one block of the reserve is lent until the log has given one up.
+    /// Returns `true` if one more log block may be taken. The budget must allow it, and enough
+    /// erased blocks must remain to give a data block to every logical block without one. If a
+    /// block has gone bad, one block of the reserve may be used until the log has given up a log
+    /// block.
     pub fn has_slot(&self) -> bool {
         let data_blocks = if self.has_data_blocks { self.without_data_block } else { 0 };
         let lent = self.budget.deficit().min(1);
@@ -190,7 +191,7 @@ impl Core {
         self.data.len() as u64
     }
 
-    /// Takes an erased block for data of `lbn`.
+    /// Takes an erased block as a data block of `lbn`.
     pub(super) fn take_data_block(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -201,7 +202,7 @@ impl Core {
         self.take(cx, lane, Role::Data, role, OpId::NONE)
     }
 
-    /// Takes an erased block for the log, in the role that its spare areas will name.
+    /// Takes an erased block for the log, with the role that its spare areas will name.
     ///
     /// # Errors
     /// Returns an error if [`Core::has_slot`] is `false`, or if no block is free.
@@ -216,8 +217,8 @@ impl Core {
         self.take_spare_block(cx, role)
     }
 
-    /// Takes an erased block for the log, out of the reserve if need be, while another is being
-    /// emptied.
+    /// Takes an erased block for the log while another log block is being emptied. The block may
+    /// come from the reserve.
     pub fn take_spare_block(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -255,8 +256,8 @@ impl Core {
         }
     }
 
-    /// Erases a block without valid pages, once the programs that superseded its pages are on
-    /// flash.
+    /// Erases a block without valid pages, after the programs that superseded its pages are
+    /// complete.
     pub(super) fn erase(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -294,8 +295,8 @@ impl Core {
         }
     }
 
-    /// Makes trims durable. Returns the operation that a FLUSH, or the erase of a block that held
-    /// trimmed pages, waits for.
+    /// Makes trims durable. Returns the operation that a FLUSH waits for. The erase of a block with
+    /// trimmed pages waits for the same operation.
     pub fn record_trims(&mut self, cx: &mut FtlContext<'_>) -> Result<OpId, FtlError> {
         let no_space = self.no_space();
         let record = self.trims.record_pending(cx, &mut self.free, &mut self.blocks, no_space)?;
@@ -305,13 +306,13 @@ impl Core {
         Ok(self.trims.unfinished(cx))
     }
 
-    /// Counts a block that could not be erased and is bad from now on.
+    /// Counts a block whose erase failed and which is bad from now on.
     pub(super) fn count_retired(&mut self) {
         self.retired += 1;
         self.count_deficit();
     }
 
-    /// Counts the log blocks for which too few good blocks are left.
+    /// Counts the log blocks that the remaining good blocks cannot provide.
     pub(super) fn count_deficit(&mut self) {
         let lbns = self.data.len() as u32;
         let own = self.budget.limit() - if self.has_data_blocks { 0 } else { lbns };
@@ -322,14 +323,14 @@ impl Core {
         self.layout.blocks() - self.blocks.count(Role::Bad) as u32
     }
 
-    /// Lowers the limit again after a mount that found more log blocks than there may be, because
-    /// the power failed before a planned erase. The mount has emptied them by now.
+    /// Lowers the limit again after a mount. The mount found more log blocks than the budget
+    /// allows, because the power failed before a planned erase, and has emptied them by now.
     pub(super) fn end_borrowing(&mut self, settings: &LogSettings) {
         let lbns = if self.has_data_blocks { 0 } else { self.data.len() as u32 };
         self.budget.end_borrowing(settings.log_blocks + lbns);
     }
 
-    /// Erases a log block that holds nothing valid.
+    /// Erases a log block without valid pages.
     pub(super) fn erase_log(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -341,8 +342,8 @@ impl Core {
         Ok(())
     }
 
-    /// Makes `block` the data block of `lbn`. Its old data block, whose pages are all superseded,
-    /// is erased.
+    /// Makes `block` the data block of `lbn`. Its old data block is erased, because all pages of
+    /// the old block are superseded.
     pub(super) fn switch_to(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -364,14 +365,14 @@ impl Core {
         Ok(())
     }
 
-    /// Advances the clock of [`Log::touched`] by one page of a request.
+    /// Advances the clock of [`Log::touched`] by one page.
     pub fn tick(&mut self) {
         self.clock += 1;
     }
 
-    /// Writes a page to its place in the data block, if the place is erased and the order of
-    /// programs allows it. A logical block without a data block gets one. Returns `true` if the
-    /// page was written.
+    /// Writes a page to its place in the data block, if the place is erased and the program order
+    /// allows it. A logical block without a data block gets a new one. Returns `true` if the page
+    /// was written.
     ///
     /// # Errors
     /// Returns an error if no block is free.
@@ -405,7 +406,7 @@ impl Core {
         Ok(true)
     }
 
-    /// Writes a page of the host to the next page of a log block.
+    /// Writes a host page to the next page of a log block.
     pub fn append(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -416,7 +417,7 @@ impl Core {
         self.host_program(cx, log, index, page)
     }
 
-    /// Programs a page of the host.
+    /// Programs a host page.
     pub fn host_program(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -485,7 +486,7 @@ impl Core {
         Ok(op)
     }
 
-    /// Makes a page of `lbn` invalid and returns its block.
+    /// Invalidates a page of `lbn` and returns its block.
     fn forget(&mut self, ppn: Ppn, lbn: LogicalBlock) -> BlockId {
         let (block, _) = self.blocks.invalidate(ppn);
         if let Some(log) = self.logs[block].as_deref_mut() {
@@ -498,12 +499,12 @@ impl Core {
         block
     }
 
-    /// Trims a page. A logical block that holds nothing more loses its data block. A log block that
-    /// holds nothing more is dead and waits for its turn.
+    /// Trims a page. A logical block without mapped pages loses its data block. A log block without
+    /// valid pages is dead, and is erased when its turn comes.
     ///
     /// # Errors
-    /// Returns an error if a record of trims or an erase fails. A block that can no longer be
-    /// erased is no error: it goes bad.
+    /// Returns an error if a record of trims cannot be written or an erase cannot be issued. A
+    /// failed erase is not an error: the block goes bad.
     pub fn trim(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<(), FtlError> {
         let Some(old) = std::mem::replace(&mut self.newest[lpn], Ppn::NONE).mapped() else {
             return Ok(());

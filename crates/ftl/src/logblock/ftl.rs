@@ -1,4 +1,4 @@
-//! The translation layer around a log-block scheme: the parts that all schemes have in common.
+//! The translation layer around a log-block scheme, with the parts that all schemes share.
 
 use super::{Core, FoundLog, HostPage, LogContext, LogSettings};
 use crate::blocks::{Role, check_names};
@@ -14,14 +14,14 @@ use flashatlas_types::{
     TiVec, Violation, ti_vec,
 };
 
-/// A log-block scheme: it decides which log block takes a page of the host, and which is reclaimed.
+/// A log-block scheme. It decides which log block stores a host page, and which is reclaimed.
 pub(crate) trait LogScheme: Send {
-    /// `true` if data is in data blocks, each page at its offset; otherwise everything is in log
+    /// `true` if data is in data blocks, each page at its offset; `false` if all data is in log
     /// blocks.
     const HAS_DATA_BLOCKS: bool = true;
 
-    /// Begins a request of `pages` consecutive pages; [`LogScheme::write`] is then called for each
-    /// of them.
+    /// Begins a request of `pages` consecutive pages. [`LogScheme::write`] is then called for each
+    /// page.
     fn request(&mut self, first: Lpn, pages: u32) {
         let _ = (first, pages);
     }
@@ -32,7 +32,7 @@ pub(crate) trait LogScheme: Send {
     /// Returns [`FtlError::NoSpace`] if nothing can be reclaimed.
     fn write(&mut self, io: &mut LogContext<'_, '_>, page: &HostPage<'_>) -> Result<(), FtlError>;
 
-    /// Notes that a trim left nothing valid in a log block.
+    /// Notes that a trim has invalidated the last valid page of a log block.
     fn emptied(&mut self, io: &mut LogContext<'_, '_>) -> Result<(), FtlError> {
         let _ = io;
         Ok(())
@@ -42,19 +42,20 @@ pub(crate) trait LogScheme: Send {
     /// ([`LogBudget::give_up`](super::budget::LogBudget::give_up)), because blocks have gone bad.
     ///
     /// # Errors
-    /// Returns [`FtlError::NoSpace`] if the scheme cannot give one up.
+    /// Returns [`FtlError::NoSpace`] if the scheme cannot give up a log block.
     fn give_up(&mut self, io: &mut LogContext<'_, '_>) -> Result<(), FtlError>;
 
-    /// Does one small piece of reclamation, if the scheme uses idle time; returns `true` if it did.
+    /// Does one small piece of reclamation, if the scheme uses idle time. Returns `true` if work
+    /// was done.
     fn idle(&mut self, io: &mut LogContext<'_, '_>) -> Result<bool, FtlError>;
 
-    /// Takes over the log blocks that a mount found.
+    /// Adopts the log blocks that a mount found.
     fn adopt(&mut self, io: &mut LogContext<'_, '_>, found: Vec<FoundLog>) -> Result<(), FtlError>;
 
     /// Returns the areas of the log.
     fn areas(&self, core: &Core) -> Vec<AreaUse>;
 
-    /// Returns whether a log block is in one of the scheme's tables.
+    /// Returns whether the scheme's tables list a log block.
     fn knows(&self, core: &Core, log: BlockId) -> bool;
 
     /// Checks the scheme's own rules.
@@ -63,17 +64,18 @@ pub(crate) trait LogScheme: Send {
     /// Returns the first rule that does not hold.
     fn check(&self, core: &Core, medium: &Medium) -> Result<(), Violation>;
 
-    /// Returns the bytes that the log map needs for a page of the log: a logical and a physical
-    /// page, 4 bytes each, unless the log block itself determines most of the entry.
+    /// Returns the bytes of an entry in the log map. By default an entry has a logical and a
+    /// physical page number of 4 bytes each. If the log block itself determines most of the entry,
+    /// fewer bytes suffice.
     fn log_entry_bytes(&self, core: &Core) -> u64 {
         let _ = core;
         8
     }
 
-    /// Returns the tables beside the block map and the log map.
+    /// Returns the scheme's own tables, without the block map and the log map.
     fn memory(&self, core: &Core) -> Vec<MemoryUse>;
 
-    /// Returns further counters, by name.
+    /// Returns additional counters by name.
     fn details(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
@@ -81,7 +83,7 @@ pub(crate) trait LogScheme: Send {
     /// Sets the counters to zero.
     fn reset_counters(&mut self) {}
 
-    /// Returns the approximations of the scheme beside the common ones of log-block schemes.
+    /// Returns the scheme's own approximations, without those common to all log-block schemes.
     fn approximations(&self) -> Vec<Note> {
         Vec::new()
     }
@@ -91,13 +93,13 @@ pub(crate) trait LogScheme: Send {
 pub(crate) struct Hybrid<S> {
     core: Core,
     scheme: S,
-    /// The number of pieces of work that were done in idle time.
+    /// The number of pieces of work done in idle time.
     idle_steps: u64,
 }
 
 impl<S: LogScheme> Hybrid<S> {
     /// Builds the tables from the medium. `scheme` builds an empty scheme, which then adopts the
-    /// log blocks that were found.
+    /// log blocks that the mount found.
     pub fn mount(
         params: &Params,
         cx: &mut FtlContext<'_>,
@@ -120,7 +122,7 @@ impl<S: LogScheme> Hybrid<S> {
         Ok(ftl)
     }
 
-    /// Makes the log smaller by the blocks that have gone bad and that no spare blocks replace.
+    /// Gives up as many log blocks as the drive has lost to bad blocks without a spare.
     fn give_up_lost(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         while self.core.budget.deficit() > 0 {
             self.scheme.give_up(&mut LogContext { core: &mut self.core, cx })?;
@@ -133,7 +135,7 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
     fn locate(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn, _: u32) -> Result<Located, FtlError> {
         self.core.lookups.lookups += 1;
         self.core.lookups.hits += 1;
-        // the log map, then the block map
+        // one access to the log map, then one to the block map
         let access = OpKind::Memory { kind: MemoryKind::Sram, accesses: 2, bytes: 4, write: false };
         let ready = cx.flash.plan.push(access, Class::Map, &[cx.command.first]);
         Ok(Located { place: self.peek(lpn), ready })
@@ -173,12 +175,12 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
         self.give_up_lost(cx)
     }
 
-    /// Does nothing: no data is buffered.
+    /// Does nothing, because no data is buffered.
     fn flush(&mut self, _: &mut FtlContext<'_>) -> Result<(), FtlError> {
         Ok(())
     }
 
-    /// Makes trims durable; every other table can be rebuilt from the spare areas.
+    /// Makes trims durable. A mount can rebuild every other table from the spare areas.
     fn persist(&mut self, cx: &mut FtlContext<'_>, fua: bool) -> Result<OpId, FtlError> {
         if fua { Ok(OpId::NONE) } else { self.core.record_trims(cx) }
     }
@@ -259,7 +261,8 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
 }
 
 impl Core {
-    /// Returns the block map and the log map, with `log_entry` bytes for each page of the log.
+    /// Returns the sizes of the block map and the log map, with `log_entry` bytes for each page of
+    /// the log.
     fn memory(&self, log_entry: u64) -> Vec<MemoryUse> {
         let table = |table, bytes| MemoryUse { table, memory: MemoryKind::Sram, bytes };
         vec![

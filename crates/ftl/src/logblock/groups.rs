@@ -1,16 +1,17 @@
-//! Log blocks bound to groups: N neighbouring logical blocks share up to K log blocks, which no
-//! other group uses (Park et al., ACM TECS 38, 2008: reference 9 of papers/1). N = K = 1 is BAST
+//! Log blocks for groups. N neighbouring logical blocks share up to K log blocks that no other
+//! group uses (Park et al., ACM TECS 38, 2008: reference 9 of papers/1). BAST is the case N = K = 1
 //! (Kim et al., IEEE TCE 48:2, 2002).
 //!
-//! - A page goes to its place if that is erased, else to the next page of its group's newest log
-//!   block.
-//! - If that log block is full, the group takes another. If the group has K log blocks already, its
-//!   oldest is reclaimed first.
-//! - If the log has no block left, the group that was written least recently gives up its oldest.
+//! - A page is written to its place in the data block if that is erased, else to the next page of
+//!   its group's newest log block.
+//! - If that log block is full, the group takes another. If the group already has K log blocks, its
+//!   oldest log block is reclaimed first.
+//! - If the log has no free block, the group that was written least recently gives up its oldest
+//!   log block.
 //!
-//! A log block takes a switch or a partial merge if all its pages belong to one logical block, are
-//! the newest versions, and are at their offsets. Any other takes a full merge of each associated
-//! logical block.
+//! A log block needs only a switch or a partial merge if all its pages belong to one logical block,
+//! are the newest versions, and are at their offsets. Any other log block needs a full merge of
+//! each associated logical block.
 
 use super::area::area_use;
 use super::{
@@ -37,7 +38,7 @@ pub(crate) const GROUP_BLOCKS: Param<u32> = Param::int(
 pub(crate) const GROUP_LOG_BLOCKS: Param<u32> =
     Param::int("ftl.group_log_blocks", 1, 1 << 20, "K: log blocks that a group may have").or("2");
 
-/// Checks that the layout suits groups of `most` log blocks.
+/// Checks that the layout has room for groups of `most` log blocks.
 pub(crate) fn fits_groups(params: &Params, layout: &Layout, most: u64) -> Result<(), ConfigError> {
     let budget = fits_budget(params, layout, 1)?;
     if most > budget {
@@ -63,7 +64,7 @@ pub(crate) struct Groups {
 struct LogGroup {
     /// Log blocks, oldest first.
     logs: Vec<BlockId>,
-    /// The clock of its last write.
+    /// The clock of the last write to the group.
     written: u64,
 }
 
@@ -198,15 +199,15 @@ impl LogScheme for Groups {
         Ok(())
     }
 
-    /// Returns the bytes of a page's number in its group, which is all that an entry needs.
+    /// Returns the bytes of a page's number in its group, because an entry needs nothing else.
     fn log_entry_bytes(&self, core: &Core) -> u64 {
         let pages = u64::from(self.size) * u64::from(core.pages);
         u64::from(u64::BITS - (pages - 1).leading_zeros()).div_ceil(8).max(1)
     }
 
     fn memory(&self, core: &Core) -> Vec<MemoryUse> {
-        // for each group: its number, K block numbers, and a link of the list by recency. There are
-        // at most as many groups as log blocks.
+        // each group stores its number, K block numbers, and a link of the list by recency; there
+        // are at most as many groups as log blocks
         let groups = u64::from(core.budget.limit()).min(core.lbns().div_ceil(u64::from(self.size)));
         let bytes = groups * (4 + 4 * u64::from(self.most) + 4);
         vec![MemoryUse { table: "log blocks of groups", memory: MemoryKind::Sram, bytes }]

@@ -7,20 +7,20 @@ use rustc_hash::FxHashMap;
 /// The metadata of one log block.
 #[derive(Clone, Debug)]
 pub(crate) struct Log {
-    /// The kind of log block. The spare areas name the kind with which the block was opened.
+    /// The kind of log block. The spare areas name the kind that the block had when it was opened.
     pub role: OobRole,
-    /// The associated logical blocks: each has valid pages here, and the value is their number.
+    /// The associated logical blocks, each with the number of its valid pages in this log block.
     pub lbns: FxHashMap<LogicalBlock, u32>,
-    /// The logical block of its first page.
+    /// The logical block of the first page.
     pub owner: LogicalBlock,
-    /// `true` if every page so far belongs to `owner` and is at its offset.
+    /// `true` if every page so far belongs to `owner` and is at its offset in the logical block.
     pub in_place: bool,
     /// The number of pages programmed.
     pub programmed: u32,
-    /// The time of the host's last write to the block or to one of its pages, on the clock of
-    /// [`Core::clock`](super::Core::clock).
+    /// The time of the last host write to the block, or of the last host update of one of its
+    /// pages, on the clock [`Core::clock`](super::Core::clock).
     pub touched: u64,
-    /// `true` if its reclamation has begun.
+    /// `true` if the reclamation of the block has begun.
     pub leaving: bool,
 }
 
@@ -31,7 +31,7 @@ impl Log {
         Log { role, lbns, owner, in_place: true, programmed: 0, touched, leaving: false }
     }
 
-    /// Counts one more page, of `lbn`; `at_its_offset` is `true` if the page is at its offset.
+    /// Counts a new page of `lbn`. `at_its_offset` is `true` if the page is at its offset.
     pub fn program(&mut self, lbn: LogicalBlock, at_its_offset: bool) {
         if self.programmed == 0 {
             self.owner = lbn;
@@ -40,12 +40,12 @@ impl Log {
         self.programmed += 1;
     }
 
-    /// Returns the group, of `size` neighbouring logical blocks, of the first page.
+    /// Returns the group of the first page. A group has `size` neighbouring logical blocks.
     pub fn group(&self, size: u32) -> u32 {
         self.owner.number() / size
     }
 
-    /// Returns `true` if all associated logical blocks are in one group of `size` neighbours.
+    /// Returns `true` if all associated logical blocks are in group `group` of `size` blocks.
     pub fn holds_only(&self, group: u32, size: u32) -> bool {
         self.lbns.keys().all(|lbn| lbn.number() / size == group)
     }

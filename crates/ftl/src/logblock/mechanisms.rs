@@ -1,4 +1,4 @@
-//! Mechanisms that log-block schemes share. A scheme lists those that it has.
+//! Mechanisms that log-block schemes share. Each scheme lists those that it uses.
 
 use flashatlas_types::Mechanism;
 

@@ -1,6 +1,6 @@
-//! Merges: data blocks are brought up to date, and log blocks become free.
+//! Merges, which update data blocks and free log blocks.
 //!
-//! Counts follow one convention, whatever the paper of a scheme does. A *merge* brings one data
+//! All schemes count alike, even if a scheme's paper counts differently. A *merge* brings one data
 //! block up to date: a switch, a partial or a full merge. The *reclamation* of a log block is
 //! counted once. Its kind is one of the same three, or `dead` if no page of the block was valid, or
 //! `moved` if its valid pages were copied to another log block. Pages that were never written are
@@ -15,9 +15,9 @@ use flashatlas_types::{BlockId, Cause, FtlError, LogicalBlock, Lpn, Ppn};
 use std::ops::Range;
 
 impl Core {
-    /// Copies the newest version of every page of `lbn` to a new block, with `page` in place of the
-    /// version that it replaces. The old data block is erased. Log blocks lose their pages of
-    /// `lbn`.
+    /// Copies the newest version of every page of `lbn` to a new block. `page` replaces the old
+    /// version of its page. The old data block is erased. The pages of `lbn` in log blocks become
+    /// invalid.
     pub fn full_merge(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -34,8 +34,8 @@ impl Core {
         Ok(())
     }
 
-    /// Reclaims a log block that holds pages of `lbn` only, in the cheapest legal way. `page`, if
-    /// there is one, goes to its place in the new data block.
+    /// Reclaims a log block with pages of only `lbn`, by the cheapest merge that is possible.
+    /// `page`, if there is one, is written to its place in the new data block.
     pub fn merge_log(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -65,9 +65,9 @@ impl Core {
         Ok(class)
     }
 
-    /// Returns the cheapest legal merge of a log block. A switch or a partial merge makes a data
-    /// block of it. For these, all its pages must belong to its owner, be the newest versions, and
-    /// be at their offsets. Otherwise it takes a full merge.
+    /// Returns the cheapest possible merge of a log block. A switch or a partial merge turns the
+    /// log block into a data block. For these merges, all its pages must belong to its owner, be
+    /// the newest versions, and be at their offsets. Otherwise a full merge is needed.
     fn class_of(
         &mut self,
         medium: &Medium,
@@ -87,7 +87,7 @@ impl Core {
         if replaced.is_some_and(stands) {
             return MergeClass::Full;
         }
-        // gaps below the write pointer are filled where the order of programs allows it
+        // gaps below the write pointer can be filled only if the order of programs allows it
         let missing = |&offset: &u32| {
             replaced == Some(offset) || self.newest[self.page_at(lbn, offset)].mapped().is_some()
         };
@@ -98,9 +98,9 @@ impl Core {
         MergeClass::Partial
     }
 
-    /// Copies every page of `lbn` at these offsets that holds something into `block`, each to its
-    /// offset. `page`, if there is one, is programmed in place of its old version. A page that is
-    /// in `block` already stays.
+    /// Copies the mapped pages of `lbn` at these offsets to their offsets in `block`. `page`, if
+    /// there is one, is programmed in place of its old version. Pages that are already in `block`
+    /// are not copied.
     pub fn fill_up(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -123,8 +123,8 @@ impl Core {
         Ok(())
     }
 
-    /// Reclaims a log block that may hold pages of many logical blocks: it calls `merge` for each
-    /// of them and erases the log block.
+    /// Reclaims a log block that may have pages of many logical blocks. Calls `merge` for each
+    /// logical block and then erases the log block.
     pub fn reclaim(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -135,7 +135,7 @@ impl Core {
         Ok(())
     }
 
-    /// Reclaims log blocks that a scheme has no use for, by full merges.
+    /// Reclaims log blocks that a scheme cannot use, by full merges.
     pub fn reclaim_all(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -147,7 +147,7 @@ impl Core {
     }
 
     /// Does one step of [`Core::reclaim`]: merges the first associated logical block, or erases the
-    /// log block if there is none. Returns `true` if it erased the block.
+    /// log block if no logical block is left. Returns `true` if the log block was erased.
     pub fn reclaim_step(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -170,8 +170,8 @@ impl Core {
         Ok(false)
     }
 
-    /// Copies the valid pages of a log block to other log blocks, and erases it. `room` opens the
-    /// log block that takes the next page; it may reclaim others.
+    /// Copies the valid pages of a log block to other log blocks, and erases it. `room` returns the
+    /// log block for the next page; it may reclaim other log blocks.
     pub fn move_out(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -183,7 +183,7 @@ impl Core {
         self.log_mut(log).leaving = true;
         while let Some(lpn) = self.first_valid(cx.flash.medium, log)? {
             let to = room(&mut LogContext { core: self, cx }, lpn)?;
-            // making room may have merged this page out of the log block
+            // `room` may have merged this page out of the log block
             if self.log_of(lpn) == Some(log) {
                 self.move_page(cx, lpn, to)?;
             }
@@ -207,7 +207,8 @@ impl Core {
         Ok(())
     }
 
-    /// Erases a log block without a valid page: a dead merge, unless merges emptied it.
+    /// Erases a log block without a valid page. This counts as a dead merge, unless merges emptied
+    /// the block.
     pub fn erase_empty(&mut self, cx: &mut FtlContext<'_>, log: BlockId) -> Result<(), FtlError> {
         let class = if self.log(log).leaving { MergeClass::Full } else { MergeClass::Dead };
         self.erase_log(cx, log)?;

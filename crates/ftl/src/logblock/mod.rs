@@ -1,11 +1,12 @@
 //! The parts of log-block schemes.
 //!
-//! A log-block (hybrid) scheme keeps most of the drive in *data blocks*. Each holds a logical
-//! block, every page at its offset, so that a map of blocks is enough to find the pages. Updates go
-//! to a few *log blocks*, in the order in which they come, and are found by a small map of pages.
-//! When the log is full, a *victim* among its blocks is *reclaimed*: the logical blocks that have
-//! valid pages in it (they are *associated* with it) are *merged*, and it is erased. The schemes
-//! differ in the log block that takes a page, and in the victim.
+//! A log-block (hybrid) scheme stores most of the drive in *data blocks*. A data block stores one
+//! logical block, with every page at its offset, so that a map of blocks is enough to find the
+//! pages. Updates are written to a few *log blocks* in the order in which they arrive, and a small
+//! map of pages finds them. When the log is full, the scheme selects one of its blocks, the
+//! *victim*, and *reclaims* it. The logical blocks with valid pages in the victim are *associated*
+//! with it. They are *merged*, and then the victim is erased. The schemes differ in the choice of
+//! the log block for a page, and of the victim.
 //!
 //! | here | what it is |
 //! |---|---|
@@ -18,8 +19,8 @@
 //! | `mount` | all of these tables, rebuilt from the spare areas |
 //! | [`Hybrid`] | the translation layer around a scheme |
 //!
-//! Only the simulator looks at `Core::newest`: a drive looks into its log map, then into its block
-//! map.
+//! Only the simulator reads `Core::newest`. A real drive looks into its log map, then into its
+//! block map.
 
 mod area;
 mod budget;
@@ -46,7 +47,7 @@ use crate::MountLimit;
 use flashatlas_nand::OobRole;
 use flashatlas_types::Layout;
 
-/// Returns the most work that the mount of a log-block scheme takes.
+/// Returns the maximum work of a mount of a log-block scheme.
 pub(crate) fn mount_limit(layout: &Layout) -> MountLimit {
     MountLimit::of_merges(layout, layout.frames_per_block)
 }

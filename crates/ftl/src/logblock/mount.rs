@@ -1,17 +1,20 @@
 //! The mount of a log-block scheme, which builds its tables from the spare areas.
 //!
-//! The newest version of a page is the one programmed last. Copies come after their originals, so a
-//! merge that was cut leaves pages in two blocks and loses none. A mount does this, in this order:
+//! The newest version of a page is the version programmed last. Copies are programmed after their
+//! originals, so a merge that a power cut interrupts leaves pages in two blocks and loses none. A
+//! mount takes these steps, in order:
 //!
-//! 1. A data block that a mount was making when it was cut is erased ([`crate::sealed`]), and so
-//!    are records of trims other than the newest whole one ([`crate::trims`]). A copy of a page
-//!    that the newest record names is skipped if it is older than the record.
-//! 2. Blocks in which nothing is valid are erased.
-//! 3. A logical block without a data block takes the oldest log block as its data block, if that
-//!    log block was opened for it and holds its pages at their offsets. A log block is opened only
-//!    for a logical block that has a data block, so this one was switched before the cut.
-//! 4. A logical block with two data blocks (a merge was cut) is merged into a new one.
-//! 5. Log blocks above the budget are reclaimed, oldest first; the scheme takes over the others.
+//! 1. A data block that an interrupted mount was making is erased ([`crate::sealed`]). Records of
+//!    trims are erased except the newest complete record ([`crate::trims`]). A copy of a page that
+//!    the newest record names is skipped if the copy is older than the record.
+//! 2. Blocks without valid pages are erased.
+//! 3. If a logical block has no data block, the oldest log block becomes its data block, provided
+//!    that this log block was opened for it and has its pages at their offsets. A log block is
+//!    opened only for a logical block that has a data block, so this log block was switched before
+//!    the cut.
+//! 4. A logical block with two data blocks (after an interrupted merge) is merged into a new data
+//!    block.
+//! 5. Log blocks above the budget are reclaimed, oldest first. The scheme adopts the others.
 
 use super::Log;
 use super::{Core, LogSettings, ROLE_DATA, ROLE_GROUP, ROLE_SEQUENTIAL};
@@ -30,12 +33,12 @@ type DataBlockOf = (LogicalBlock, BlockId);
 pub(crate) struct FoundLog {
     pub block: BlockId,
     pub role: OobRole,
-    /// The number of its first program.
+    /// The number of the first program in the block.
     pub opened: u64,
 }
 
 impl FoundLog {
-    /// Takes the log blocks of one role out of `found`, oldest first; the others stay.
+    /// Removes the log blocks of one role from `found` and returns them, oldest first.
     pub fn take(found: &mut Vec<FoundLog>, role: OobRole) -> Vec<FoundLog> {
         let (taken, others) = std::mem::take(found).into_iter().partition(|f| f.role == role);
         *found = others;
@@ -44,7 +47,7 @@ impl FoundLog {
 }
 
 impl Core {
-    /// Builds the tables from the medium and returns them with its log blocks, oldest first.
+    /// Builds the tables from the medium. Returns them and the log blocks, oldest first.
     pub fn mount(
         settings: &LogSettings,
         cx: &mut FtlContext<'_>,
@@ -88,8 +91,8 @@ impl Core {
         let medium = &*cx.flash.medium;
         for block in self.layout.block_ids().filter(|&b| !medium.is_bad(b)) {
             let written = medium.write_pointer(block);
-            // the first page shows the block's role, or that it is erased; the last is read twice
-            // (SchemeDef::mount)
+            // the first page shows the block's role, or that the block is erased; the last page is
+            // read twice (SchemeDef::mount)
             self.mount.read_spare_areas(
                 &self.layout,
                 block,
@@ -142,8 +145,8 @@ impl Core {
         Ok((data, found))
     }
 
-    /// Erases data blocks that a mount was making when it was cut, and blocks of trim records other
-    /// than the newest one.
+    /// Erases data blocks that an interrupted mount was making, and all blocks of trim records
+    /// except those of the newest record.
     fn discard_leftovers(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         for block in leftovers(cx.flash.medium, &mut self.trims, &mut self.mount) {
             match cx.flash.erase(block, self.cause, &[]) {

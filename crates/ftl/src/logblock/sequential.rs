@@ -1,6 +1,6 @@
 //! Log blocks for sequential writes, by the rule of FAST (Lee et al., ACM TECS 6:3, 2007, section
-//! 3; papers/1 section 2.1 follows it). The first page of a logical block opens a log block, the
-//! next page in order is appended to it, and any other page closes it.
+//! 3; papers/1 section 2.1 follows it). A write of the first page of a logical block opens a log
+//! block, the next page in order is appended, and any other page closes the log block.
 
 use super::area::area_use;
 use super::{Area, Core, FoundLog, HostPage, LogContext, ROLE_SEQUENTIAL};
@@ -9,11 +9,11 @@ use flashatlas_nand::Medium;
 use flashatlas_types::{BlockId, FtlError, LogicalBlock, Violation};
 use rustc_hash::FxHashMap;
 
-/// Sequential log blocks, one for each of at most `budget` logical blocks.
+/// Sequential log blocks. At most `budget` logical blocks have one.
 pub(crate) struct Sequential {
     pub budget: u32,
     open: FxHashMap<LogicalBlock, Open>,
-    /// The number of writes so far, to find the log block that was written least recently.
+    /// The number of writes so far, which serves to find the least recently written log block.
     writes: u64,
 }
 
@@ -39,7 +39,7 @@ impl Sequential {
         self.open.get(&lbn).map(|o| o.log)
     }
 
-    /// Returns whether a log block is a sequential one.
+    /// Returns whether a log block is one of the sequential log blocks.
     pub fn contains(&self, core: &Core, log: BlockId) -> bool {
         self.of(core.log(log).owner) == Some(log)
     }
@@ -50,13 +50,13 @@ impl Sequential {
         self.open.iter().min_by_key(|(_, o)| o.written).map(|(&lbn, _)| lbn)
     }
 
-    /// Writes a page if it belongs to a sequential log block by FAST's rule; returns `true` if it
+    /// Writes a page to a sequential log block if FAST's rule allows it. Returns `true` if the page
     /// was written.
     ///
     /// A page out of order closes the log block of its logical block, and the merge writes the page
-    /// to its place. If the log block is complete, it is closed too, but the page is not written.
-    /// (A complete log block stays open until such a page comes, or until another log block needs
-    /// its room.)
+    /// to its place. A complete log block is closed too, but then the page is not written. (A
+    /// complete log block stays open until such a page comes, or until another log block needs its
+    /// room.)
     pub fn write(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -84,8 +84,8 @@ impl Sequential {
         Ok(true)
     }
 
-    /// Opens a log block for a logical block. If all are in use, the log block written least
-    /// recently is closed.
+    /// Opens a log block for a logical block. If all are in use, the least recently written log
+    /// block is closed.
     pub fn start(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -116,8 +116,8 @@ impl Sequential {
         io.core.host_program(io.cx, log, io.core.offset(page.lpn()), page)
     }
 
-    /// Merges the sequential log block of a logical block. `page`, if there is one, goes to its
-    /// place.
+    /// Merges the sequential log block of a logical block. `page`, if there is one, is written to
+    /// its place.
     pub fn close(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -132,8 +132,8 @@ impl Sequential {
         Ok(())
     }
 
-    /// Brings a logical block up to date: through its sequential log block if that holds a valid
-    /// page, else by a full merge.
+    /// Brings a logical block up to date. If its sequential log block has a valid page, that log
+    /// block is merged. Otherwise the logical block is fully merged.
     pub fn merge(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -162,7 +162,7 @@ impl Sequential {
     }
 
     /// Does one step of [`Sequential::reclaim`]: a merge, or the erase at the end. Returns `true`
-    /// if it erased the block.
+    /// if the log block was erased.
     pub fn reclaim_step(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -176,8 +176,8 @@ impl Sequential {
         Ok(erased)
     }
 
-    /// Returns the block that takes the next page of an area whose log blocks are used in turn. If
-    /// none has room and no more may be opened, the oldest is reclaimed.
+    /// Returns the block for the next page of an area that uses its log blocks in turn. If no block
+    /// has room and no more may be opened, the oldest block is reclaimed.
     ///
     /// # Errors
     /// Returns an error if the log has no block left.
@@ -189,7 +189,7 @@ impl Sequential {
         Area::room(area, |area| area, io, |area, io| self.reclaim_oldest(io, area))
     }
 
-    /// Gives up a log block of the budget of an area whose log blocks are used in turn.
+    /// Lowers the budget of an area that uses its log blocks in turn by one log block.
     ///
     /// # Errors
     /// Returns the errors of [`Sequential::room_in`].
@@ -207,7 +207,7 @@ impl Sequential {
         self.reclaim(io, area, oldest)
     }
 
-    /// Does a [`Sequential::reclaim_step`] of the oldest closed log block of `area`.
+    /// Does a [`Sequential::reclaim_step`] for the oldest closed log block of `area`.
     pub fn reclaim_oldest_step(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -218,9 +218,9 @@ impl Sequential {
         self.reclaim_step(io, area, oldest)
     }
 
-    /// Takes over the log blocks that a mount found. Log blocks that cannot be continued are
-    /// merged: blocks with gaps unless `gaps` are allowed, and all but the newest of a logical
-    /// block.
+    /// Adopts the log blocks that a mount found. Log blocks that cannot be continued are merged.
+    /// These are blocks with gaps, unless `gaps` is `true`, and all but the newest block of a
+    /// logical block.
     pub fn adopt(
         &mut self,
         io: &mut LogContext<'_, '_>,

@@ -1,4 +1,4 @@
-//! Parameters that all log-block schemes share, and the check that a layout leaves them room.
+//! Parameters that all log-block schemes share, and the check that the drive has room for the log.
 
 use crate::blocks::{WEAR_DYNAMIC, fits_whole_frames};
 use crate::trims::blocks_kept;
@@ -19,7 +19,7 @@ const LOG_BLOCKS: Param<u64> = Param::int(
 
 pub(crate) const PARAMS: &[ParamDef] = &[LOG_BLOCKS.def, WEAR_DYNAMIC.def];
 
-/// Idle reclamation, for schemes whose papers have none.
+/// Idle reclamation, for schemes whose papers describe none.
 pub(crate) const IDLE: Param<u32> = Param::int(
     "ftl.idle_log_blocks",
     0,
@@ -28,33 +28,33 @@ pub(crate) const IDLE: Param<u32> = Param::int(
 )
 .or("0");
 
-/// The number of erased blocks that must be left when a log block is taken: one for the next merge,
+/// The number of erased blocks that must remain when a log block is taken: one for the next merge,
 /// and one for the mount after a power cut in that merge.
 const RESERVE: u32 = 2;
 
-/// Returns the number of blocks that neither data nor the log may have: the reserve and the blocks
-/// of trim records.
+/// Returns the number of blocks that neither data nor the log may use: the reserve and the blocks
+/// for trim records.
 pub(crate) fn kept(layout: &Layout) -> u32 {
     RESERVE + blocks_kept(layout)
 }
 
-/// The shared parameters, resolved.
+/// The values of the shared parameters.
 pub(crate) struct LogSettings {
     /// The number of log blocks of all kinds together.
     pub log_blocks: u32,
-    /// The number of log blocks that idle time keeps ready.
+    /// The number of log blocks that idle time keeps free for random writes.
     pub idle_log_blocks: u32,
     pub wear_dynamic: bool,
 }
 
-/// Returns the number of the `good` blocks that data, merges and trim records do not need.
+/// Returns the number of `good` blocks that remain after data, merges and trim records.
 fn spare(layout: &Layout, good: u32) -> u64 {
     let data = layout.logical_units.div_ceil(layout.frames_per_block);
     u64::from(good).saturating_sub(u64::from(data) + u64::from(kept(layout)))
 }
 
 impl LogSettings {
-    /// Returns the settings that `params` describe for a drive with `good` blocks that are not bad.
+    /// Returns the settings of `params` for a drive with `good` blocks that are not bad.
     pub fn new(params: &Params, layout: &Layout, good: u32) -> LogSettings {
         let log_blocks = match params.get(LOG_BLOCKS) {
             0 => USUAL_LOG_BLOCKS.min(spare(layout, good)),
@@ -68,13 +68,13 @@ impl LogSettings {
     }
 }
 
-/// Checks that the layout suits a log-block scheme that needs at least `least` log blocks. Returns
-/// the number of log blocks.
+/// Checks that a layout has room for a log-block scheme that needs at least `least` log blocks.
+/// Returns the number of log blocks.
 ///
 /// # Errors
-/// Returns an error for a unit that is not the whole frame, for a `map.entry_bytes` that is not the
-/// default, for a budget below `least` or above the spare blocks, and for more log blocks to keep
-/// ready than there are.
+/// Returns an error if the unit is not the whole frame, if `map.entry_bytes` is not the default, if
+/// the budget is below `least` or above the number of spare blocks, or if more log blocks are to be
+/// kept ready than the log has.
 pub(crate) fn fits_budget(
     params: &Params,
     layout: &Layout,
@@ -112,14 +112,14 @@ pub(crate) fn fits_budget(
     Ok(budget)
 }
 
-/// Returns the size of a part of the log, in blocks: the user's size `given`, unless it is 0. Then
-/// it is `of` / `out_of` of the budget, but at least `least`.
+/// Returns the size of a part of the log, in blocks. This is the user's size `given`, unless that
+/// is 0. Then the size is `of` / `out_of` of the budget, but at least `least`.
 pub(crate) fn share(given: u64, budget: u64, (of, out_of): (u64, u64), least: u64) -> u64 {
     if given > 0 { given } else { (budget * of / out_of).max(least) }
 }
 
-/// Checks that the parts of the log make up the whole. A part is its key, its size and its least
-/// size.
+/// Checks that the parts of the log sum to the whole budget. Each part has a key, a size and a
+/// minimum size.
 ///
 /// # Errors
 /// Returns an error if a part is too small, or if the sizes do not sum to `budget`.

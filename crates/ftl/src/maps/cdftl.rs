@@ -2,12 +2,13 @@
 //! (Qin et al., *A Two-Level Caching Mechanism for Demand-based Page-level Address Mapping in NAND
 //! Flash Memory Storage Systems*, RTAS 2011).
 //!
-//! The map page of a missed entry stays in the second level, so that further entries from it cost
-//! no read. A changed entry that leaves the first level is put into its map page there.
+//! The map page of a missed entry stays in the second level, so that other entries of this page
+//! need no read. When a changed entry leaves the first level, the change is written into its map
+//! page in the second level.
 //!
-//! Some entries cost no write when they leave, because they have not changed or their map page is
-//! in memory. The first of these among the `map.victim_search` least recently used entries leaves;
-//! if there is none, the least recently used entry leaves.
+//! Some entries can leave without a write, because they have not changed or their map page is in
+//! memory. The first such entry among the `map.victim_search` least recently used entries leaves.
+//! If there is no such entry, the least recently used entry leaves.
 
 use super::dftl::ENTRY_BYTES;
 use crate::list::IndexList;
@@ -82,12 +83,12 @@ const VICTIM_SEARCH: Param<u32> = Param::int(
 struct Cdftl {
     cmt: Cmt,
     pages: IndexList<MapPage>,
-    /// `true` for map pages in memory that have changes which flash lacks.
+    /// `true` for map pages in memory with changes that flash lacks.
     merged: TiVec<MapPage, bool>,
     pages_max: u32,
     page_bytes: u64,
     search: usize,
-    /// The entry that the host uses, until it is copied to the first level.
+    /// The entry that the host is using, until the entry is copied to the first level.
     entering: Option<Lpn>,
     /// Entries that were found in a map page in memory.
     second_level: u64,
@@ -142,7 +143,7 @@ impl Cdftl {
 }
 
 impl Cache for Cdftl {
-    /// Returns `true` for an entry in the second level, too: it costs no flash.
+    /// Returns `true` also for an entry in the second level, because it needs no flash read.
     fn holds(&self, map: &MapOnFlash, lpn: Lpn) -> bool {
         self.cmt.contains(lpn) || self.pages.contains(map.table.page_of(lpn))
     }
@@ -164,7 +165,7 @@ impl Cache for Cdftl {
         }
     }
 
-    /// Returns `false`: map pages leave as a whole.
+    /// Returns `false`, because map pages leave as a whole.
     fn takes_moves(&self, _: &MapOnFlash, _: Lpn) -> bool {
         false
     }
@@ -181,7 +182,8 @@ impl Cache for Cdftl {
     }
 
     fn changed(&mut self, map: &MapOnFlash, lpn: Lpn, _: Ppn) {
-        // collection changes an entry in the second level if the first does not have it
+        // collection changes an entry in the second level if the first level does not have the
+        // entry
         if self.cmt.contains(lpn) {
             self.cmt.change(lpn);
         } else if self.entering != Some(lpn) {

@@ -68,7 +68,7 @@ const CHANGED_SHARE: Param<f64> = Param::ratio(
 /// Map pages in the order of their last use.
 struct Pages {
     pages: IndexList<MapPage>,
-    /// Map pages in memory of which something has changed since they were loaded.
+    /// Map pages in memory with an entry that has changed since the page was loaded.
     changed: TiVec<MapPage, bool>,
     limit: u32,
     page_bytes: u64,
@@ -125,7 +125,7 @@ impl Cache for Pages {
         Ok(ready)
     }
 
-    /// Returns `false`: map pages leave as a whole.
+    /// Returns `false`, because map pages leave as a whole.
     fn takes_moves(&self, _: &MapOnFlash, _: Lpn) -> bool {
         false
     }

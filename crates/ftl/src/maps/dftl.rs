@@ -1,10 +1,10 @@
-//! DFTL: single entries of the map in memory, in a segmented LRU. A map page is read to look an
-//! entry up. It is read and written when a changed entry leaves memory (Gupta, Kim and Urgaonkar,
-//! *DFTL: A Flash Translation Layer Employing Demand-based Selective Caching of Page-level Address
-//! Mappings*, ASPLOS 2009, section 3).
+//! DFTL: single entries of the map in memory, in a segmented LRU. An entry that is not in memory is
+//! looked up in its map page on flash. When a changed entry leaves memory, its map page is read and
+//! written (Gupta, Kim and Urgaonkar, *DFTL: A Flash Translation Layer Employing Demand-based
+//! Selective Caching of Page-level Address Mappings*, ASPLOS 2009, section 3).
 //!
-//! Batch update: when a changed entry leaves, all changed entries of its map page in memory are
-//! written with it.
+//! Batch update: when a changed entry leaves, all changed entries of its map page that are in
+//! memory are written too.
 
 use crate::maps::StoreConfig;
 use crate::maps::pages::MapOnFlash;

@@ -1,9 +1,9 @@
-//! The whole map in DRAM, one entry a page.
+//! The whole map in DRAM, with one entry for each page.
 //!
-//! By default no part of the map is on flash. A mount rebuilds it from the spare areas, and trims
-//! do not outlive a mount. With `map.flush`, each FLUSH writes to flash, as controllers do: the
-//! changed 4 KB map pages (the baseline of the DRAM+NVM map's paper), the changed 32 KB segments,
-//! or the whole map (the greedy FTL of the Jasmine board).
+//! By default no part of the map is on flash. A mount rebuilds the map from the spare areas, and
+//! trims are lost at a mount. With `map.flush`, each FLUSH writes a part of the map to flash, as
+//! real controllers do. This part is the changed 4 KB map pages (the baseline of the DRAM+NVM map's
+//! paper), the changed 32 KB segments, or the whole map (the greedy FTL of the Jasmine board).
 
 use crate::maps::pages::ids::Segment;
 use crate::maps::pages::resident::{PARAMS, Resident, SEGMENT_BYTES, dram_lookup, fits, fits_dram};
@@ -67,7 +67,8 @@ const PAGE_BYTES: Param<u64> = Param::bytes(
 )
 .or("4KiB");
 
-/// Returns the parameter of the unit that a FLUSH writes, or `None` if a FLUSH writes nothing.
+/// Returns the parameter for the size of the unit that a FLUSH writes, or `None` if it writes no
+/// map.
 fn flushed(params: &Params) -> Option<Param<u64>> {
     match params.get(FLUSH) {
         "none" => None,

@@ -1,15 +1,16 @@
-//! LeaFTL: the map in memory as learned segments, which predict the places of pages. The spare area
-//! of the page that is read shows whether the prediction was right (Sun, Li, Sun, Sun, Vucinic and
-//! Huang, *LeaFTL: A Learning-based Flash Translation Layer for Solid-State Drives*, ASPLOS 2023).
+//! LeaFTL: the map in memory consists of learned segments, which predict the places of pages. The
+//! spare area of the page that is read shows whether the prediction was right (Sun, Li, Sun, Sun,
+//! Vucinic and Huang, *LeaFTL: A Learning-based Flash Translation Layer for Solid-State Drives*,
+//! ASPLOS 2023).
 //!
-//! Changes are gathered until there are `map.learn_batch` of them, sorted, and learned group by
-//! group. A wrong prediction is off by at most `map.gamma`, and costs one more read: the spare area
-//! of the predicted page names its neighbours. Map pages leave memory with all their segments, the
-//! least recently used first.
+//! Changes are gathered until there are `map.learn_batch` of them. Then they are sorted and learned
+//! group by group. A wrong prediction is off by at most `map.gamma` and costs one more read: the
+//! spare area of the predicted page names its neighbours. Map pages leave memory with all their
+//! segments, least recently used first.
 //!
-//! A segment is a line through places, which are numbered in the order in which a stream of writes
-//! takes them: frame after frame over all lanes. On flash a map page has plain entries, as under
-//! every other store; its segments are learned anew when it is loaded.
+//! A segment is a line through numbered places. Places are numbered in the order in which a stream
+//! of writes fills them: frame after frame over all lanes. On flash a map page has plain entries,
+//! as in every other store. Its segments are learned again when the page is loaded.
 
 use super::dftl::ENTRY_BYTES;
 use crate::list::IndexList;
@@ -45,7 +46,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
     ],
     fits: &|&StoreConfig { params, .. }, layout| {
         let batch = params.get(LEARN_BATCH) * ENTRY_BYTES;
-        // at worst every entry is a segment
+        // in the worst case every entry needs a segment
         fits(
             params,
             layout,
@@ -126,17 +127,18 @@ struct Counters {
 
 struct Leaftl {
     pages: IndexList<MapPage>,
-    /// Map pages in memory of which something has changed since they were loaded.
+    /// Map pages in memory with an entry that has changed since the page was loaded.
     changed: TiVec<MapPage, bool>,
-    /// Segments of the groups of pages in memory; the others are empty.
+    /// Segments of each group. Groups of pages that are not in memory have no segments.
     groups: TiVec<GroupId, SegmentGroup>,
-    /// Entries of a group.
+    /// Number of entries in a group.
     group: u32,
-    /// The bytes of each page's segments, the bytes of all segments in memory, and their limit.
+    /// The bytes of the segments of each page, the bytes of all segments in memory, and the limit
+    /// for them.
     size: TiVec<MapPage, u64>,
     bytes: u64,
     limit: u64,
-    /// Changes that are not learned yet, of pages in memory.
+    /// Changes of pages in memory that are not learned yet.
     recent: BTreeSet<u32>,
     batch: usize,
     gamma: u32,
@@ -157,7 +159,7 @@ impl Leaftl {
         (GroupId::new(lpn / self.group), (lpn % self.group) as u8)
     }
 
-    /// Learns changes of pages in memory, in ascending order.
+    /// Learns changes of pages in memory, given in ascending order.
     fn learn(&mut self, map: &MapOnFlash, changes: impl Iterator<Item = u32>) {
         let mut touched: Vec<MapPage> = Vec::new();
         let mut points: Vec<Point> = Vec::with_capacity(self.group as usize);
@@ -184,7 +186,7 @@ impl Leaftl {
         }
     }
 
-    /// Counts the bytes of a page anew.
+    /// Recomputes the bytes of a page.
     fn measure(&mut self, map: &MapOnFlash, page: MapPage) {
         let bytes = self.groups[self.groups_of(map, page)].iter().map(SegmentGroup::bytes).sum();
         self.bytes = self.bytes - self.size[page] + bytes;
@@ -196,7 +198,7 @@ impl Leaftl {
         self.learn(map, recent.into_iter());
     }
 
-    /// Learns all entries of a page in memory from their present values.
+    /// Learns all entries of a page in memory from their current values.
     fn relearn(&mut self, map: &MapOnFlash, page: MapPage) {
         let groups = self.groups_of(map, page);
         self.groups[groups].fill(SegmentGroup::default());
@@ -204,7 +206,7 @@ impl Leaftl {
         self.measure(map, page);
     }
 
-    /// Evicts pages other than `keep` until the rest fit.
+    /// Evicts pages other than `keep` until the remaining pages fit.
     fn make_room(&mut self, io: &mut Io<'_, '_>, keep: Option<MapPage>) -> Result<OpId, FtlError> {
         let mut last = OpId::NONE;
         while self.bytes > self.limit {
@@ -260,7 +262,7 @@ impl Cache for Leaftl {
         }
     }
 
-    /// Returns `false`: map pages leave as a whole.
+    /// Returns `false`, because map pages leave as a whole.
     fn takes_moves(&self, _: &MapOnFlash, _: Lpn) -> bool {
         false
     }
@@ -295,11 +297,11 @@ impl Cache for Leaftl {
         if number == wanted {
             return Ok(ready);
         }
-        // another page is there; its spare area names its neighbours
+        // another page is at the predicted place; its spare area names its neighbours
         self.counters.wrong += 1;
         let neighbours = number.saturating_sub(self.gamma)..=number + self.gamma;
         if io.cx.flash.medium.lpn(truth).is_err() {
-            return Ok(ready); // the read of the page reports that it cannot be read
+            return Ok(ready); // the later read of the page reports the error
         }
         let named = neighbours
             .filter_map(|n| self.order.slot(n))

@@ -1,24 +1,24 @@
-//! LearnedFTL: entries in memory as in TPFTL, and beside them a small model of each map page, with
-//! a bit for each entry that shows whether the model is right.
+//! LearnedFTL: entries in memory as in TPFTL, and in addition a small model of each map page. A bit
+//! for each entry shows whether the model is right.
 //!
-//! A lookup of a page whose bit is set reads no map page, and a wrong prediction is never used
+//! The lookup of a page whose bit is set reads no map page, and a wrong prediction is never used
 //! (Wang, Lin, Wu, Jiang, Zhang and Mao, *LearnedFTL: A Learning-Based Page-Level FTL for Reducing
 //! Double Reads in Flash-Based SSDs*, HPCA 2024).
 //!
-//! The parts of the paper, and their places here:
+//! The parts of the paper are implemented here:
 //!
 //! - models in place with a bitmap (III-B): [`Lines`];
-//! - virtual page numbers, in the order in which writes go round the lanes (III-C): [`Order`];
+//! - virtual page numbers, in the order in which writes visit the lanes (III-C): [`Order`];
 //! - groups of map pages with blocks of their own (III-D): `map.group_pages` map pages share one of
-//!   the `ftl.streams` frontiers of the host and one frontier of collection, unless a classifier
-//!   chooses ([`MapStore::frontier`]);
+//!   the `ftl.streams` host frontiers and one collection frontier, unless a classifier chooses
+//!   ([`MapStore::frontier`]);
 //! - collection that sorts the pages it moves (III-D): [`MapStore::sorts_copies`]. The paper
-//!   collects a group over all its chips; here each lane collects a block, so that lines are as
-//!   long as a block;
-//! - training (III-E): when a block of the host or of collection is full ([`MapStore::closed`]). It
-//!   uses the logical page numbers of the block, which the controller has in memory until then, and
-//!   the present model. So it reads nothing from flash. After a mount all models are empty. With
-//!   `map.train = load`, a map page that is loaded trains its model, too.
+//!   collects a group over all its chips. Here each lane collects one block, so lines are at most
+//!   as long as a block;
+//! - training (III-E): when a block of the host or of collection is full ([`MapStore::closed`]).
+//!   Training uses the current model and the logical page numbers of the block, which the
+//!   controller keeps in memory until then. So it reads nothing from flash. After a mount all
+//!   models are empty. With `map.train = load`, a map page that is loaded trains its model, too.
 //!
 //! [`MapStore::frontier`]: crate::maps::MapStore::frontier
 //! [`MapStore::sorts_copies`]: crate::maps::MapStore::sorts_copies
@@ -205,8 +205,8 @@ impl Cache for LearnedFtl {
         self.entries.changed(map, lpn, old);
     }
 
-    /// Passes the entry on: the model forgot it when its page was moved, and may have learned it
-    /// anew since.
+    /// Passes the call on. The model dropped the entry when its page was moved, and may have
+    /// learned the entry again since then.
     fn overlaid(&mut self, map: &MapOnFlash, lpn: Lpn) {
         self.entries.overlaid(map, lpn);
     }
@@ -242,7 +242,7 @@ impl Cache for LearnedFtl {
         let slots = (first..first + layout.slots_per_block).map(Ppn);
         let mut points: BTreeMap<MapPage, Vec<Point>> = BTreeMap::new();
         for slot in slots.filter(|&slot| io.pool.blocks.is_valid(slot)) {
-            // a model can learn nothing of a page that cannot be read any more
+            // a model can learn nothing about a page that is no longer readable
             let Ok(lpn) = io.cx.flash.medium.lpn(slot) else { continue };
             let of_page = points.entry(io.map.table.page_of(lpn)).or_default();
             of_page.push((self.at(lpn.0), self.order.of(slot)));

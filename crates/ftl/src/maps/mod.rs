@@ -1,6 +1,6 @@
-//! Map stores: a store decides where the logical-to-physical map lives, how much a lookup costs,
-//! and which entries survive a power cut. Each store has a file; the parts that they share are in
-//! `pages`.
+//! Map stores: a store decides where the logical-to-physical map is stored, how much a lookup
+//! costs, and which entries survive a power cut. Each store has its own file. The module `pages`
+//! contains the parts that stores share.
 
 mod cdftl;
 mod demand;
@@ -47,22 +47,23 @@ pub const STORE: Param<Text> =
 /// Parameters that select a map store.
 pub const PARAMS: &[ParamDef] = &[STORE.def];
 
-/// The programs whose changes the map on flash holds, as a mount finds it.
+/// The state of the map on flash, as a mount finds it: the programs whose changes it contains.
 #[non_exhaustive]
 pub struct Replay {
-    /// The number of the last program whose change each map page holds.
+    /// The number of the last program whose change each map page contains.
     pub upto: TiVec<MapPage, u64>,
-    /// The number of the copy of each map page that was taken; 0 if there is none.
+    /// The number of the copy of each map page that the mount uses, or 0 if there is no copy.
     pub version: TiVec<MapPage, u64>,
-    /// The number of the last program whose changes all map pages hold. The mount looks at blocks
-    /// that were written later.
+    /// The number of the last program whose changes all map pages contain. The mount reads the
+    /// spare areas of blocks that were written later.
     pub from: u64,
-    /// The number of the newest copy, and `true` if a mount that was mending the map wrote it.
+    /// The number of the newest copy, and `true` if an earlier mount wrote it while repairing the
+    /// map.
     pub newest: (u64, bool),
 }
 
 impl Replay {
-    /// Begins with no copy of any of `pages` map pages.
+    /// Returns the state without a copy of any of `pages` map pages.
     pub fn everything(pages: u32) -> Replay {
         let none = filled(pages, 0);
         Replay { upto: none.clone(), version: none, from: 0, newest: (0, false) }
@@ -81,20 +82,20 @@ impl Replay {
 pub struct Update {
     /// The logical page.
     pub lpn: Lpn,
-    /// The place of its newest version, or [`Ppn::NONE`] if the page was trimmed.
+    /// The place of the newest version of the page, or [`Ppn::NONE`] if the page was trimmed.
     pub ppn: Ppn,
-    /// The program that took the page there.
+    /// The program that wrote the page to this place.
     pub op: OpId,
 }
 
-/// The command and the blocks that a map store works with during one call.
+/// The context and the blocks that a map store uses during one call.
 pub struct MapContext<'a, 'c> {
     /// The medium, the plan, and the command.
     pub cx: &'a mut FtlContext<'c>,
-    /// The blocks that data and map pages draw on.
+    /// The blocks from which data and map pages are allocated.
     pub pool: &'a mut Pool,
-    /// The number of pages of the same request that follow the page of this call. The scheme fills
-    /// it, and a store reads it.
+    /// The number of pages of the same request that follow the page of this call. The scheme sets
+    /// this number, and a store reads it.
     pub ahead: u32,
 }
 
@@ -109,22 +110,22 @@ impl<'a, 'c> MapContext<'a, 'c> {
 /// The map of a page-mapped scheme.
 pub trait MapStore: Send {
     /// Looks up a page for the host, which costs accesses. Returns the page's place and the
-    /// operation that the answer waits for.
+    /// operation after which the place is known.
     ///
     /// # Errors
     /// Returns an error if the map cannot be read.
     fn get(&mut self, io: &mut MapContext<'_, '_>, lpn: Lpn) -> Result<(Ppn, OpId), FtlError>;
 
-    /// Brings the entries of consecutive pages to the controller for the host, as a map page holds
-    /// them. Returns the operation after which they are there.
+    /// Loads the entries of consecutive pages into the controller for the host. The entries belong
+    /// to one map page. Returns the operation after which the entries are loaded.
     ///
-    /// No entry leaves memory for it.
+    /// The load evicts no entry from memory.
     ///
     /// # Errors
     /// Returns an error if the map cannot be read.
     ///
     /// # Panics
-    /// Panics if the store hands nothing out ([`MapStoreDef::exports_entries`]).
+    /// Panics if the store exports no entries ([`MapStoreDef::exports_entries`]).
     fn export_entries(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -134,24 +135,24 @@ pub trait MapStore: Send {
         unreachable!("this store hands no map out")
     }
 
-    /// Returns the present entry at no cost, for the simulator's own use.
+    /// Returns the current entry at no cost, for the simulator's own use.
     fn peek(&self, lpn: Lpn) -> Ppn;
 
-    /// Prefetches entries into the simulator's CPU cache. The entries are about to be looked up,
-    /// all at once. No state of the drive changes.
+    /// Prefetches entries into the simulator's CPU cache. The entries are about to be looked up
+    /// together. No state of the drive changes.
     fn prefetch(&self, lpns: &[Lpn]) {
         let _ = lpns;
     }
 
-    /// Returns `true` if none of the first `pages` entries is mapped. It is called right after
-    /// [`MapStore::load`].
+    /// Returns `true` if none of the first `pages` entries is mapped. The function is called
+    /// directly after [`MapStore::load`].
     fn found_nothing(&self, pages: u32) -> bool {
         (0..pages).all(|lpn| self.peek(Lpn(lpn)) == Ppn::NONE)
     }
 
-    /// Returns the entries if they are the whole map, otherwise `None`.
+    /// Returns the table of entries if it is the whole map, otherwise `None`.
     ///
-    /// A mount that finds nothing of the map fills this table instead of calling
+    /// A mount that finds no part of the map fills this table directly instead of calling
     /// [`MapStore::restore`].
     fn table(&mut self) -> Option<&mut PpnTable> {
         None
@@ -165,8 +166,8 @@ pub trait MapStore: Send {
     fn set(&mut self, io: &mut MapContext<'_, '_>, update: Update)
     -> Result<(Ppn, OpId), FtlError>;
 
-    /// Changes an entry because collection moved the page; returns its old value. The work on flash
-    /// may wait until [`MapStore::before_erase`].
+    /// Changes an entry because collection moved the page, and returns its old value. The work on
+    /// flash may be delayed until [`MapStore::before_erase`].
     ///
     /// # Errors
     /// Returns the errors of [`MapStore::set`].
@@ -184,8 +185,8 @@ pub trait MapStore: Send {
         Ok(OpId::NONE)
     }
 
-    /// Prepares the erase of a block without valid data. It first writes the part of the map that a
-    /// mount could find only with this block. Returns the operation that the erase waits for.
+    /// Prepares the erase of a block without valid data. If a mount needs this block to find a part
+    /// of the map, that part is written first. Returns the operation that the erase waits for.
     ///
     /// # Errors
     /// Returns the errors of [`MapStore::flush`].
@@ -198,11 +199,11 @@ pub trait MapStore: Send {
         Ok(OpId::NONE)
     }
 
-    /// Returns the stream whose frontier a page goes to, or `None` if each is as good as another.
+    /// Returns the stream whose frontier a page is written to, or `None` if all are equally good.
     ///
-    /// The host and collection each have `frontiers` streams, and each stream has a frontier in a
-    /// lane. A store may choose one to keep pages together that it maps together, unless
-    /// `ftl.classifier` chooses.
+    /// The host and collection each have `frontiers` streams, and each stream has a frontier in
+    /// every lane. A store may choose the stream to keep pages together whose entries share a map
+    /// page, unless `ftl.classifier` chooses.
     fn frontier(&self, lpn: Lpn, frontiers: u32) -> Option<StreamId> {
         let _ = (lpn, frontiers);
         None
@@ -215,8 +216,8 @@ pub trait MapStore: Send {
     }
 
     /// Notes that a block was programmed to its end. Its valid pages stay there until the host
-    /// writes them or collection moves them. It is not called for blocks that were full before a
-    /// mount.
+    /// writes them or collection moves them. The function is not called for blocks that were full
+    /// before a mount.
     ///
     /// # Errors
     /// Returns an error if the pages of the block cannot be read.
@@ -234,8 +235,8 @@ pub trait MapStore: Send {
         Ok(Idle::Nothing)
     }
 
-    /// Begins a mount: rebuilds the map as far as it is in `blocks` (the blocks of map pages) and
-    /// in NVM.
+    /// Begins a mount: rebuilds the map as far as possible from `blocks` (the blocks of map pages)
+    /// and from NVM.
     ///
     /// # Errors
     /// Returns an error if the power fails.
@@ -246,8 +247,8 @@ pub trait MapStore: Send {
         mount: &mut MountReport,
     ) -> Result<Replay, FtlError>;
 
-    /// Prepares the erase of blocks that cannot be read, during a mount. The erase destroys the
-    /// evidence that a part of the map may be lost.
+    /// Prepares the erase of unreadable blocks during a mount. The erase destroys the evidence that
+    /// a part of the map may be lost.
     ///
     /// # Errors
     /// Returns an error if the power fails.
@@ -256,9 +257,9 @@ pub trait MapStore: Send {
         Ok(())
     }
 
-    /// Enters the newest version of a page, during a mount. A spare area names the page, and the
+    /// Sets the entry of a page during a mount. A spare area names the page, and this newest
     /// version was programmed with number `sequence`. `ppn` is [`Ppn::NONE`] if the page of the old
-    /// entry is gone.
+    /// entry is lost.
     fn restore(&mut self, lpn: Lpn, ppn: Ppn, sequence: u64);
 
     /// Ends a mount: the map is complete.
@@ -274,18 +275,18 @@ pub trait MapStore: Send {
         Ok(())
     }
 
-    /// Returns `true` if a mount takes newer entries from the spare areas of data. Then data on
+    /// Returns `true` if a mount reads newer entries from the spare areas of data. Then data on
     /// flash is not lost if its map page was not written.
     fn rolls_forward(&self) -> bool {
         true
     }
 
-    /// Returns `true` if trims do not outlive a mount.
+    /// Returns `true` if trims are lost at a mount.
     fn forgets_trims(&self) -> bool {
         false
     }
 
-    /// Returns the map page that holds the entry of a page, as an index of [`Replay::upto`].
+    /// Returns the map page that contains the entry of a page, as an index of [`Replay::upto`].
     fn page_of(&self, lpn: Lpn) -> MapPage;
 
     /// Checks the rules of the store's own tables. Returns the number of valid slots that map pages
@@ -301,12 +302,12 @@ pub trait MapStore: Send {
     /// Returns the number of accesses so far, by kind.
     fn counters(&self) -> MapCounters;
 
-    /// Returns the number of map pages read and written so far.
+    /// Returns the numbers of map pages that were read and written so far.
     fn pages(&self) -> PageCounters {
         PageCounters::default()
     }
 
-    /// Returns further counters by name, for the run record.
+    /// Returns additional counters by name, for the run record.
     fn details(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
@@ -330,11 +331,11 @@ pub struct StoreConfig<'a> {
     pub params: &'a Params,
     /// Policies of the map's cache.
     pub caching: Entries<CachePolicyDef>,
-    /// Further kinds of parts that stores choose from.
+    /// Additional kinds of parts that stores choose from.
     pub kinds: Kinds,
 }
 
-/// A function that checks that a layout suits a store, and returns the blocks that are kept for map
+/// A function that checks a layout for a store, and returns the blocks that are reserved for map
 /// pages.
 pub type Fits = dyn Fn(&StoreConfig<'_>, &Layout) -> Result<MapQuota, ConfigError> + Send + Sync;
 
@@ -345,24 +346,24 @@ pub type Builder = dyn Fn(&StoreConfig<'_>, &Layout) -> Box<dyn MapStore> + Send
 pub struct MapStoreDef {
     /// Name in `map.store`.
     pub name: &'static str,
-    /// One line that describes it.
+    /// Summary in one line.
     pub summary: &'static str,
-    /// The paper that describes it.
+    /// The paper that describes the store.
     pub paper: &'static str,
     /// Parameters of the store itself.
     pub params: &'static [ParamDef],
-    /// Checks the layout and returns the blocks that are kept for map pages.
+    /// Checks the layout and returns the blocks that are reserved for map pages.
     pub fits: &'static Fits,
-    /// `true` if the store hands entries to a host that caches them ([`MapStore::export_entries`]).
-    /// A lookup of such a store may have to read flash, and the store reports its changes
-    /// ([`FtlContext::remap`]).
+    /// `true` if the store exports entries to a host that caches them
+    /// ([`MapStore::export_entries`]). A lookup of such a store may have to read flash, and the
+    /// store reports its changes ([`FtlContext::remap`]).
     pub exports_entries: bool,
     /// Builds an empty store.
     pub build: &'static Builder,
-    /// Settings with which the store takes each of its paths on a drive of a few hundred pages. The
-    /// power-failure tests run with each of them.
+    /// Settings that together reach all code paths of the store on a drive of a few hundred pages.
+    /// The power-failure tests run with each of them.
     pub small: &'static [&'static [&'static str]],
-    /// The mechanisms of its paper that a run may or may not reach, each with its counter.
+    /// The mechanisms of the store's paper, each with a counter of its uses.
     pub mechanisms: &'static [Mechanism],
 }
 

@@ -1,22 +1,22 @@
-//! Hot pages (MiDAS, section 4.1): a counter of two bits for each page. The counter goes up if the
-//! host writes the page again soon. It goes down if the host writes the page later, or if
-//! collection moves it.
+//! Detection of hot pages by a counter of two bits for each page (MiDAS, section 4.1). The counter
+//! is raised if the host writes the page again soon. It is lowered if the host writes the page
+//! later, or if collection moves the page.
 
 use super::model::MeasuredHot;
 use flashatlas_types::{Index, Lpn, TiVec, ti_vec};
 use std::collections::VecDeque;
 
-/// The value of a full counter: the page is hot.
+/// The value of a full counter, which means that the page is hot.
 const FULL: u8 = 3;
-/// The number of measurements that a mean is taken over.
+/// The number of measurements in a mean.
 const MEASURED: usize = 10;
 
 pub struct HotFilter {
     counters: TiVec<Lpn, u8>,
-    /// The age below which a page counts as written again soon, in pages that the host writes.
+    /// The age up to which a page counts as written again soon, in pages that the host writes.
     window: f64,
-    /// Counts since the last step: host writes, host writes to HOT, and collected blocks of HOT,
-    /// with the sums of their ages and of their valid shares.
+    /// Counts since the last step: host writes, host writes to HOT, and collected blocks of HOT.
+    /// The sums of the ages and of the valid shares of these blocks follow.
     writes: u64,
     to_hot: u64,
     collected: u32,
@@ -39,8 +39,8 @@ impl HotFilter {
         }
     }
 
-    /// Notes a host write of a page whose last version is in `group`, if known. Returns whether the
-    /// page is hot.
+    /// Notes a host write of a page whose last version is in `group`, if the group is known.
+    /// Returns whether the page is hot.
     pub fn written(&mut self, lpn: Lpn, group: Option<usize>, age: Option<u64>) -> bool {
         let soon = age.is_some_and(|age| age as f64 <= self.window);
         let counter = &mut self.counters[lpn];
@@ -55,22 +55,22 @@ impl HotFilter {
         hot
     }
 
-    /// Notes that collection moves a page of a group.
+    /// Notes that collection moves a page from a group.
     pub fn moved(&mut self, lpn: Lpn, group: usize) {
         let down = [2, 1, 0][group.min(2)];
         let counter = &mut self.counters[lpn];
         *counter = counter.saturating_sub(down);
     }
 
-    /// Notes an erased block of HOT: its age, in pages that the host wrote, and its valid share.
+    /// Notes an erased block of HOT, with its valid share and its age in pages that the host wrote.
     pub fn collected(&mut self, age: u64, valid: f64) {
         self.collected += 1;
         self.ages += age as f64;
         self.valid += valid;
     }
 
-    /// Adapts the window to the mean age of collected HOT blocks, after each window of writes.
-    /// `segments` is the present size of HOT.
+    /// Adapts the window to the mean age of collected HOT blocks, once the host has written as many
+    /// pages as the window has. `segments` is the present size of HOT.
     pub fn step(&mut self, segments: f64) {
         if (self.writes as f64) < self.window || self.collected == 0 {
             return;
@@ -103,7 +103,7 @@ impl HotFilter {
         }
     }
 
-    /// Returns the bytes that the counters take in a drive.
+    /// Returns the bytes of the counters in a drive.
     pub fn bytes(&self) -> u64 {
         (self.counters.len() as u64).div_ceil(4)
     }

@@ -1,15 +1,16 @@
-//! MiDAS: a chain of groups, each a queue of blocks with a quota.
+//! MiDAS: a chain of groups. Each group is a queue of blocks with a quota.
 //!
-//! The host writes to HOT or to the first group, and pages that survive collection go one group on.
-//! A model chooses the number of groups and the size of each. If the model was wrong, groups become
-//! one pool again.
+//! The host writes to HOT or to the first group. Pages that survive collection move to the next
+//! group. A model chooses the number of groups and the size of each group. If the model was wrong,
+//! groups are merged into one pool.
 //!
 //! A group is a stream in each lane, and its size is in blocks of each lane (a segment of the paper
 //! is one block on every lane). This classifier also picks the block to collect
-//! ([`Classifier::pick`]): the oldest block of the first group above its quota, else a block of the
-//! pool. Points that the paper leaves open follow its authors' simulator
-//! (sungkyun123/MiDAS-Simulation). Unlike the paper and the simulator, this classifier knows the
-//! ages of pages exactly. So lifetimes need no correction for times outside an epoch.
+//! ([`Classifier::pick`]). It picks the oldest block of the first group above its quota. If no
+//! group is above its quota, it picks a block of the pool. Points that the paper leaves open follow
+//! its authors' simulator (sungkyun123/MiDAS-Simulation). Unlike the paper and the simulator, this
+//! classifier has the exact ages of pages. So it need not correct lifetimes for the times outside
+//! an epoch.
 
 mod hot;
 mod model;
@@ -61,21 +62,21 @@ const POOL: Param<Text> = Param::choice(
 )
 .or("cost-benefit");
 
-/// The most groups: HOT, and the chain.
+/// The largest number of groups: HOT, and the chain.
 const GROUPS: usize = 6;
-/// The number of age labels of a pool: survivors go one label on.
+/// The number of age labels in the pool. A survivor moves to the next label.
 const LABELS: usize = 4;
-/// The number of bins of a segment, in which lifetimes are counted.
+/// The number of bins for lifetimes in a segment.
 const BINS: u32 = 4;
-/// The excess over the expected valid share at which a group is wrong.
+/// The excess over the expected valid share from which on the model of a group is wrong.
 const WRONG: f64 = 0.1;
-/// The share of an epoch after which groups are compared with the expectation.
+/// The share of an epoch after which groups are compared with the model.
 const CHECKS: f64 = 0.3;
-/// The number of victims for each lane, without a host write between them, that enlarges the pool.
-/// The last group before the pool joins the pool above this number.
+/// The number of victims for each lane without a host write in between. Above this number, the last
+/// group before the pool joins the pool.
 const ENDLESS: u32 = 25;
-/// The valid share of collected HOT blocks above which no configuration is chosen. The second is
-/// for a HOT group of at most one block on each lane.
+/// The valid share of collected HOT blocks above which no configuration is chosen. The second value
+/// applies if HOT has at most one block on each lane.
 const HOT_WRONG: [f64; 2] = [0.18, 0.3];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -101,7 +102,7 @@ struct Closed {
     id: BlockId,
     block: LocalBlock,
     group: usize,
-    /// The number of pages that the host had written when it closed.
+    /// The number of pages that the host had written when the block was closed.
     at: u64,
 }
 
@@ -111,40 +112,41 @@ struct Midas {
     sample: u32,
     pool: Pool,
     hot: HotFilter,
-    /// The closed blocks of each lane, the longest closed first, and the number of closed blocks in
-    /// HOT.
+    /// The closed blocks of each lane, the block that was closed first at the front, and the number
+    /// of closed blocks in HOT.
     lanes: TiVec<LaneId, Vec<Closed>>,
     in_hot: u32,
-    /// The group of each closed block, by the number of the block. A new configuration may move the
-    /// block to another group than its stream's.
+    /// The group of each closed block, indexed by block. A new configuration may move a block to
+    /// another group than the group of its stream.
     groups: TiVec<BlockId, Option<u8>>,
-    /// The slots of a block, and the closed blocks of the lane that last picked a victim.
+    /// The number of slots of a block, and of closed blocks in the lane of the last victim.
     shape: Option<(u32, u32)>,
     /// Pages that the host wrote, and pages that collection moved. Then both counts at the end of
-    /// the last drive full of host writes, and the write amplification of that drive full.
+    /// the last measurement, and the write amplification that it found. A measurement takes one
+    /// drive full of host writes.
     clock: u64,
     moved: u64,
     full: (u64, u64),
     measured: f64,
-    /// The first group of the pool, whether pages that survive in the pool go on by labels, and the
-    /// last group.
+    /// The first group of the pool, whether the pool has age labels for its survivors, and the last
+    /// group.
     border: usize,
     labels: bool,
     last: usize,
     config: Option<Configuration>,
-    /// The host's writes when the epoch began, and the factor by which it is longer than
-    /// `epoch_drives`.
+    /// The number of host writes when the epoch began, and the factor by which the epoch is longer
+    /// than `epoch_drives`.
     began: u64,
     stretch: f64,
     lifetimes: Vec<u64>,
-    /// For each group since groups were compared: collected blocks and the sum of their valid
-    /// shares; and the clock of the next comparison.
+    /// For each group, the collected blocks and the sum of their valid shares since the last
+    /// comparison. Then the clock of the next comparison.
     collected: [(u32, f64); GROUPS],
     compare_at: u64,
-    /// `true` if every group before the pool was collected from since the configuration was chosen,
-    /// so that its pages came by the new rules.
+    /// `true` if every group before the pool was collected from since the configuration was chosen.
+    /// Its pages then came under the new rules.
     armed: bool,
-    /// The number of victims since the host wrote last.
+    /// The number of victims since the last host write.
     victims: u32,
     counts: Counts,
 }
@@ -186,8 +188,8 @@ impl Midas {
         }
     }
 
-    /// Returns the group of a block, or of the stream that writes it. Pages written before the
-    /// mount are in the last group.
+    /// Returns the group of a block, or of the stream that writes the block. Pages that were
+    /// written before the mount are in the last group.
     fn group(&self, block: Option<BlockId>, stream: Option<Stream>) -> usize {
         let known = block.and_then(|block| *self.groups.get(block)?);
         if let Some(group) = known {
@@ -201,7 +203,7 @@ impl Midas {
         group.min(self.last)
     }
 
-    /// Returns the number of pages of a segment, a block on each lane; `None` before the first
+    /// Returns the number of pages of a segment (a block on each lane), or `None` before the first
     /// pick.
     fn segment(&self) -> Option<f64> {
         self.shape.map(|(slots, _)| f64::from(slots) * self.lanes.len() as f64)
@@ -215,7 +217,7 @@ impl Midas {
         group >= self.border || self.border == 1
     }
 
-    /// Notes the lifetime of the version that a host write supersedes.
+    /// Notes the lifetime of a version that a host write supersedes.
     fn observe(&mut self, page: &Page) {
         let Some(segment) = self.segment() else { return };
         if page.lpn.0 % self.sample != 0 {
@@ -231,8 +233,8 @@ impl Midas {
         }
     }
 
-    /// Does the work that is due: the measurement of a drive full, a comparison, the end of an
-    /// epoch.
+    /// Does the work that is due: measures write amplification, compares groups with the model, or
+    /// ends an epoch.
     fn look_around(&mut self) {
         if self.clock - self.full.0 >= u64::from(self.pages) {
             let (written, moved) = (self.clock - self.full.0, self.moved - self.full.1);
@@ -249,7 +251,7 @@ impl Midas {
         }
     }
 
-    /// Ends an epoch: chooses a configuration.
+    /// Ends an epoch and chooses a configuration.
     fn choose(&mut self) {
         let (Some(segment), Some((_, closed))) = (self.segment(), self.shape) else { return };
         let hot = self.hot.measured();
@@ -260,7 +262,7 @@ impl Midas {
         let Some(lifetimes) = Lifetimes::new(&self.lifetimes, BINS) else { return };
         let situation = Situation {
             lifetimes: &lifetimes,
-            // one block of each group is open, and two of the first
+            // each group has one open block, and the first group has two
             segments: closed + GROUPS as u32 / 2,
             logical: f64::from(self.pages) / segment,
             horizon: self.epoch() as f64 / segment,
@@ -282,7 +284,7 @@ impl Midas {
                 block.group = block.group.min(chosen.sizes.len() - 1);
                 self.groups[block.id] = Some(block.group as u8);
             }
-            // blocks above a quota go to the last group, without a copy
+            // blocks above a quota move to the last group, without a copy
             for group in 0..chosen.sizes.len() - 1 {
                 let has = lane.iter().filter(|b| b.group == group).count();
                 let above = has.saturating_sub(chosen.quota(group));
@@ -300,7 +302,7 @@ impl Midas {
         (self.config, self.armed) = (Some(chosen), false);
     }
 
-    /// Compares groups with the expectation. The groups from the first wrong one on become a pool.
+    /// Compares groups with the model. The groups from the first wrong group on become a pool.
     fn compare(&mut self) {
         self.compare_at = self.clock + (CHECKS * self.epoch() as f64) as u64;
         let Some(config) = &self.config else { return };
@@ -321,7 +323,7 @@ impl Midas {
         }
     }
 
-    /// Makes one pool of the groups from `group` on; its survivors go on by labels.
+    /// Merges the groups from `group` on into one pool with age labels for its survivors.
     fn merge(&mut self, group: usize) {
         self.counts.merges += 1;
         self.border = group.max(1);
@@ -332,7 +334,7 @@ impl Midas {
         }
     }
 
-    /// Returns the score of a block of the pool: the largest is collected.
+    /// Returns the score of a block of the pool. The block with the largest score is collected.
     fn score(&self, closed: &Closed, lane: &Candidates<'_>) -> f64 {
         let valid = f64::from(lane.valid[closed.block]);
         let invalid = f64::from(lane.slots) - valid;
@@ -411,7 +413,7 @@ impl Classifier for Midas {
         let frees = |b: &&Closed| candidates.valid[b.block] < candidates.slots;
         if let Some(config) = &self.config {
             for group in 0..self.border {
-                // one block of each is open, and two of the first group
+                // each group has one open block, and the first group has two
                 let quota = config.quota(group);
                 let quota = quota.saturating_sub(if group == 1 { 2 } else { 1 }).max(1);
                 let of_group = || closed.iter().filter(|b| b.group == group);
@@ -424,7 +426,7 @@ impl Classifier for Midas {
         }
         let best = |all: &mut dyn Iterator<Item = &Closed>| {
             let scored = all.map(|closed| (self.score(closed, candidates), closed.block));
-            // of equals the one that closed first
+            // among equal scores, the block that was closed first wins
             scored.reduce(|a, b| if b.0 > a.0 { b } else { a }).map(|(_, block)| block)
         };
         let pool = best(&mut closed.iter().filter(frees).filter(|b| self.is_pool(b.group)));
@@ -436,9 +438,10 @@ impl Classifier for Midas {
         let sampled = u64::from(self.pages.div_ceil(self.sample));
         vec![
             dram("MiDAS hot counters", self.hot.bytes()),
-            // the last write of each sampled page, and a counter for each bin
+            // the time of the last write of each sampled page, and a counter for each bin
             dram("MiDAS lifetimes", 4 * (sampled + self.lifetimes.len() as u64)),
-            // group, next in its queue, and when it closed
+            // the group of each block, the next block in its queue, and the time at which the block
+            // was closed
             dram("MiDAS queues", 13 * self.groups.len() as u64),
         ]
     }

@@ -1,35 +1,36 @@
 //! The cost of a configuration of groups (MiDAS, sections 4.2 and 4.3). The lifetimes of pages
-//! yield the share of pages that is still valid when a block of a group is collected. These shares
-//! yield the copies of a chain of groups.
+//! determine the share of pages that are still valid when a block of a group is collected. These
+//! shares determine the copies of a chain of groups.
 //!
-//! Sizes are in segments: a block on each lane. Times are in segments that the host writes.
+//! Sizes are in segments; a segment is a block on each lane. Times are in segments of host writes.
 
 use super::GROUPS;
 
-/// The least number of segments that the last group keeps, on drives that have many.
+/// The least number of segments of the last group, on drives with many segments.
 const LAST_LEAST: u32 = 50;
-/// The size of the largest HOT group that is tried.
+/// The size of the largest HOT group that is tried, in segments.
 const HOT_MOST: u32 = 29;
-/// The write amplification that a larger HOT group must save.
+/// The decrease of write amplification that a larger HOT group must achieve.
 const HOT_SAVES: f64 = 0.05;
-/// The number of rounds over all sizes. A round tries each size anew while the others stay.
+/// The number of rounds over all sizes. A round varies each size in turn while the other sizes stay
+/// fixed.
 const ROUNDS: u32 = 4;
-/// The number of mean lifetimes below which a page of the last group is hot.
+/// The multiple of the mean lifetime below which a page of the last group is hot.
 const HOT_OF_LAST: f64 = 0.7;
 
 /// The distribution of the lifetimes of pages that were written again, as sums over bins.
 pub struct Lifetimes {
     /// Number of bins of a segment.
     bins: f64,
-    /// Three sums at the beginning of each bin, and at the end of the last: the share of updates
-    /// with a shorter lifetime, the integral of this share over time, and the sum of these
+    /// Three sums up to the beginning of each bin, and up to the end of the last bin: the share of
+    /// updates with a shorter lifetime, the integral of this share over time, and the sum of these
     /// lifetimes, divided by the number of all updates.
     below: Vec<[f64; 3]>,
 }
 
 impl Lifetimes {
-    /// Builds the distribution from counts in bins, of which `bins_of_segment` are a segment. The
-    /// last bin holds everything longer. Returns `None` if nothing was counted.
+    /// Builds the distribution from counts in bins. A segment has `bins_of_segment` bins. The last
+    /// bin counts all longer lifetimes. Returns `None` if all counts are zero.
     pub fn new(counts: &[u64], bins_of_segment: u32) -> Option<Lifetimes> {
         let all: u64 = counts.iter().sum();
         if all == 0 {
@@ -50,7 +51,7 @@ impl Lifetimes {
         Some(Lifetimes { bins, below })
     }
 
-    /// Returns the three sums of the field `below`, for pages that lived up to `time`.
+    /// Returns the three sums of the field `below` for lifetimes up to `time`.
     fn below(&self, time: f64) -> [f64; 3] {
         let at = (time * self.bins).max(0.0);
         let last = self.below.len() - 1;
@@ -67,8 +68,8 @@ impl Lifetimes {
         found
     }
 
-    /// Returns the first time for which `is_true` holds. The closure is given a time, and the share
-    /// of updates of pages that lived up to it.
+    /// Returns the first time for which `is_true` holds. The closure receives a time, and the share
+    /// of updates with lifetimes up to this time.
     fn first(&self, is_true: impl Fn(f64, f64) -> bool) -> f64 {
         let (mut low, mut high) = (0.0, self.below.len() as f64 / self.bins);
         for _ in 0..60 {
@@ -79,25 +80,26 @@ impl Lifetimes {
     }
 }
 
-/// The HOT group as it was measured.
+/// The HOT group, as measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeasuredHot {
-    /// Share of host writes that go there.
+    /// Share of host writes that go to HOT.
     pub traffic: f64,
-    /// Valid share of its blocks when they are collected.
+    /// Valid share of HOT blocks when they are collected.
     pub valid: f64,
-    /// Segments.
+    /// Size of HOT in segments.
     pub segments: f64,
 }
 
 impl MeasuredHot {
-    /// Returns `true` if HOT follows from lifetimes: enough writes go there, and few pages survive.
+    /// Returns `true` if lifetimes determine HOT: many writes go to HOT, and few of its pages
+    /// survive.
     fn is_calculated(&self) -> bool {
         self.valid <= 0.1 && self.traffic >= 0.15
     }
 }
 
-/// A drive and its host, as the model sees them.
+/// The input of the model: a drive and the load of its host.
 pub struct Situation<'a> {
     /// Lifetimes of pages.
     pub lifetimes: &'a Lifetimes,
@@ -105,7 +107,7 @@ pub struct Situation<'a> {
     pub segments: u32,
     /// Pages of the drive, in segments.
     pub logical: f64,
-    /// Longest time that lifetimes were counted for.
+    /// Longest lifetime that was counted.
     pub horizon: f64,
     /// The HOT group so far.
     pub hot: MeasuredHot,
@@ -114,7 +116,7 @@ pub struct Situation<'a> {
 /// A configuration, and its expected cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Configuration {
-    /// Segments of each group, HOT first; the last one has what is left.
+    /// Segments of each group, HOT first. The last group has the remaining segments.
     pub sizes: Vec<u32>,
     /// Expected valid share of collected blocks of each group.
     pub valid: Vec<f64>,
@@ -134,16 +136,17 @@ impl Situation<'_> {
         LAST_LEAST.min(self.segments / 4).max(2)
     }
 
-    /// Returns the expected cost of groups of these sizes. The last group is not among `sizes`: it
-    /// has the rest.
+    /// Returns the expected cost of groups of these sizes. `sizes` omits the last group, which has
+    /// the remaining segments.
     ///
-    /// Returns `None` if the model has no answer: a time is beyond the horizon, or there is no
-    /// room.
+    /// Returns `None` if the model has no answer, because a time is beyond the horizon or there is
+    /// no room.
     pub fn expect(&self, sizes: &[u32]) -> Option<Configuration> {
         let lives = self.lifetimes;
         let hot_size = f64::from(sizes[0]);
         let (traffic, hot_valid, mut from, mut standing) = if self.hot.is_calculated() {
-            // HOT takes the pages that live up to `time`: those written in this time fill it
+            // HOT has the pages with lifetimes up to `time`: the writes of such pages in this time
+            // fill HOT
             let time = lives.first(|time, share| time * share >= hot_size);
             let [share, area, _] = lives.below(time);
             (share, 0.0, time, time * share - area)
@@ -183,10 +186,10 @@ impl Situation<'_> {
         Some(Configuration { sizes: [sizes, &[last]].concat(), valid, waf })
     }
 
-    /// Returns the write amplification of the last group by itself.
+    /// Returns the write amplification of the last group alone.
     ///
-    /// Its pages live longer than `from`, are of two kinds, and are collected greedily (Desnoyers'
-    /// form for two classes).
+    /// The group's pages live longer than `from`. They are of two kinds, and are collected greedily
+    /// (Desnoyers' form for two classes).
     fn of_last(&self, from: f64, segments: f64, valid: f64) -> Option<f64> {
         if valid <= 0.0 || segments <= valid {
             return None;
@@ -217,10 +220,11 @@ impl Situation<'_> {
         Some(high)
     }
 
-    /// Returns the best configuration that is found, or `None` if none has HOT and two groups.
+    /// Returns the best configuration found, or `None` if none with HOT and two groups has an
+    /// answer.
     ///
-    /// It begins with HOT and one group, adds one group after the other as long as the model has an
-    /// answer, and then tries each size anew.
+    /// The search starts with HOT and one group. It adds groups one by one as long as the model has
+    /// an answer, and then varies each size.
     pub fn choose(&self) -> Option<Configuration> {
         let mut best = self.first()?;
         let mut found = best.clone();
@@ -285,8 +289,8 @@ mod tests {
 
     const BINS: u32 = 4;
 
-    /// Returns the lifetimes of uniform writes over `segments` segments of pages: exponential, with
-    /// `segments` as the mean.
+    /// Returns the lifetimes of uniform writes to `segments` segments of pages. They are
+    /// exponentially distributed with the mean `segments`.
     fn uniform(segments: f64, horizon: u32) -> Vec<u64> {
         let share = |time: f64| 1.0 - (-time / segments).exp();
         (0..horizon * BINS)
@@ -308,11 +312,11 @@ mod tests {
         let counts = uniform(460.0, 8000);
         let lives = Lifetimes::new(&counts, BINS).unwrap();
         let found = situation(&lives, 0.0).expect(&[1]).unwrap();
-        // A = 1 + 1 / (exp(s / A) - 1), s = 511 / 459.5: solved by hand to 5.1
+        // A = 1 + 1 / (exp(s / A) - 1) with s = 511 / 459.5; the solution by hand is 5.1
         let spare: f64 = 511.0 / 459.5;
         let by_hand = 1.0 + 1.0 / ((spare / 5.1).exp() - 1.0);
         assert!((by_hand - 5.1).abs() < 0.05, "{by_hand}");
-        // the model sees two kinds of pages even where all are alike: 4 %
+        // the model assumes two kinds of pages, although all pages are alike; the error is 4 %
         assert!((found.waf / 5.1 - 1.0).abs() < 0.05, "{found:?}");
         assert_eq!(found.sizes, [1, 511]);
     }
@@ -322,13 +326,13 @@ mod tests {
         let counts = uniform(460.0, 8000);
         let lives = Lifetimes::new(&counts, BINS).unwrap();
         let found = situation(&lives, 0.0).expect(&[1, 47]).unwrap();
-        // pages come as fast as the host writes: they stay for 46.5 segments
+        // pages enter as fast as the host writes, so they stay for 46.5 segments
         let left = (-46.5f64 / 460.0).exp();
         assert!((found.valid[1] - left).abs() < 0.001, "{found:?} {left}");
         assert_eq!(found.sizes, [1, 47, 464]);
     }
 
-    /// Returns lifetimes in which nine of ten writes go to a tenth of the pages.
+    /// Returns lifetimes of a load in which nine of ten writes go to a tenth of the pages.
     fn skewed() -> Vec<u64> {
         let (hot, cold) = (uniform(46.0 / 0.9, 8000), uniform(414.0 / 0.1, 8000));
         hot.iter().zip(&cold).map(|(&hot, &cold)| (9 * hot + cold) / 10).collect()
@@ -343,7 +347,7 @@ mod tests {
         let chosen = situation.choose().unwrap();
         assert!(chosen.waf < 0.9 * one.waf, "{chosen:?} {one:?}");
         assert!(chosen.sizes.len() >= 3 && chosen.sizes.iter().sum::<u32>() == 512);
-        // no size that is one more or one less is cheaper
+        // a size that is larger or smaller by one is never cheaper
         for group in 1..chosen.sizes.len() - 1 {
             for change in [-1, 1] {
                 let mut sizes = chosen.sizes[..chosen.sizes.len() - 1].to_vec();

@@ -1,14 +1,14 @@
-//! The notes of schemes and map stores: parts of a drive that they leave out or simplify.
+//! Notes about the parts of a drive that schemes and map stores leave out or simplify.
 
 use flashatlas_types::{RANK_MIDDLE, notes};
 
 notes! {
-    /// Schemes and stores whose map changes are not charged.
+    /// Changes of the map in memory are not charged.
     pub FREE_CHANGES = "map-changes-free", 91,
         "changes of the map in memory take no time; lookups for the host are charged",
         "Latencies of writes are lower by the accesses to DRAM that a change of the map takes.";
 
-    /// Stores whose map is in memory alone.
+    /// The map exists only in memory.
     pub NO_MAP_ON_FLASH = "no-map-on-flash", RANK_MIDDLE,
         "no map is written to flash ({setting}): a mount reads every spare area, and trims come \
          back",
@@ -51,21 +51,21 @@ notes! {
          areas or keep a bitmap",
         "The memory of the map does not hold such a bitmap.";
 
-    /// Classifiers that look at a page's history.
+    /// Classifiers use the history of a page.
     pub(crate) LAST_WRITE_KNOWN = "last-write-known", RANK_MIDDLE,
         "ftl.classifier: the time of a page's last host write is known at no cost; a drive would \
          keep it in the spare area, and read it there or keep a queue of pages that the host \
          writes",
         "The memory of that history is listed in `memory_bytes`.";
 
-    /// `ftl.gc_mode = single` on a drive that filled its reserve.
+    /// `ftl.gc_mode = single` fills the reserved block.
     pub(crate) RESERVE_FILLED = "reserve-filled", RANK_MIDDLE,
         "ftl.gc_mode = single: the victim policy drew a block without an invalid page, as its \
          model does, and its pages filled the one reserved block; had the power failed then, there \
          might be no room after the mount",
         "This mode is for comparisons with theory; take another `ftl.gc_mode` for a drive.";
 
-    /// Streams that keep too many blocks open.
+    /// Streams keep too many blocks open.
     pub(crate) STREAMS_CROWD = "streams-crowd", RANK_MIDDLE,
         "the blocks that streams keep open are more than a quarter of a lane's spare blocks: \
          streams may cost more here than they save (ftl.streams)",

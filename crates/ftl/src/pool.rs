@@ -1,7 +1,7 @@
-//! The blocks of a page-mapped drive: their roles, the free ones, and the number of free ones that
-//! are kept for map pages.
+//! The blocks of a page-mapped drive: their roles, the free blocks, and the number of free blocks
+//! that are reserved for map pages.
 //!
-//! Data and map pages draw on the same free blocks, so that both wear them. Each lane keeps a quota
+//! Data and map pages use the same free blocks, so that both wear them. Each lane reserves a quota
 //! of its blocks for map pages. Blocks of the quota that map pages have not taken yet do not count
 //! as free for data. So a write of a map page never has to wait for the collection of data, and a
 //! write of data never has to wait for the collection of map pages.
@@ -15,7 +15,7 @@ use flashatlas_types::{
 };
 
 /// The parameter `ftl.gc_pace`: the time at which collection moves the pages of a victim. Map
-/// stores read it, too.
+/// stores read it too.
 pub(crate) const GC_PACE: Param<Text> = Param::choice(
     "ftl.gc_pace",
     &["burst", "even", "paced"],
@@ -26,26 +26,26 @@ pub(crate) const GC_PACE: Param<Text> = Param::choice(
 )
 .or("burst");
 
-/// Blocks that are kept for map pages.
+/// Blocks that are reserved for map pages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MapQuota {
     /// The number of blocks in each of these lanes.
     pub blocks: u32,
-    /// The number of lanes that have map pages, from the first on.
+    /// The number of lanes that store map pages, counted from the first lane.
     pub lanes: u32,
 }
 
-/// Blocks by role, free ones by lane, and the programs of data that map pages may have to wait for.
+/// Blocks by role, free blocks by lane, and programs of data that map pages may have to wait for.
 pub struct Pool {
     /// The roles and the valid slots.
     pub blocks: Blocks,
     layout: Layout,
     free: TiVec<LaneId, FreeBlocks>,
-    /// Blocks that map pages may have.
+    /// Blocks that map pages may use.
     map_quota: MapQuota,
-    /// The number of blocks of each lane that map pages have.
+    /// The number of blocks of each lane that map pages use.
     map_blocks: TiVec<LaneId, u32>,
-    /// The number of the last program up to which every change of the map has been made.
+    /// The number of the last program up to which every change is in the map.
     pub settled: u64,
     /// Programs of host data and of copies.
     in_flight: InFlight,
@@ -54,7 +54,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Begins with all good blocks of the drive, none of them listed as free yet.
+    /// Returns the pool of all good blocks of the drive. None of them is listed as free yet.
     pub fn new(layout: &Layout, medium: &Medium, least_worn: bool, map_quota: MapQuota) -> Pool {
         Pool {
             blocks: Blocks::new(layout, medium),
@@ -73,13 +73,13 @@ impl Pool {
         &self.layout
     }
 
-    /// Adds an erased block to the free ones of its lane.
+    /// Adds an erased block to the free blocks of its lane.
     pub fn put(&mut self, medium: &Medium, block: BlockId) {
         self.blocks.set_role(block, Role::Free);
         self.free[self.layout.lane_of(block)].push(block, medium.erases(block));
     }
 
-    /// Returns the number of blocks of a lane's quota that map pages have not taken.
+    /// Returns the number of blocks of a lane's quota that map pages do not use yet.
     #[inline]
     fn owed_to_map(&self, lane: LaneId) -> u32 {
         let quota = if lane.number() < self.map_quota.lanes { self.map_quota.blocks } else { 0 };
@@ -93,12 +93,12 @@ impl Pool {
         self.free[lane].len().saturating_sub(kept)
     }
 
-    /// Returns the free blocks of a lane, including the blocks that are kept for map pages.
+    /// Returns the free blocks of a lane, including those that are reserved for map pages.
     pub fn listed(&self, lane: LaneId) -> &FreeBlocks {
         &self.free[lane]
     }
 
-    /// Takes a free block for data, or returns `None` if data may take none.
+    /// Takes a free block for data, or returns `None` if no free block is left for data.
     pub fn take(&mut self, lane: LaneId) -> Option<BlockId> {
         if self.free(lane) == 0 {
             return None;
@@ -106,16 +106,17 @@ impl Pool {
         self.borrow_from_map(lane)
     }
 
-    /// Takes a free block for data, even one that is kept for map pages, or returns `None` if the
-    /// lane has no free block. The data that goes there has to free another block.
+    /// Takes a free block for data, even if it is reserved for map pages. Returns `None` if the
+    /// lane has no free block. The data that is written there must free another block.
     pub fn borrow_from_map(&mut self, lane: LaneId) -> Option<BlockId> {
         let block = self.free[lane].pop()?;
         self.blocks.set_role(block, Role::Open);
         Some(block)
     }
 
-    /// Takes the free block with the most erases, of equals the last by number, for data that frees
-    /// another block. Returns `None` if the lane has no free block.
+    /// Takes the free block with the most erases for data that frees another block. If several have
+    /// equally many, takes the block with the largest number. Returns `None` if the lane has no
+    /// free block.
     pub fn take_most_worn(&mut self, medium: &Medium, lane: LaneId) -> Option<BlockId> {
         let free = &mut self.free[lane];
         let block = free.iter().max_by_key(|&block| (medium.erases(block), block))?;
@@ -140,21 +141,21 @@ impl Pool {
         Some(block)
     }
 
-    /// Takes a free block for map pages above their quota, until one of theirs is erased. Returns
-    /// `None` if the lane has no free block.
+    /// Takes a free block for map pages above their quota, until a block of map pages is erased.
+    /// Returns `None` if the lane has no free block.
     pub fn borrow_for_map(&mut self, lane: LaneId) -> Option<BlockId> {
         let block = self.free[lane].pop()?;
         self.adopt_for_map(block);
         Some(block)
     }
 
-    /// Enters a block that holds map pages, as a mount finds it.
+    /// Adopts a block of map pages that a mount found.
     pub fn adopt_for_map(&mut self, block: BlockId) {
         self.blocks.set_role(block, Role::Map);
         self.map_blocks[self.layout.lane_of(block)] += 1;
     }
 
-    /// Erases a block in which nothing is valid: it is then free, or bad. Returns the erase.
+    /// Erases a block without valid slots, which is then free or bad. Returns the erase.
     ///
     /// # Errors
     /// Returns an error if the power fails.
@@ -194,7 +195,7 @@ impl Pool {
         Ok(erased)
     }
 
-    /// Notes a program that took data to flash, if the drive has map pages that may wait for it.
+    /// Notes a program that wrote data to flash, if the drive has map pages that may wait for it.
     #[inline]
     pub fn programmed(&mut self, cx: &mut FtlContext<'_>, op: OpId) {
         if self.map_quota.blocks > 0 {
@@ -202,7 +203,8 @@ impl Pool {
         }
     }
 
-    /// Returns operations that are complete once all programs of data up to `newest` are complete.
+    /// Returns operations that are all complete once all programs of data up to `newest` are
+    /// complete.
     pub fn unfinished(&self, newest: OpId) -> impl Iterator<Item = OpId> + '_ {
         self.in_flight.up_to(newest)
     }

@@ -1,20 +1,20 @@
-//! Counts of a scheme, and the sizes of its tables.
+//! Counters of a scheme, and the sizes of its tables.
 
 use flashatlas_nand::{Counters, Medium};
 use flashatlas_types::{BlockId, Cause, LaneId, Layout, MemoryKind, Note, SeededBug, TiVec, beat};
 
-/// Size of one table.
+/// The size of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryUse {
     /// The name of the table.
     pub table: &'static str,
-    /// The memory of the drive that holds it.
+    /// The memory of the drive in which the table is stored.
     pub memory: MemoryKind,
     /// Bytes in the drive (not in the simulator).
     pub bytes: u64,
 }
 
-/// Counts of a map store's accesses.
+/// Counters of a map store's accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MapCounters {
     /// The number of lookups for host requests.
@@ -31,7 +31,7 @@ pub struct MapCounters {
     pub update_misses: u64,
 }
 
-/// The work and the findings of a mount.
+/// The work and the results of a mount.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MountReport {
     /// The number of spare areas read, by lane.
@@ -40,41 +40,41 @@ pub struct MountReport {
     pub map_page_reads: u64,
     /// The number of map pages written.
     pub map_page_writes: u64,
-    /// The number of frames programmed for data that stood in two places.
+    /// The number of frames programmed for data that was in two places.
     pub programs: u64,
     /// The number of blocks erased.
     pub erases: u64,
     /// The number of programmed blocks without a readable page, which the mount erased.
     pub unreadable_blocks: u64,
-    /// The number of programmed frames that the mount looked at and could not read. Power failures
-    /// tore them, or they decayed. Older versions of their data may have come back.
+    /// The number of programmed frames that the mount could not read. They were torn by power
+    /// failures, or their data decayed. Older versions of their data may have come back.
     pub unreadable_frames: u64,
     /// The number of bytes loaded from NVM.
     pub nvm_bytes: u64,
-    /// The number of entries that were newer in spare areas than in the map that survived. An entry
-    /// counts twice if two newer versions of it were met, the older one first.
+    /// The number of entries that were newer in spare areas than in the surviving map. An entry
+    /// counts twice if the mount found two newer versions of it, the older version first.
     pub rolled_forward: u64,
-    /// The number of entries of the surviving map whose page is gone and that no spare area names
+    /// The number of entries of the surviving map whose page is lost and that no spare area names
     /// elsewhere.
     pub lost: u64,
     /// The number of map pages on flash that do not match their checksum.
     pub damaged_map_pages: u64,
-    /// The number of slots of NVM that do not match their checksums: damaged, or being written when
-    /// the power failed.
+    /// The number of NVM slots that do not match their checksums. They are damaged, or were being
+    /// written when the power failed.
     pub damaged_nvm_slots: u64,
 }
 
 impl MountReport {
     /// Returns `true` if the mount found unreadable or damaged pages, or entries without a page.
-    /// The power failure may have torn the pages, or durable data may be lost. A mount cannot tell
-    /// which.
+    /// The power failure may have torn these pages, or durable data may be lost. A mount cannot
+    /// distinguish the two cases.
     pub fn found_damage(&self) -> bool {
         let found =
             [self.unreadable_frames, self.unreadable_blocks, self.lost, self.damaged_map_pages];
         found.into_iter().any(|count| count > 0)
     }
 
-    /// Returns a report with nothing read yet, on a drive of this layout.
+    /// Returns an empty report for a drive with this layout.
     pub fn new(layout: &Layout) -> MountReport {
         MountReport { spare_reads: layout.per_lane(0), ..MountReport::default() }
     }
@@ -91,8 +91,8 @@ impl MountReport {
         self.spare_reads[layout.lane_of(block)] += u64::from(count);
     }
 
-    /// Ends the report: counts the programs and erases of the mount itself since the counters were
-    /// `before`.
+    /// Completes the report with the programs and erases of the mount itself. The medium's counters
+    /// were `before` when the mount began.
     pub fn finish(&mut self, before: &Counters, medium: &Medium) {
         let per_frame = u64::from(medium.layout().pages_per_frame);
         let own = Cause::Recovery as usize;
@@ -106,7 +106,7 @@ impl MountReport {
     }
 }
 
-/// The most work that a mount takes (promise R4), in units of the FTL: frames and blocks.
+/// The maximum work of a mount (promise R4), in units of the FTL: frames and blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MountLimit {
     /// The number of spare areas read, as [`MountReport::spare_reads`] counts them.
@@ -123,8 +123,8 @@ impl MountLimit {
     /// Returns the limit for schemes whose mounts finish merges that a power cut interrupted. A
     /// logical block has `pages` pages.
     ///
-    /// Each logical block is merged at most once, because no page of it is elsewhere after that.
-    /// Each block is erased at most once, and each merge erases one more.
+    /// Each logical block is merged at most once, because afterwards all its pages are in one
+    /// block. Each block is erased at most once, and each merge causes one more erase.
     pub fn of_merges(layout: &Layout, pages: u32) -> MountLimit {
         let (blocks, frames) = (u64::from(layout.blocks()), u64::from(layout.frames_per_block));
         let merges = u64::from(layout.logical_units.div_ceil(pages)).min(blocks);
@@ -133,21 +133,21 @@ impl MountLimit {
         MountLimit {
             spare_reads: blocks * (frames + 2),
             reads: (merges + lanes) * frames,
-            // the last page of each block seals it
+            // the last page of each block marks it as complete
             programs: (merges + lanes) * (frames + 1),
             erases: blocks + merges,
         }
     }
 }
 
-/// The reason why a map page is written; the run record tells the reasons apart.
+/// The reason why a map page is written. The run record counts each reason separately.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
-    /// The place of the page in the cache is needed.
+    /// A page leaves the cache and makes room.
     Evict,
     /// A FLUSH.
     Flush,
-    /// Pages were moved by the collection of data.
+    /// Collection of data moved pages.
     Moved,
     /// An entry was trimmed. The trim must survive a FLUSH, and the erase of the page's block.
     Trim,
@@ -155,7 +155,7 @@ pub enum Reason {
     Idle,
     /// A mount found newer entries in spare areas.
     Mount,
-    /// The page is one of the directory, written after the map pages of a FLUSH.
+    /// The page is a directory page, written after the map pages of a FLUSH.
     Directory,
 }
 
@@ -177,15 +177,15 @@ impl Reason {
     }
 }
 
-/// The number of map pages read and written. Copies by collection are counted apart.
+/// The number of map pages read and written. Copies by collection are counted separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PageCounters {
-    /// The number of map pages read to look entries up.
+    /// The number of map pages read to look up entries.
     pub loads: u64,
-    /// The number of map pages read because changes to a part of them had to be merged in before
-    /// they were written.
+    /// The number of map pages read because only a part of a page was in memory when its changes
+    /// had to be written.
     pub merges: u64,
-    /// The number of map pages read because the host asked for their entries.
+    /// The number of map pages read to export their entries to the host.
     pub exported_pages: u64,
     /// The number of map pages written, by [`Reason`].
     pub writes: [u64; Reason::ALL.len()],
@@ -193,14 +193,14 @@ pub struct PageCounters {
     pub copies: u64,
 }
 
-/// The way in which a merge brings a data block up to date, or a log block is reclaimed.
+/// The kind of a merge of a data block, or of the reclamation of a log block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MergeClass {
-    /// The log block holds the whole logical block in order, every page the newest. It becomes the
-    /// data block.
+    /// The log block has the whole logical block in order, and every page is the newest version.
+    /// The log block becomes the data block.
     Switch,
-    /// The log block holds the newest versions of some pages at their offsets. The others are
-    /// copied in, and it becomes the data block.
+    /// The log block has the newest versions of some pages at their offsets. The other pages are
+    /// copied into the log block, which then becomes the data block.
     Partial,
     /// The newest versions are copied to a new block.
     Full,
@@ -211,8 +211,7 @@ pub enum MergeClass {
 }
 
 impl MergeClass {
-    /// All classes, in the order of their numbers; the first three merge data
-    /// blocks.
+    /// All classes, in the order of their numbers. The first three merge data blocks.
     pub const ALL: [MergeClass; 5] = [
         MergeClass::Switch,
         MergeClass::Partial,
@@ -226,37 +225,37 @@ impl MergeClass {
         ["switch", "partial", "full", "dead", "moved"][self.index()]
     }
 
-    /// Returns the place of the class in [`MergeClass::ALL`].
+    /// Returns the index of the class in [`MergeClass::ALL`].
     const fn index(self) -> usize {
         self as usize
     }
 }
 
-/// Counts of merges in log-block and block-mapped schemes.
+/// Counters of merges in log-block and block-mapped schemes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MergeCounters {
-    /// The number of data blocks brought up to date, by [`MergeClass`].
+    /// The number of data blocks brought up to date, for each [`MergeClass`].
     pub data_blocks: [u64; 3],
-    /// The number of log blocks reclaimed, by [`MergeClass`]; `None` for schemes without log
+    /// The number of log blocks reclaimed, for each [`MergeClass`]; `None` for schemes without log
     /// blocks.
     pub log_blocks: Option<[u64; 5]>,
-    /// The number of log blocks for sequential writes that took full merges.
+    /// The number of log blocks for sequential writes that needed full merges.
     pub sequential_full: u64,
     /// The number of pages copied into data blocks.
     pub copies: u64,
     /// The number of pages copied from log block to log block.
     pub moved_pages: u64,
-    /// The number of log blocks that went to another area as they were, without a copy.
+    /// The number of log blocks that moved to another area without a copy.
     pub migrated_blocks: u64,
     /// The number of logical blocks with a valid page in a log block when its reclamation began,
-    /// summed over reclaimed log blocks.
+    /// summed over all reclaimed log blocks.
     pub associated: u64,
-    /// The largest of these numbers.
+    /// The largest number of such logical blocks for one log block.
     pub associated_max: u64,
-    /// The number of host pages that were written in place, into their data block.
+    /// The number of host pages that were written in place, that is, into their data block.
     pub in_place: u64,
-    /// The number of times that the order of programs forbade the scheme's choice: a page went to
-    /// the log instead of its place, or a full merge was made instead of a partial one.
+    /// The number of times that the order of programs ruled out the scheme's choice. A page then
+    /// went to the log instead of its place, or a full merge replaced a partial merge.
     pub order_detours: u64,
 }
 
@@ -272,14 +271,14 @@ impl MergeCounters {
     }
 }
 
-/// One area of the log: blocks that take pages of one kind.
+/// One area of the log: blocks that store pages of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AreaUse {
     /// Name of the area.
     pub name: &'static str,
-    /// The number of log blocks that it may have.
+    /// The number of log blocks that the area may have.
     pub budget: u32,
-    /// The number of log blocks that it has.
+    /// The number of log blocks that the area has.
     pub blocks: u32,
     /// The number of pages of its log blocks.
     pub pages: u64,
@@ -287,28 +286,28 @@ pub struct AreaUse {
     pub valid: u64,
 }
 
-/// Counts of a scheme since the last reset, and its tables.
+/// Counters of a scheme since the last reset, and its tables.
 #[derive(Clone, Debug, Default)]
 pub struct FtlReport {
-    /// `true` if trims do not outlive a mount. After a mount, a trimmed page may have any version
-    /// that it ever had.
+    /// `true` if trims are lost at a mount. A trimmed page may then have any version that it ever
+    /// had.
     pub forgets_trims: bool,
-    /// `true` if mounts take nothing of the map from the spare areas of data. If a map page is
-    /// lost, an older version takes its place, and the loss is reported.
+    /// `true` if mounts read no map entries from the spare areas of data. If a map page is lost, an
+    /// older version replaces it, and the loss is reported.
     pub trusts_its_map: bool,
-    /// Accesses of the map.
+    /// Counters of map accesses.
     pub map: MapCounters,
-    /// Reads and writes of map pages on flash.
+    /// Counters of map pages read and written.
     pub map_pages: PageCounters,
-    /// Further counters of the map store, by name.
+    /// Additional counters of the map store, by name.
     pub map_details: Vec<(&'static str, u64)>,
-    /// Further counters of the scheme, by name.
+    /// Additional counters of the scheme, by name.
     pub scheme_details: Vec<(&'static str, u64)>,
-    /// The last mount.
+    /// The report of the last mount.
     pub mount: MountReport,
-    /// Merges; `None` for schemes that have none.
+    /// Counters of merges; `None` for schemes without merges.
     pub merges: Option<MergeCounters>,
-    /// Areas of the log, for schemes that have one.
+    /// Areas of the log; empty for schemes without a log.
     pub areas: Vec<AreaUse>,
     /// The number of blocks collected in the foreground, in idle time, and for wear.
     pub collected: [u64; 3],
@@ -322,6 +321,6 @@ pub struct FtlReport {
     pub retired_blocks: u64,
     /// Tables of the scheme.
     pub memory: Vec<MemoryUse>,
-    /// Notes on the parts of a drive that the scheme leaves out or simplifies.
+    /// Notes about the parts of a drive that the scheme leaves out or simplifies.
     pub approximations: Vec<Note>,
 }

@@ -1,6 +1,6 @@
 //! Data blocks that a mount makes. These blocks have their own role. A block is complete once its
-//! last page is programmed, with padding if no data is left for it. The blocks that its pages came
-//! from are not erased before that. The next mount erases a block that is not complete. So repeated
+//! last page is programmed, with padding if there is no data for this page. The source blocks of
+//! its pages are erased only after that. The next mount erases an incomplete block. So repeated
 //! power cuts during mounts use up no blocks.
 
 use crate::trims::Trims;
@@ -17,9 +17,9 @@ fn is_sealed(medium: &Medium, block: BlockId) -> bool {
     medium.state(layout.frame_in(block, layout.frames_per_block - 1)) == FrameState::Programmed
 }
 
-/// Returns the blocks that a mount erases before it reads anything else. These are blocks that an
+/// Returns the blocks that a mount erases before it reads anything else. They are blocks that an
 /// earlier mount was making when the power failed, and blocks of outdated trim records. `trims`
-/// takes over the newest record.
+/// adopts the newest record.
 pub(crate) fn leftovers(
     medium: &Medium,
     trims: &mut Trims,
@@ -40,7 +40,7 @@ fn is_cut_copy(medium: &Medium, block: BlockId) -> bool {
     made_by_a_mount && !is_sealed(medium, block)
 }
 
-/// Marks a block that a mount made as complete.
+/// Marks a block of a mount as complete by programming its last page.
 pub(crate) fn seal(cx: &mut FtlContext<'_>, block: BlockId, cause: Cause) -> Result<(), FtlError> {
     if !is_sealed(cx.flash.medium, block) && !SeededBug::WithoutSeal.is_active() {
         let layout = cx.flash.medium.layout();

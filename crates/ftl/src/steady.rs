@@ -1,38 +1,39 @@
-//! The steady state of collection under uniform random writes, without simulating the way to it.
+//! The steady state of collection under uniform random writes, computed without a simulation.
 //!
-//! A lane of `n` closed blocks of `b` slots holds `valid` valid slots. Under writes that hit every
-//! logical page equally often, every valid slot is equally likely to be overwritten next. For a
-//! policy that picks by valid counts, let `s_i` be the share of blocks with at most `i` valid
-//! slots, and `c(s)` the chance that the victim is among the share `s` with the fewest. In the
-//! steady state, blocks fall from `i + 1` to `i` valid slots as often as victims with at most `i`
-//! valid slots are collected:
+//! A lane has `n` closed blocks of `b` slots, and `valid` of these slots are valid. Under writes
+//! that hit every logical page equally often, every valid slot is equally likely to be overwritten
+//! next. For a policy that picks by valid counts, let `s_i` be the share of blocks with at most `i`
+//! valid slots, and let `c(s)` be the chance that the victim is among the share `s` of blocks with
+//! the fewest valid slots. In the steady state, blocks fall from `i + 1` to `i` valid slots as
+//! often as victims with at most `i` valid slots are collected:
 //!
 //! `(E n / valid) (i + 1) (s_{i+1} - s_i) = c(s_i)`,
 //!
 //! where `E` is the mean number of invalid slots of a victim (B. Van Houdt, "A Mean Field Model for
 //! a Class of Garbage Collection Algorithms in Flash-based Solid State Drives", SIGMETRICS 2013,
-//! section 5). `E` is such that the mean of the distribution is `valid / n`. Under first in, first
-//! out, the ages of the blocks are evenly spaced, and the probability that a slot is still valid
-//! falls exponentially with the age of its block (P. Desnoyers, "Analytic Modeling of SSD Write
-//! Performance", SYSTOR 2012, section 3).
+//! section 5). `E` has the value with which the mean of the distribution is `valid / n`. Under
+//! first in, first out, the ages of the blocks are evenly spaced, and the probability that a slot
+//! is still valid falls exponentially with the age of its block (P. Desnoyers, "Analytic Modeling
+//! of SSD Write Performance", SYSTOR 2012, section 3).
 
 use flashatlas_types::{Params, Rng};
 
 /// A victim policy's steady state.
 #[derive(Clone, Copy)]
 pub enum Steady {
-    /// The policy looks at valid counts only. The function returns the chance that the victim is
-    /// among the share of blocks with the fewest valid slots, given that share and the number of
-    /// blocks.
+    /// The policy uses only valid counts. The function returns the chance that the victim is among
+    /// the given share of blocks with the fewest valid slots. It receives that share and the number
+    /// of blocks.
     ByValid(fn(share: f64, params: &Params, blocks: u32) -> f64),
     /// The policy takes the block that was closed first.
     ByAge,
 }
 
-/// Returns the chance that the best of `draws` blocks, drawn with replacement, is among the share
-/// `share` with the fewest valid slots.
+/// Returns the chance that the best of `draws` random blocks is in the share `share` of blocks with
+/// the fewest valid slots. Blocks are drawn with replacement.
 pub fn best_of(draws: u32, share: f64) -> f64 {
-    // by squaring: the standard library's power may differ from machine to machine in the last bit
+    // computed by squaring, because the power function of the standard library may differ between
+    // machines in the last bit
     let (mut none, mut base, mut left) = (1.0, 1.0 - share, draws);
     while left > 0 {
         none *= if left & 1 == 1 { base } else { 1.0 };
@@ -42,8 +43,8 @@ pub fn best_of(draws: u32, share: f64) -> f64 {
     1.0 - none
 }
 
-/// Returns the root of an increasing function between `low` and `high`, to the last bits that
-/// doubles resolve.
+/// Returns the root of an increasing function between `low` and `high`, as exactly as doubles
+/// allow.
 fn bisect(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     for _ in 0..100 {
         let middle = (low + high) / 2.0;
@@ -55,7 +56,7 @@ fn bisect(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     (low + high) / 2.0
 }
 
-/// The steady state of lanes of one shape.
+/// The steady state of all lanes with the same shape.
 pub struct Lane {
     blocks: u32,
     slots: u32,
@@ -66,8 +67,8 @@ pub struct Lane {
 enum Model {
     /// The number of valid slots of each block, oldest first.
     Counts(Vec<u32>),
-    /// The rate `r`: the share of slots that survive is multiplied by `e^-r` with each block that
-    /// is closed.
+    /// The rate `r`. Each time a block is closed, the share of slots that survive is multiplied by
+    /// `e^-r`.
     Decay(f64),
 }
 
@@ -91,15 +92,15 @@ impl Lane {
         Lane { blocks, slots, valid, model }
     }
 
-    /// Draws the number of valid slots of each block of a lane. The block that was closed first
-    /// comes first. The numbers add up to `valid` exactly.
+    /// Draws the number of valid slots of each block of a lane, in the order in which the blocks
+    /// were closed. The sum of the numbers is exactly `valid`.
     pub fn draw(&self, rng: &mut Rng) -> Vec<u32> {
         let mut counts = match &self.model {
             Model::Counts(counts) => counts.clone(),
             Model::Decay(rate) => survivors(*rate, self.blocks, self.slots, rng),
         };
         let (places, slots, valid) = (counts.len(), self.slots, self.valid);
-        // rounding and chance leave the sum a little off: change random blocks by one each
+        // rounding and chance make the sum slightly wrong: random blocks are changed by one each
         let mut sum: u64 = counts.iter().map(|&c| u64::from(c)).sum();
         while sum != valid {
             let count = &mut counts[rng.place(places)];
@@ -113,8 +114,8 @@ impl Lane {
     }
 }
 
-/// Returns quantiles of the mean-field distribution, the fewest valid slots first. A block with few
-/// valid slots was closed long ago.
+/// Returns quantiles of the mean-field distribution, the fewest valid slots first, because a block
+/// with few valid slots was closed long ago.
 fn by_valid(chance: impl Fn(f64) -> f64, blocks: u32, slots: u32, valid: u64) -> Vec<u32> {
     let (n, b) = (f64::from(blocks), slots as usize);
     let mean = valid as f64 / n;
@@ -126,7 +127,7 @@ fn by_valid(chance: impl Fn(f64) -> f64, blocks: u32, slots: u32, valid: u64) ->
         }
         s
     };
-    // the mean is the sum over i < b of P(more than i valid) = 1 - s_i; it falls as E grows
+    // the mean is the sum over i < b of P(more than i valid) = 1 - s_i, and it falls as E grows
     let e =
         bisect(1e-9, slots.into(), |e| mean - shares(e)[..b].iter().map(|s| 1.0 - s).sum::<f64>());
     let s = shares(e);
@@ -134,13 +135,13 @@ fn by_valid(chance: impl Fn(f64) -> f64, blocks: u32, slots: u32, valid: u64) ->
     (0..blocks).map(|k| quantile(k).min(slots)).collect()
 }
 
-/// Returns the share of slots that are still valid in block `k`, counted from the oldest. The share
-/// is multiplied by `e^-rate` with each block that is closed.
+/// Returns the share of slots that are still valid in block `k`, counted from the oldest. Each
+/// closed block multiplies the share by `e^-rate`.
 fn survival(rate: f64, blocks: u32, k: u32) -> f64 {
     exp(-rate * (f64::from(blocks - k) - 0.5))
 }
 
-/// Returns the rate of decay under which all blocks together hold `valid` valid slots.
+/// Returns the rate of decay with which all blocks together have `valid` valid slots.
 fn decay(blocks: u32, slots: u32, valid: u64) -> f64 {
     let held =
         |rate: f64| (0..blocks).map(|k| survival(rate, blocks, k)).sum::<f64>() * f64::from(slots);
@@ -156,10 +157,10 @@ fn survivors(rate: f64, blocks: u32, slots: u32, rng: &mut Rng) -> Vec<u32> {
     (0..blocks).map(|k| alive(k, rng)).collect()
 }
 
-/// Returns `e^x` for `x <= 0`, the same on every machine: the standard library's may differ in the
-/// last bit.
+/// Returns `e^x` for `x <= 0`, the same on every machine. The function of the standard library may
+/// differ in the last bit.
 fn exp(x: f64) -> f64 {
-    // e^x = (e^(x / 2^k))^(2^k), with the series where it converges at once
+    // e^x = (e^(x / 2^k))^(2^k); the series converges fast for the small exponent
     let halvings = 20;
     let small = x / f64::from(1u32 << halvings);
     let mut result = 1.0 + small + small * small / 2.0 + small * small * small / 6.0;
@@ -205,24 +206,24 @@ mod tests {
         }
     }
 
-    /// Random victims see the mean block: `A = b / (b - mean) = 1 / (1 - rho)`. For fifo the victim
-    /// is the oldest block; `A = a / (a + W0(-a e^-a))` with `a = 1 / rho` is 2.6926 at 0.8
+    /// Random victims are mean blocks: `A = b / (b - mean) = 1 / (1 - rho)`. For fifo the victim is
+    /// the oldest block: `A = a / (a + W0(-a e^-a))` with `a = 1 / rho` is 2.6926 at 0.8
     /// (Desnoyers).
     #[test]
     fn the_oldest_blocks_are_those_that_the_models_collect() {
         let fifo = counts("fifo", 0, 4000, 64, 0.8);
         let victim = fifo[..400].iter().sum::<u32>() as f64 / 400.0;
-        // over the oldest tenth survival rises from x = 1 - 1/A to x^0.9
+        // in the oldest tenth of the blocks, the survival rises from x = 1 - 1/A to x^0.9
         let x: f64 = 1.0 - 1.0 / 2.6926;
         let expected = 64.0 * (x.powf(0.9) - x) / (0.1 * -x.ln());
         assert!((victim - expected).abs() < 0.5, "{victim} {expected}");
-        // greedy at rho 0.8, b 64: A = 2.5982, so the victim has 64 (1 - 1/A) = 39.37 valid slots,
-        // and none has fewer
+        // greedy at rho 0.8 and b 64: A = 2.5982, so the victim has 64 (1 - 1/A) = 39.37 valid
+        // slots, and no block has fewer
         let greedy = counts("greedy", 0, 4000, 64, 0.8);
         assert!((38..=40).contains(&greedy[0]), "{}", greedy[0]);
         assert!(
             greedy.windows(2).filter(|w| w[0] > w[1]).count() < 40,
-            "but for a few that were moved by one, ascending"
+            "ascending, except for a few that were changed by one"
         );
     }
 }

@@ -1,18 +1,18 @@
-//! The programs that superseded pages of a block. The erase of the block waits for them, and for
-//! the copies of its valid pages. Other operations in flight do not concern the block.
+//! The programs that superseded pages of a block. The erase of the block waits for these programs,
+//! and for the copies of its valid pages. It need not wait for other operations in flight.
 
 use flashatlas_prefetch as prefetch;
 use flashatlas_types::{BlockId, Layout, OpId, TiVec};
 use smallvec::SmallVec;
 
 /// The programs that superseded pages of each block and may be unfinished. Most blocks have one or
-/// two, which need no allocation.
+/// two such programs, which need no allocation.
 pub struct Superseded {
     programs: TiVec<BlockId, SmallVec<[OpId; 2]>>,
 }
 
 impl Superseded {
-    /// Begins with no program, for a drive of this layout.
+    /// Returns the lists of a drive with this layout, all empty.
     pub fn new(layout: &Layout) -> Superseded {
         Superseded { programs: layout.per_block(SmallVec::new()) }
     }
@@ -31,14 +31,14 @@ impl Superseded {
         programs.push(program);
     }
 
-    /// Prefetches a block's programs into the CPU cache. A page of the block will soon be
-    /// superseded.
+    /// Prefetches a block's list of programs into the CPU cache, because a page of the block will
+    /// soon be superseded.
     #[inline]
     pub fn prefetch(&self, block: BlockId) {
         prefetch::item_at(&self.programs.raw, block.into());
     }
 
-    /// Takes the programs that the erase of `block` waits for; the list is then empty.
+    /// Removes and returns the programs that the erase of `block` waits for.
     pub fn take(
         &mut self,
         block: BlockId,
@@ -64,7 +64,7 @@ mod tests {
         }
         superseded.add(a, OpId::NONE, OpId(1));
         assert_eq!(superseded.take(a, OpId(4)).collect::<Vec<_>>(), [OpId(5)], "3 is complete");
-        assert_eq!(superseded.take(a, OpId(1)).count(), 0, "a new life");
+        assert_eq!(superseded.take(a, OpId(1)).count(), 0, "the list was emptied");
         assert_eq!(superseded.take(b, OpId(1)).collect::<Vec<_>>(), [OpId(4), OpId(6)]);
     }
 

@@ -1,21 +1,21 @@
 //! Records of trims on flash, for schemes that write no map and find pages by their spare areas.
 //!
-//! A trim by itself changes nothing on flash: a mount would bring the newest copy back. So these
-//! schemes write a *trim record* before a FLUSH completes. They also write one before they erase a
-//! block from which a page was trimmed, if no record names the page yet. Otherwise a copy older
-//! than the last FLUSH would come back.
+//! A trim alone changes nothing on flash, so a mount would bring the newest copy of the page back.
+//! Therefore these schemes write a *trim record* before a FLUSH completes. They also write a record
+//! before they erase a block from which a page was trimmed, if no record names the page yet.
+//! Otherwise a copy older than the last FLUSH would come back.
 //!
-//! A record has a number, and names every page that was trimmed and not written since. A copy of
-//! one of these pages is dead if its number is smaller than the record's. Only the newest complete
-//! record counts. Records are in blocks of role [`OobRole::MAP`], one frame after the other. A
-//! record that does not fit the rest of a block begins another block. Blocks that hold nothing of
-//! the newest record are then erased.
+//! A record has a number, and names every page that was trimmed and not written again. A copy of
+//! one of these pages is dead if its number is smaller than the record's number. Only the newest
+//! complete record counts. Records are stored in blocks of role [`OobRole::MAP`], one frame after
+//! another. If a record does not fit into the rest of a block, it begins a new block. Blocks
+//! without a part of the newest record are then erased.
 //!
-//! A part of a record takes a frame, little-endian: magic `FATR` (4), number of the part (2), parts
-//! of the record (2), number of the record (8), 0 for ranges or 1 for a bitmap (1), zeros (3),
-//! bytes of the payload (4). The payload is the first page and the count of each range (4 + 4), or
-//! one bit for each page, the lowest first. Zeros fill the frame. The stamp of the frame is its
-//! CRC-32C. See `docs/FORMATS.md`.
+//! Each part of a record fills a frame. Its fields are little-endian: magic `FATR` (4), number of
+//! the part (2), parts of the record (2), number of the record (8), 0 for ranges or 1 for a bitmap
+//! (1), zeros (3), bytes of the payload (4). The payload is the first page and the count of each
+//! range (4 + 4), or one bit for each page, the lowest first. Zeros fill the frame. The stamp of
+//! the frame is its CRC-32C. See `docs/FORMATS.md`.
 
 use crate::bits::BitSet;
 use crate::blocks::{Blocks, Role};
@@ -36,38 +36,38 @@ pub(crate) struct Trims {
     frame_bytes: usize,
     frames_per_block: u32,
     logical_units: u32,
-    /// The pages that were trimmed and not written since; `None` until a page is trimmed.
+    /// The pages that were trimmed and not written again; `None` until the first trim.
     pages: Option<BitSet<Lpn>>,
-    /// `true` if pages were trimmed that no record names.
+    /// `true` if a trimmed page is not in any record.
     pending: bool,
     /// The number of the newest record.
     recorded: u64,
-    /// A count that goes up with each record. For each block, `pointed` has the count when a page
-    /// was last trimmed from it.
+    /// A count that increases with each record. For each block, `pointed` has the count of the last
+    /// trim of a page in this block.
     epoch: u64,
     pointed: TiVec<BlockId, u64>,
-    /// Programs of pages that were trimmed and written again. The next record does not name these
-    /// pages, and waits for the programs.
+    /// Programs of pages that were trimmed and then written again. The next record omits these
+    /// pages and waits for the programs.
     rewritten: Vec<OpId>,
-    /// Programs of records that may not be complete.
+    /// Programs of records that may be unfinished.
     in_flight: Vec<OpId>,
-    /// The blocks that hold the newest record, each with the operation that its programs wait for.
-    /// The last block is being filled.
+    /// The blocks of the newest record, each with the operation that its programs wait for. The
+    /// last block is being filled.
     blocks: Vec<(BlockId, OpId)>,
-    /// The next frame of the last block.
+    /// The next frame in the last block.
     next: u32,
 }
 
 /// A record that was written.
 pub(crate) struct TrimRecord {
-    /// The operation after which it is on flash.
+    /// The operation after which the record is on flash.
     pub written: OpId,
-    /// Blocks that hold nothing of the record.
+    /// Blocks without a part of the record.
     pub outdated: Vec<BlockId>,
 }
 
-/// Returns the number of blocks that are kept for records: the blocks of two records. A record is
-/// written before the blocks of the record before it are erased.
+/// Returns the number of blocks that are reserved for records: enough for two records, because a
+/// record is written before the blocks of the previous record are erased.
 pub(crate) fn blocks_kept(layout: &Layout) -> u32 {
     let payload = layout.frame_bytes() - HEADER_BYTES as u64;
     let parts = u64::from(layout.logical_units).div_ceil(8).div_ceil(payload);
@@ -108,7 +108,7 @@ impl RecordPart {
 }
 
 impl Trims {
-    /// Begins with nothing trimmed.
+    /// Returns the state without trimmed pages.
     pub fn new(layout: &Layout) -> Trims {
         Trims {
             frame_bytes: layout.frame_bytes() as usize,
@@ -146,28 +146,28 @@ impl Trims {
         self.pages.as_ref().is_some_and(|pages| pages.contains(lpn))
     }
 
-    /// Returns whether pages were trimmed that no record names.
+    /// Returns whether a trimmed page is not in any record.
     pub fn is_pending(&self) -> bool {
         self.pending
     }
 
-    /// Returns `true` if a record has to be written before a block is erased.
+    /// Returns `true` if a record must be written before a block is erased.
     pub fn needs(&self, block: BlockId) -> bool {
         self.pending && self.pointed[block] == self.epoch
     }
 
-    /// Returns the number of blocks that records take, out of [`blocks_kept`].
+    /// Returns the number of blocks that records use, out of [`blocks_kept`].
     pub fn blocks(&self) -> u32 {
         self.blocks.len() as u32
     }
 
-    /// Returns whether a block holds records.
+    /// Returns whether a block stores records.
     pub fn has_block(&self, block: BlockId) -> bool {
         self.blocks.iter().any(|b| b.0 == block)
     }
 
-    /// Writes a record of all trimmed pages. Returns the operation after which the record is there,
-    /// and the blocks that hold only older records.
+    /// Writes a record of all trimmed pages. Returns the operation after which the record is on
+    /// flash, and the blocks that store only older records.
     ///
     /// `take` returns an erased block and the operation that its programs wait for.
     ///
@@ -212,8 +212,8 @@ impl Trims {
         Ok((written, old))
     }
 
-    /// Writes a record if pages were trimmed that no record names. It takes erased blocks from
-    /// `free`. The caller erases the outdated blocks once the record is written.
+    /// Writes a record if a trimmed page is not in any record. The record uses erased blocks from
+    /// `free`. The caller erases the outdated blocks after the record is written.
     ///
     /// # Errors
     /// Returns `no_space` if there is no erased block, and the errors of the programs.
@@ -236,15 +236,15 @@ impl Trims {
         Ok(TrimRecord { written, outdated })
     }
 
-    /// Returns an operation that waits for all records that may not be complete. A FLUSH waits for
-    /// it, and so does the erase of a block from which pages were trimmed.
+    /// Returns an operation that waits for all unfinished records. A FLUSH waits for this
+    /// operation, and so does the erase of a block from which pages were trimmed.
     pub fn unfinished(&mut self, cx: &mut FtlContext<'_>) -> OpId {
         self.in_flight.retain(|&op| cx.may_be_unfinished(op));
         cx.flash.plan.join(Class::Map, &self.in_flight)
     }
 
-    /// Returns [`Trims::unfinished`] if pages were trimmed from a block, else [`OpId::NONE`]. The
-    /// erase of the block waits for it.
+    /// Returns [`Trims::unfinished`] if pages were trimmed from a block, otherwise [`OpId::NONE`].
+    /// The erase of the block waits for the returned operation.
     pub fn unfinished_for(&mut self, cx: &mut FtlContext<'_>, block: BlockId) -> OpId {
         match std::mem::take(&mut self.pointed[block]) {
             0 => OpId::NONE,
@@ -252,7 +252,7 @@ impl Trims {
         }
     }
 
-    /// Returns the frames of a record.
+    /// Returns the parts of a record, one frame for each.
     fn parts(&mut self, number: u64) -> Vec<Vec<u8>> {
         self.recorded = number;
         let (kind, payload) = self.payload();
@@ -302,8 +302,8 @@ impl Trims {
         (1, bytes)
     }
 
-    /// Begins a mount: takes over the newest whole record in `blocks`. Returns the blocks that hold
-    /// nothing of it.
+    /// Begins a mount: adopts the newest complete record in `blocks`. Returns the blocks without a
+    /// part of this record.
     pub fn mount(&mut self, medium: &Medium, blocks: &[BlockId]) -> Vec<BlockId> {
         let frames =
             |&block: &BlockId| (0..medium.write_pointer(block)).map(move |index| (block, index));
@@ -348,15 +348,15 @@ impl Trims {
         blocks.iter().copied().filter(|&b| !self.has_block(b)).collect()
     }
 
-    /// Returns whether a copy that a mount finds is older than the trim of its page. The copy was
+    /// Returns whether a copy that a mount found is older than the trim of its page. The copy was
     /// programmed with number `sequence`.
     #[inline]
     pub fn is_dead(&self, lpn: Lpn, sequence: u64) -> bool {
         sequence < self.recorded && self.has(lpn)
     }
 
-    /// Ends a mount that found the newest copy of each page. Pages that have a place are newer than
-    /// the record and are not trimmed.
+    /// Ends a mount that has found the newest copy of each page. A page with such a copy was
+    /// written after the record, so it is no longer trimmed.
     pub fn mounted(&mut self, newest: &TiSlice<Lpn, Ppn>) {
         if let Some(pages) = &mut self.pages {
             let alive = newest.iter_enumerated().filter(|(_, ppn)| **ppn != Ppn::NONE);
@@ -364,7 +364,7 @@ impl Trims {
         }
     }
 
-    /// Returns the table, or `None` as long as no page was trimmed.
+    /// Returns the table, or `None` if no page was ever trimmed.
     pub fn memory(&self) -> Option<MemoryUse> {
         let bytes = u64::from(self.logical_units).div_ceil(8);
         self.pages.is_some().then_some(MemoryUse {

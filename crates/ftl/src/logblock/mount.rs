@@ -146,7 +146,7 @@ impl Core {
     }
 
     /// Erases data blocks that an interrupted mount was making, and all blocks of trim records
-    /// except those of the newest record.
+    /// except the blocks of the newest record.
     fn discard_leftovers(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         for block in leftovers(cx.flash.medium, &mut self.trims, &mut self.mount) {
             match cx.flash.erase(block, self.cause, &[]) {

@@ -1,21 +1,22 @@
-//! The map in DRAM and NVM: DRAM takes the updates, NVM keeps copies of segments that a FLUSH made,
-//! and flash keeps the segments for which NVM had no room (Lee, Kang and Eom, *Optimizing L2P
-//! Mapping of NAND Flash Storage based on Hybrid Memory Architecture*, section 2).
+//! The map in DRAM and NVM. DRAM has the whole map with all updates. NVM stores copies of segments
+//! that a FLUSH made, and flash stores the segments for which NVM had no room (Lee, Kang and Eom,
+//! *Optimizing L2P Mapping of NAND Flash Storage based on Hybrid Memory Architecture*, section 2).
 //!
-//! A FLUSH copies every segment with a changed entry to NVM if there is room for all of them. If
-//! not, sparse segments (with few changed entries) go to NVM first, then dense ones, in the order
-//! of their counts of changed entries. Full segments (by default those whose entries all changed)
-//! go to flash. So do sparse and dense segments for which NVM has no room; these are counted apart.
-//! In idle time segments move from NVM to flash, the longest held first.
+//! A FLUSH copies every segment with a changed entry to NVM if there is room for all of them.
+//! Otherwise sparse segments (with few changed entries) go to NVM first. Dense segments follow, and
+//! the segments with the fewest changed entries come first. Full segments (by default those whose
+//! entries have all changed) go to flash. Sparse and dense segments for which NVM has no room go to
+//! flash too, and are counted separately. In idle time segments move from NVM to flash, starting
+//! with the segment that has been in NVM longest.
 //!
-//! In the paper, segments leave NVM in idle time alone. Under a load without pauses none leaves,
-//! and segments that changed once take the room of others. With `map.nvm_evict`, a segment in NVM
-//! is written to flash for each segment that finds no room: the one held longest, or the one with
-//! the fewest entries that differ from flash.
+//! In the paper, segments leave NVM only in idle time. Under a load without pauses no segment
+//! leaves, and segments that changed once occupy the room that others need. With `map.nvm_evict`, a
+//! segment in NVM is written to flash for each segment that finds no room. It is the segment that
+//! has been in NVM longest, or the segment with the fewest entries that differ from flash.
 //!
-//! The paper leaves two points open. Here, a new copy of a segment in NVM goes to another slot than
-//! the old copy, so one slot is always free. A copy is used if its checksums match and it is newer
-//! than the segment's copy on flash.
+//! The paper leaves two points open. Here, a new copy of a segment in NVM is written to another
+//! slot than the old copy, so one slot is always free. A copy is used if its checksums match and it
+//! is newer than the segment's copy on flash.
 
 use crate::list::IndexList;
 use crate::maps::pages::ids::{Segment, filled};
@@ -62,7 +63,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
     exports_entries: false,
     build: &|&StoreConfig { params, .. }, layout| Box::new(NvmHybrid::new(params, layout)),
     small: &[
-        // room for every segment, for some, for one (the spare slot), and none at all
+        // room for all segments, for some segments, for one (the spare slot), and for none
         &["map.segment_bytes=128", "nvm.bytes=4KiB"],
         &["map.segment_bytes=64", "nvm.bytes=512", "map.dense_share=0.2", "map.full_share=0.5"],
         &["map.segment_bytes=64", "nvm.bytes=300", "map.nvm_idle=10us"],
@@ -123,7 +124,7 @@ const NVM_EVICT: Param<Text> = Param::choice(
 )
 .or("off");
 
-/// The segment that leaves NVM under load.
+/// The choice of the segment that leaves NVM under load.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Eviction {
     Off,
@@ -134,21 +135,22 @@ enum Eviction {
 struct NvmHybrid {
     resident: Resident,
     slots: Slots,
-    /// Segments that have a slot, the longest held first.
+    /// Segments with a slot, in the order of their time in NVM, longest first.
     held: IndexList<Segment>,
     dense_share: f64,
     full_share: f64,
     idle_after: Dur,
     evict: Eviction,
-    /// The changed entries of each segment in its copies to NVM since it was written to flash. An
-    /// entry counts once for each copy in which it had changed.
+    /// The number of changed entries in each segment's copies to NVM since the segment was written
+    /// to flash. An entry counts once for each copy in which it had changed.
     differing: TiVec<Segment, u32>,
-    /// The fence of each segment's newest copy in NVM. It waits for the data that the copy points
-    /// to.
+    /// The fence of each segment's newest copy in NVM. The fence waits for the data that the copy
+    /// points to.
     fences: TiVec<Segment, OpId>,
     /// The time of the host's last request.
     active: Ps,
-    /// Segments that a mount found partly written to flash when the power failed.
+    /// Segments of which a mount found only a part on flash, because the power failed during the
+    /// write.
     halved: Vec<Segment>,
     work: SegmentCounters,
 }
@@ -161,14 +163,14 @@ struct SegmentCounters {
     nvm_dense: u64,
     nvm_full: u64,
     flash_full: u64,
-    /// Sparse or dense segments for which there was no room.
+    /// Sparse or dense segments that were written to flash because NVM had no room.
     flash_no_room: u64,
-    /// Segments that left NVM for a segment that had no room.
+    /// Segments that left NVM to make room for another segment.
     evicted: u64,
     idle: u64,
 }
 
-/// The share of a segment that has changed.
+/// The share of a segment that has changed, as a class.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Utilization {
     Sparse,
@@ -211,8 +213,8 @@ impl NvmHybrid {
         }
     }
 
-    /// Copies a segment to NVM after `last`, the fence of the copy before it. Returns its own
-    /// fence.
+    /// Copies a segment to NVM after `last`, the fence of the previous copy. Returns the fence of
+    /// the new copy.
     fn copy(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -244,15 +246,15 @@ impl NvmHybrid {
         Ok(fenced)
     }
 
-    /// Writes segments to flash; their slots are then free.
+    /// Writes segments to flash. Their slots are free afterwards.
     fn write(
         &mut self,
         io: &mut MapContext<'_, '_>,
         segments: &[Segment],
         reason: Reason,
     ) -> Result<OpId, FtlError> {
-        // entries that did not change since their copy in NVM point to data that may still be in
-        // flight
+        // entries that have not changed since their copy in NVM may point to data that is still in
+        // flight, so the write waits for the fence of the copy
         let mut after = vec![io.cx.command.first];
         after.extend(segments.iter().map(|&s| std::mem::take(&mut self.fences[s])));
         after.retain(|&op| op >= io.cx.command.oldest_unfinished || op == io.cx.command.first);
@@ -265,8 +267,8 @@ impl NvmHybrid {
         Ok(written)
     }
 
-    /// Writes an unchanged segment in NVM to flash, to make room for another segment. Returns
-    /// `false` if there is no such segment.
+    /// Writes an unchanged segment from NVM to flash, to make room for another segment. Returns
+    /// `false` if there is no unchanged segment.
     fn make_room(&mut self, io: &mut MapContext<'_, '_>) -> Result<bool, FtlError> {
         let unchanged = |&s: &Segment| self.resident.count(s).0 == 0;
         let victim = match self.evict {
@@ -355,8 +357,8 @@ impl MapStore for NvmHybrid {
             return Ok(Idle::Wait(due));
         }
         self.work.idle += 1;
-        // DRAM has the entries of the copy in NVM or newer ones, and the map points only to data on
-        // flash
+        // the entries in DRAM are as new as the copy in NVM or newer, and the map points only to
+        // data on flash
         self.write(io, &[segment], Reason::Idle)?;
         Ok(Idle::Worked)
     }
@@ -404,7 +406,7 @@ impl MapStore for NvmHybrid {
         mount.damaged_nvm_slots += u64::from(damaged);
         mount.nvm_bytes += self.slots.mount_bytes();
         if self.resident.map.is_incomplete() || damaged > 0 && self.resident.map.rolls_forward() {
-            // a damaged copy was being made, or was whole before: its changes may be of any age
+            // the damaged copy was incomplete, or was damaged later: its changes may have any age
             replay.from = 0;
         } else if !held.is_empty() && !self.resident.map.rolls_forward() {
             replay.from = u64::MAX;
@@ -426,13 +428,13 @@ impl MapStore for NvmHybrid {
         io: &mut MapContext<'_, '_>,
         mount: &mut MountReport,
     ) -> Result<(), FtlError> {
-        // the first page that is written already has the point from which a mount replays, because
+        // the first page to be written already names the point from which a mount replays, because
         // another power failure may come before the last page is written
         self.resident.map.before_writes(io)?;
         let mut segments = std::mem::take(&mut self.halved);
         if self.resident.map.is_written_by_mounts() {
-            // segments with lost entries: the copy in NVM still has these entries, and no later
-            // mount would find out that they are lost
+            // these segments have lost entries: the copy in NVM still has the old entries, and a
+            // later mount would not notice the loss
             segments.extend(self.resident.changed().into_iter().filter(|&s| self.slots.holds(s)));
             segments.sort_unstable();
             segments.dedup();

@@ -1,11 +1,12 @@
-//! S-FTL: whole map pages in memory, kept small (Jiang et al., *S-FTL: An Efficient Address
+//! S-FTL: whole map pages in memory, compressed (Jiang et al., *S-FTL: An Efficient Address
 //! Translation for Flash Memory by Exploiting Spatial Locality*, MSST 2011). A run is a sequence of
-//! entries whose pages follow one another on flash. Only the first entry of a run is kept, and a
-//! bitmap shows the entries at which a run begins.
+//! entries whose pages follow one another on flash. Only the first entry of a run is stored, and a
+//! bitmap marks the entries at which a run begins.
 //!
 //! A part of the memory is a buffer of changed entries. If a page that leaves has few changed
-//! entries (at most half of the buffer's capacity), they go to the buffer and the page is not
-//! written. If the buffer has no room for them, the page with the most entries in it is written.
+//! entries (at most half of the buffer's capacity), they are moved to the buffer and the page is
+//! not written. If the buffer has no room for them, the page with the most entries in the buffer is
+//! written.
 
 use super::dftl::ENTRY_BYTES;
 use crate::list::IndexList;
@@ -88,21 +89,21 @@ struct Sftl {
     pages: IndexList<MapPage>,
     /// The number of runs of each page in memory.
     runs: TiVec<MapPage, u32>,
-    /// The bytes of the pages in memory, and their limit.
+    /// The bytes of the pages in memory, and the limit for them.
     bytes: u64,
     limit: u64,
     entry_bytes: u64,
     bitmap_bytes: u64,
-    /// Changed entries of pages that left.
+    /// Changed entries of pages that are no longer in memory.
     buffer: BTreeMap<MapPage, Vec<u32>>,
     buffered: u64,
     buffer_max: u64,
-    /// The number of changed pages that left without a write.
+    /// The number of changed pages that left memory without a write.
     spared: u64,
 }
 
-/// Returns `true` if an entry begins a run: it is the first, or it does not follow the entry before
-/// it on flash.
+/// Returns `true` if an entry begins a run. It does if it is the first entry, or if it does not
+/// follow the previous entry on flash.
 fn begins(before: Option<Ppn>, here: Ppn) -> bool {
     match before {
         None => true,
@@ -127,14 +128,15 @@ impl Sftl {
         self.bitmap_bytes + u64::from(self.runs[page]) * self.entry_bytes
     }
 
-    /// Evicts pages until the rest and `more` bytes fit.
+    /// Evicts pages until the remaining pages and `more` bytes fit.
     fn make_room(&mut self, io: &mut Io<'_, '_>, more: u64) -> Result<OpId, FtlError> {
         let mut last = OpId::NONE;
         while self.bytes + more > self.limit {
             let page = self.pages.first().expect("one page always fits");
             let count = u64::from(io.map.changes.count(page));
             if io.map.changes.contains(page) {
-                // a page whose changes would fill more than half of the buffer is better written
+                // if the changes of a page would fill more than half of the buffer, the page is
+                // written
                 if 2 * count <= self.buffer_max {
                     self.spare(io, page, count, &mut last)?;
                 } else {
@@ -147,7 +149,8 @@ impl Sftl {
         Ok(last)
     }
 
-    /// Puts the changed entries of a page into the buffer, after others were written to make room.
+    /// Moves the changed entries of a page to the buffer. Other pages are written first to make
+    /// room.
     fn spare(
         &mut self,
         io: &mut Io<'_, '_>,
@@ -172,7 +175,7 @@ impl Sftl {
         Ok(())
     }
 
-    /// Drops the entries of a page from the buffer.
+    /// Removes the entries of a page from the buffer.
     fn forget(&mut self, page: MapPage) {
         if let Some(entries) = self.buffer.remove(&page) {
             self.buffered -= entries.len() as u64;
@@ -202,7 +205,7 @@ impl Cache for Sftl {
         let page = io.map.table.page_of(lpn);
         self.runs[page] = runs(io.map.table.entries(page));
         let evicted = self.make_room(io, self.page_bytes(page))?;
-        // the entries of the page in the buffer are part of it again
+        // the page's entries in the buffer are part of the page again
         self.forget(page);
         self.bytes += self.page_bytes(page);
         self.pages.push(page);

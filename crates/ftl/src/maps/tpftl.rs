@@ -1,20 +1,20 @@
 //! TPFTL: entries in memory, gathered by map page (Zhou, Wu, Huang, He and Zhang, *An Efficient
 //! Page-level FTL to Optimize Address Translation in Flash Memory*, EuroSys 2015). The map page
-//! whose entries were used the longest ago, on average, gives up entries first. An entry is loaded
-//! together with the entries that the request, or a sequential reader, will need next.
+//! whose entries have the oldest average time of last use gives up entries first. An entry is
+//! loaded together with the entries that the request, or a sequential reader, will need next.
 //!
-//! A node stands for a map page with entries in memory. An entry has its place in the map page and
-//! its physical page, in 6 bytes rather than 8. The least recently used entry of a node leaves
-//! first, and unchanged entries leave before changed ones. When a changed entry leaves, all changed
-//! entries of the node are written.
+//! A node is a map page with entries in memory. An entry consists of its index in the map page and
+//! its physical page, in 6 bytes instead of 8. The least recently used entry of a node leaves
+//! first, but unchanged entries leave before changed entries. When a changed entry leaves, all
+//! changed entries of the node are written.
 //!
 //! Prefetching loads the entries that the current request still needs. While more nodes leave
-//! memory than enter it (a sign of sequential access), it loads at least one entry for each entry
-//! that is in memory directly before the missed one. It stays within the map page, and takes room
-//! from one node only.
+//! memory than enter it (a sign of sequential access), at least one entry is prefetched for each
+//! entry that is in memory directly before the missed entry. Prefetching stays within the map page,
+//! and only one node gives up entries to make room.
 //!
-//! Behind a write cache, the map changes when a frame is programmed, and the write request is
-//! complete by then. So for writes, only units of the same frame count as needed by the request.
+//! Behind a write cache, the map changes only when a frame is programmed, after the write request
+//! is complete. So for writes, only units of the same frame count as needed by the request.
 
 use crate::maps::StoreConfig;
 use crate::maps::pages::MapOnFlash;
@@ -28,7 +28,7 @@ use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The bytes of an entry: its place in the map page (10 to 12 bits) and its physical page.
+/// The bytes of an entry: its index in the map page (10 to 12 bits) and its physical page.
 const ENTRY_BYTES: u64 = 6;
 /// The bytes of a node: map page, hotness, count and two links.
 const NODE_BYTES: u64 = 16;
@@ -89,12 +89,12 @@ pub(crate) const PREFETCH_THRESHOLD: Param<u64> = Param::int(
 /// The entries of one map page that are in memory.
 #[derive(Default)]
 struct CachedPage {
-    /// The time of each entry's last use, and `true` if it has changed.
+    /// The time of last use of each entry, and `true` if the entry has changed.
     entries: FxHashMap<u32, (u64, bool)>,
-    /// The entries by the time of their last use, unchanged and changed ones apart.
+    /// The entries by time of last use. Unchanged and changed entries have separate lists.
     clean: BTreeMap<u64, u32>,
     changed: BTreeMap<u64, u32>,
-    /// Sum of the times.
+    /// Sum of the times of last use.
     sum: u64,
 }
 
@@ -131,8 +131,8 @@ pub(crate) struct Tpftl {
     used: u64,
     budget: u64,
     clock: u64,
-    /// The nodes that entered memory less the nodes that left it, since selective prefetching was
-    /// last switched on or off.
+    /// The number of nodes that entered memory minus the number of nodes that left, since selective
+    /// prefetching was last switched on or off.
     balance: i64,
     sequential: bool,
     request: bool,
@@ -143,7 +143,7 @@ pub(crate) struct Tpftl {
 }
 
 impl Tpftl {
-    /// Begins with nothing in memory, and room for `budget` bytes.
+    /// Returns an empty cache for `budget` bytes.
     pub fn new(params: &Params, budget: u64) -> Tpftl {
         Tpftl {
             nodes: FxHashMap::default(),
@@ -160,7 +160,7 @@ impl Tpftl {
         }
     }
 
-    /// Changes a node, and its place among the others.
+    /// Changes a node, and updates its position in the order of hotness.
     fn with<T>(&mut self, page: MapPage, work: impl FnOnce(&mut CachedPage, u64) -> T) -> T {
         self.clock += 1;
         let node = self.nodes.get_mut(&page).expect("the node is in memory");
@@ -178,8 +178,8 @@ impl Tpftl {
         }
     }
 
-    /// Returns the node whose entries were used the longest ago, on average. Returns `None` if
-    /// there is no node.
+    /// Returns the node whose entries have the oldest average time of last use, or `None` if there
+    /// is no node.
     fn coldest(&self) -> Option<MapPage> {
         self.coldest.first().map(|&(_, page)| page)
     }
@@ -215,8 +215,8 @@ impl Tpftl {
         }
     }
 
-    /// Returns the number of entries after `lpn` that are loaded with it: for the request, and in
-    /// all.
+    /// Returns two numbers of entries after `lpn` to be loaded with it: those for the request, and
+    /// all of them.
     fn wanted(&self, io: &Io<'_, '_>, lpn: Lpn, page: MapPage) -> (u32, u32) {
         let range = io.map.table.lpns(page);
         let request = if self.request { io.ahead } else { 0 };
@@ -277,8 +277,9 @@ impl Cache for Tpftl {
             if self.nodes[&page].entries.contains_key(&next) {
                 continue;
             }
-            // Room for prefetched entries is taken from one node, until it is empty. The node is
-            // chosen once: each entry that leaves makes the rest hotter on average.
+            // Room for prefetched entries is taken from one node until it is empty. The node is
+            // chosen only once, because each entry that leaves makes the remaining entries hotter
+            // on average.
             while self.used + ENTRY_BYTES > self.budget {
                 let Some(victim) = from.or_else(|| self.coldest()) else { break };
                 if victim == page || !self.nodes.contains_key(&victim) {

@@ -1,11 +1,11 @@
-//! BAST: block-associative sector translation. Each logical block that is updated has one log block
-//! of its own.
+//! BAST: block-associative sector translation. Each updated logical block has one log block of its
+//! own.
 //!
 //! Kim, Kim, Noh, Min, Cho: *A space-efficient flash translation layer for CompactFlash systems*,
-//! IEEE Transactions on Consumer Electronics 48:2, 2002 (reference 7 of papers/1). The rules are
-//! the rules of [`Groups`] with one logical block and one log block in each group. A full log block
-//! is merged when the next page of its logical block comes. If all log blocks are in use, the one
-//! that was written least recently is merged.
+//! IEEE Transactions on Consumer Electronics 48:2, 2002 (reference 7 of papers/1). The scheme
+//! follows the rules of [`Groups`] with one logical block and one log block in each group. A full
+//! log block is merged when the next page of its logical block is written. If all log blocks are in
+//! use, the least recently written log block is merged.
 
 use super::{SchemeConfig, SchemeDef};
 use crate::logblock::{Groups, Hybrid, IDLE, PARAMS, fits_groups, mechanisms};

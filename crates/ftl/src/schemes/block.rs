@@ -1,9 +1,9 @@
-//! The block-mapped FTL: a logical block is in one physical block, page `i` at offset `i`.
+//! The block-mapped FTL. A logical block is in one physical block, with page `i` at offset `i`.
 //!
 //! If a page cannot be written in place, its block is *rewritten*: the new page and copies of the
-//! other valid pages go to a new block, and the old block is erased. With spare pages (Shinohara)
-//! an update first goes to the next spare page of the same block. The block is rewritten only if no
-//! spare page is left.
+//! other valid pages are written to a new block, and the old block is erased. With spare pages
+//! (Shinohara), an update is first written to the next spare page of the same block. The block is
+//! rewritten only if no spare page is left.
 
 use super::{SchemeConfig, SchemeDef};
 use crate::blocks::{Blocks, Role, WEAR_DYNAMIC, check_names, fits_whole_frames, unit_at};
@@ -56,15 +56,15 @@ const COALESCE: Param<bool> =
 
 const PARAMS: &[ParamDef] = &[SPARE_PAGES.def, COALESCE.def, WEAR_DYNAMIC.def];
 
-/// Returns the number of blocks that hold no data.
+/// Returns the number of blocks that are reserved and store no data.
 ///
-/// One is for a rewrite, which fills a new block before the old one is erased. One is for the
-/// repetition of a rewrite that was cut. The others are for the records of trims.
+/// One block is for a rewrite, which fills a new block before the old block is erased. One block is
+/// for repeating an interrupted rewrite. The others are for the records of trims.
 fn reserve(layout: &Layout) -> u32 {
     2 + blocks_kept(layout)
 }
 
-/// Returns the number of logical pages in a block: all but the spare ones.
+/// Returns the number of logical pages in a block, which excludes the spare pages.
 fn main_pages(params: &Params, layout: &Layout) -> u32 {
     layout.frames_per_block.saturating_sub(params.get(SPARE_PAGES))
 }
@@ -104,14 +104,14 @@ struct BlockMapped {
     any_order: bool,
     /// The physical block of each logical block.
     map: TiVec<LogicalBlock, Option<BlockId>>,
-    /// The newest version of each page. A drive without spare pages needs only `map`. The simulator
-    /// keeps this table to find versions and trimmed pages without reading spare areas.
+    /// The newest version of each page. A real drive without spare pages needs only `map`. The
+    /// simulator uses this table to find versions and trimmed pages without reading spare areas.
     newest: TiVec<Lpn, Ppn>,
     blocks: Blocks,
     free: FreePool,
-    /// For each block, the operation that made room for it. Programs of the block wait for it.
+    /// For each block, the operation that freed it. Programs of the block wait for this operation.
     ready: TiVec<BlockId, OpId>,
-    /// Programs that superseded pages of a block: its erase waits for them.
+    /// Programs that superseded pages of a block. The erase of the block waits for them.
     superseded: Superseded,
     trims: Trims,
     report: FtlReport,
@@ -120,10 +120,10 @@ struct BlockMapped {
 }
 
 impl BlockMapped {
-    /// Rebuilds the tables from the spare areas. A logical block whose rewrite was cut is in two
-    /// physical blocks. Of each page, the version programmed last is valid, and the block is
-    /// rewritten once more. A logical block whose rewrite by a mount was cut is rewritten from its
-    /// old pages.
+    /// Rebuilds the tables from the spare areas. After an interrupted rewrite, a logical block is
+    /// in two physical blocks. The version of each page that was programmed last is valid, and the
+    /// logical block is rewritten again. If a mount was rewriting a logical block when it was
+    /// interrupted, the logical block is rewritten from its old pages.
     fn mount(params: &Params, cx: &mut FtlContext<'_>) -> Result<BlockMapped, FtlError> {
         let medium = &*cx.flash.medium;
         let layout = medium.layout().clone();
@@ -150,8 +150,8 @@ impl BlockMapped {
         let medium = &*cx.flash.medium;
         for block in ftl.layout.block_ids().filter(|&b| !medium.is_bad(b)) {
             let written = medium.write_pointer(block);
-            // the first page shows the block's role, or that it is erased; the last is read twice
-            // (SchemeDef::mount)
+            // the first page shows the block's role, or that the block is erased; the last page is
+            // read twice (SchemeDef::mount)
             ftl.mount.read_spare_areas(
                 &ftl.layout,
                 block,
@@ -191,8 +191,8 @@ impl BlockMapped {
         Ok(ftl)
     }
 
-    /// Erases blocks that a mount was making when it was cut, and records of trims other than the
-    /// newest.
+    /// Erases blocks that an interrupted mount was making, and all records of trims except the
+    /// newest record.
     fn discard_leftovers(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         for block in leftovers(cx.flash.medium, &mut self.trims, &mut self.mount) {
             match cx.flash.erase(block, Cause::Recovery, &[]) {
@@ -206,8 +206,8 @@ impl BlockMapped {
         Ok(())
     }
 
-    /// Rewrites logical blocks that a cut left in two physical blocks, and erases blocks without a
-    /// valid page.
+    /// Rewrites logical blocks that a power cut left in two physical blocks, and erases blocks
+    /// without a valid page.
     fn reclaim_leftovers(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         for block in self.layout.block_ids() {
             if self.blocks.role(block) == Role::Open && self.blocks.valid(block) == 0 {
@@ -269,7 +269,7 @@ impl BlockMapped {
         }
     }
 
-    /// Erases a block without valid pages, once `after` and the programs that superseded its pages
+    /// Erases a block without valid pages, after `after` and the programs that superseded its pages
     /// are complete.
     fn retire(
         &mut self,
@@ -287,8 +287,8 @@ impl BlockMapped {
         self.erase(cx, block, &after, cause)
     }
 
-    /// Makes trims durable. Returns the operation that a FLUSH, or the erase of a block that held
-    /// trimmed pages, waits for.
+    /// Makes trims durable. Returns the operation that a FLUSH waits for. The erase of a block with
+    /// trimmed pages waits for the same operation.
     fn record_trims(&mut self, cx: &mut FtlContext<'_>) -> Result<OpId, FtlError> {
         let no_space = self.no_space();
         let record = self.trims.record_pending(cx, &mut self.free, &mut self.blocks, no_space)?;
@@ -350,8 +350,8 @@ impl BlockMapped {
         Ok(op)
     }
 
-    /// Copies the newest pages of a logical block to a new physical block, with `run` in place of
-    /// the versions that it replaces.
+    /// Copies the newest pages of a logical block to a new physical block. The units of `run`
+    /// replace the old versions of their pages.
     fn rewrite(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -397,7 +397,7 @@ impl BlockMapped {
         if !old.is_empty() {
             self.merges.merged(MergeClass::Full);
         }
-        // a block that a mount writes counts only once all of its pages are programmed
+        // a block that a mount writes counts only after all of its pages are programmed
         let (complete, cause) = match cause {
             Cause::Recovery => (&done[..], cause),
             _ => (&[][..], Cause::Merge),

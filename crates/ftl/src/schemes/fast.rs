@@ -4,11 +4,11 @@
 //! fully-associative sector translation*, ACM Transactions on Embedded Computing Systems 6:3, 2007
 //! (reference 8 of papers/1).
 //!
-//! 1. A page whose place in its data block is erased is written there.
+//! 1. A page is written to its place in its data block if this place is erased.
 //! 2. One log block takes sequential writes ([`Sequential`]).
 //! 3. Every other page is appended to the random log blocks, which are used in turn. When all are
-//!    full, the oldest is reclaimed: each associated logical block is merged, through the
-//!    sequential log block if that block belongs to it.
+//!    full, the oldest is reclaimed: each associated logical block is merged, by a merge of the
+//!    sequential log block if this belongs to the logical block.
 
 use super::{SchemeConfig, SchemeDef};
 use crate::MemoryUse;
@@ -67,7 +67,7 @@ impl Fast {
         }
     }
 
-    /// Returns the random log block that takes the next page.
+    /// Returns the random log block for the next page.
     fn room(&mut self, io: &mut LogContext<'_, '_>) -> Result<BlockId, FtlError> {
         if self.random.frontier(io.core, io.cx.flash.medium).is_none() {
             self.erase_dead(io)?;
@@ -75,7 +75,7 @@ impl Fast {
         self.sequential.room_in(io, &mut self.random)
     }
 
-    /// Erases the random log blocks in which nothing is valid, if `ftl.eager_dead` is set.
+    /// Erases the random log blocks without valid pages, if `ftl.eager_dead` is set.
     fn erase_dead(&mut self, io: &mut LogContext<'_, '_>) -> Result<(), FtlError> {
         while self.eager_dead && self.random.erase_empty(io)? {}
         Ok(())
@@ -135,7 +135,7 @@ impl LogScheme for Fast {
     }
 
     fn memory(&self, _: &Core) -> Vec<MemoryUse> {
-        // the random log blocks in turn, and the sequential one with its logical block
+        // the random log blocks in their order, and the sequential log block with its logical block
         let bytes = u64::from(self.random.budget) * 4 + 8;
         vec![MemoryUse { table: "log blocks", memory: MemoryKind::Sram, bytes }]
     }

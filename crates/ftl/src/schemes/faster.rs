@@ -2,27 +2,27 @@
 //! pages.
 //!
 //! Lim, Lee, Moon: *FASTer FTL for enterprise-class flash memory SSDs*, SNAPI 2010. The random log
-//! blocks form a circle. When the circle is full, its oldest block is treated by these rules:
+//! blocks form a circle. When the circle is full, these rules apply to its oldest block:
 //!
 //! - A block without a valid page is erased (a dead merge).
-//! - If all its pages are valid and none is on its second chance, they all get a second chance, and
-//!   the block goes to the end of the circle.
-//! - If less than half of its pages are valid, they are copied to the head of the log, on their
-//!   second chance.
-//! - Otherwise a valid page on its second chance is cold and goes to the isolation area. The other
-//!   valid pages are copied to the head, on their second chance.
+//! - If all its pages are valid and none is on its second chance, all of them get a second chance,
+//!   and the block moves to the end of the circle.
+//! - If fewer than half of its pages are valid, these pages are copied to the head of the log and
+//!   are then on their second chance.
+//! - Otherwise a valid page on its second chance is cold and moves to the isolation area. The other
+//!   valid pages are copied to the head and are then on their second chance.
 //!
-//! One block of the circle is kept for the valid pages of the oldest block. A host write ends a
-//! page's second chance.
+//! One block of the circle is reserved for the valid pages of the oldest block. A host write ends
+//! the second chance of a page.
 //!
-//! While the isolation area may open fewer than two blocks, it is drained step by step: one step
-//! for every `ftl.isolation_interval` pages that the host writes to the circle. A step merges one
-//! logical block of the area's oldest block, or erases that block after the last merge. If the area
-//! may open no block, its oldest block is reclaimed at once.
+//! While the isolation area may open fewer than two blocks, its blocks are reclaimed step by step.
+//! One step follows every `ftl.isolation_interval` pages that the host writes to the circle. A step
+//! merges one logical block of the area's oldest block, or erases that block after the last merge.
+//! If the area may open no block at all, its oldest block is reclaimed completely.
 //!
-//! Sequential writes have one log block by FAST's rule. Moreover, a run of more than
-//! `ftl.sequential_pages` consecutive pages opens one in the middle of a logical block: the logical
-//! block's pages before the run are copied in first.
+//! Sequential writes have one log block by FAST's rule. In addition, a run of more than
+//! `ftl.sequential_pages` consecutive pages opens a log block in the middle of a logical block. The
+//! pages before the run are copied into it first.
 
 use super::{SchemeConfig, SchemeDef};
 use crate::MemoryUse;
@@ -92,7 +92,7 @@ pub(crate) const SEQUENTIAL_PAGES: Param<u32> = Param::int(
 
 const OWN: &[ParamDef] = &[ISOLATION_BLOCKS.def, ISOLATION_INTERVAL.def, SEQUENTIAL_PAGES.def];
 
-/// The number of blocks of the isolation area that are kept ready.
+/// The number of blocks that the isolation area tries to keep free to open.
 const KEPT: u32 = 2;
 
 /// Returns the number of blocks of the isolation area, and of the circle of random log blocks.
@@ -124,7 +124,7 @@ struct Faster {
     circle: Circle,
     isolation: Area,
     sequential_pages: u32,
-    /// The page written last, and the number of consecutive pages that end with it.
+    /// The page written last, and the length of the run of consecutive pages that ends with it.
     last: Option<Lpn>,
     run: u32,
     /// The number of pages that entered the log since the last progressive merge.
@@ -134,13 +134,13 @@ struct Faster {
 }
 
 /// The random log blocks, and the pages on their second chance. The simulator has one bit for each
-/// logical page; a drive has one for each page of the log.
+/// logical page. A real drive has one bit for each page of the log.
 struct Circle {
     area: Area,
     second: BitSet<Lpn>,
-    /// The number of blocks that got a second chance as a whole.
+    /// The number of blocks that got a second chance as whole blocks.
     renewed: u64,
-    /// The number of pages that went to the isolation area.
+    /// The number of pages that moved to the isolation area.
     isolated: u64,
 }
 
@@ -157,7 +157,7 @@ impl Circle {
         };
     }
 
-    /// Returns the block that takes the next page. The last block of the budget takes the valid
+    /// Returns the block for the next page. The last block of the budget is reserved for the valid
     /// pages of the oldest block.
     fn room(
         &mut self,
@@ -168,7 +168,7 @@ impl Circle {
         if let Some(log) = self.area.frontier(io.core, io.cx.flash.medium) {
             return Ok(log);
         }
-        // there is a block to open, except after a mount or when blocks have gone bad
+        // a block can be opened here, except after a mount or after blocks have gone bad
         let head = sequential.room_in(io, &mut self.area)?;
         while self.area.len() == self.area.budget {
             self.give_way(io, head, isolation, sequential)?;
@@ -176,7 +176,7 @@ impl Circle {
         Ok(head)
     }
 
-    /// Lets the oldest block leave, or gives it a second chance as a whole.
+    /// Empties the oldest block, or gives it a second chance as a whole block.
     fn give_way(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -263,7 +263,7 @@ impl LogScheme for Faster {
         }
         let log = self.circle.room(io, &mut self.isolation, &mut self.sequential)?;
         io.core.append(io.cx, log, page)?;
-        // making room may have put the old version on its second chance
+        // `room` may have put the old version on its second chance
         self.circle.set_second_chance(lpn, false);
         self.entered = (self.entered + 1).min(self.interval);
         if self.entered >= self.interval

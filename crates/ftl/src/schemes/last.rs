@@ -4,26 +4,28 @@
 //! storage systems*, ACM SIGOPS Operating Systems Review 42:6, 2008 (reference 10 of papers/1).
 //!
 //! A request is sequential if it has at least `ftl.sequential_pages` pages, or begins at the page
-//! after the last sequential request. Each page of a request goes
+//! after the last sequential request. Each page of a request is written
 //!
-//! 1. to its place in its data block, if that is erased;
-//! 2. if the request is sequential, to the *sequential log*. It has one log block for each logical
-//!    block, and a page goes to its offset there (skipped pages leave gaps). If a page at or above
-//!    the offset was written there already, the log block is merged and a new one is opened. If all
-//!    blocks of the sequential log are in use, the one written least recently is merged;
-//! 3. otherwise to the *random log*: to its *hot* partition if it is one of the last
-//!    `ftl.hot_window` pages that were written to the random log, to its *cold* partition if not.
+//! 1. to its place in its data block, if this place is erased;
+//! 2. if the request is sequential, to the *sequential log*, which has one log block for each
+//!    logical block. A page goes to its offset there (skipped pages leave gaps). If a page at or
+//!    above this offset was already written there, the log block is merged and a new one is opened.
+//!    If all blocks of the sequential log are in use, the least recently written block is merged;
+//! 3. otherwise to the *random log*. A page goes to the *hot* partition if it is one of the last
+//!    `ftl.hot_window` pages that were written to the random log, otherwise to the *cold*
+//!    partition.
 //!
-//! A partition fills one log block after the other. When it may open no more:
+//! A partition fills its log blocks one after another. If it may open no more:
 //!
-//! - the oldest block in which nothing is valid is erased (a dead merge); if there is none,
+//! - the oldest block without a valid page is erased (a dead merge). If there is none,
 //! - *hot* moves the valid pages of its oldest block to the cold partition, in their order in the
 //!   block, and erases the block;
-//! - *cold* reclaims the block of least merge cost, the oldest of several. The cost is an erase of
-//!   the log block and the costs of its associated logical blocks. Each of these costs a read and a
-//!   program for every page that holds something, and an erase if it has a data block. The logical
-//!   blocks are merged in the order of their first valid pages in the block: each through its
-//!   sequential log block if that has a valid page, else by a full merge.
+//! - *cold* reclaims the block with the least merge cost. If several have the same cost, the oldest
+//!   is reclaimed. The cost is an erase of the log block plus the costs of its associated logical
+//!   blocks. Each logical block costs a read and a program for every mapped page, and an erase if
+//!   it has a data block. The logical blocks are merged in the order of their first valid pages in
+//!   the block. A logical block is merged with its sequential log block if that has a valid page,
+//!   otherwise by a full merge.
 
 use super::{SchemeConfig, SchemeDef};
 use crate::MemoryUse;
@@ -121,7 +123,7 @@ const OWN: &[ParamDef] = &[
     HOT_WINDOW_ADAPTIVE.def,
 ];
 
-/// Returns the number of blocks of the sequential log, the hot and the cold partition.
+/// Returns the numbers of blocks of the sequential log, the hot and the cold partition.
 fn parts(params: &Params, budget: u64) -> [u64; 3] {
     let sequential = share(params.get(SEQUENTIAL_BLOCKS), budget, (1, 8), 1);
     let hot = share(params.get(HOT_BLOCKS), budget, (3, 8), 1);
@@ -145,7 +147,7 @@ struct Last {
     sequential_pages: u32,
     /// The page after the last sequential request.
     sequential_end: Option<Lpn>,
-    /// `true` if the request under way is sequential.
+    /// `true` if the current request is sequential.
     is_sequential: bool,
     idle_free: u32,
     /// The number of pages that were written to the hot partition.
@@ -158,9 +160,9 @@ struct Random {
     cold: Area,
     recent: Recent,
     adaptive: bool,
-    /// The number of changes of the window.
+    /// The number of times that the window changed.
     window_changes: u64,
-    /// Picoseconds of a page's copy and of an erase.
+    /// The times to copy a page and to erase a block, in picoseconds.
     copy_time: u64,
     erase_time: u64,
 }
@@ -240,7 +242,7 @@ impl Last {
 }
 
 impl Random {
-    /// Returns the hot block that takes the next page.
+    /// Returns the hot block for the next page.
     fn room_in_hot(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -249,7 +251,7 @@ impl Random {
         Area::room(self, |random| &mut random.hot, io, |random, io| random.free_hot(io, sequential))
     }
 
-    /// Makes a hot block free.
+    /// Frees a hot block.
     fn free_hot(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -270,7 +272,7 @@ impl Random {
         Ok(())
     }
 
-    /// Returns the cold block that takes the next page.
+    /// Returns the cold block for the next page.
     fn room_in_cold(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -284,7 +286,7 @@ impl Random {
         )
     }
 
-    /// Makes a cold block free.
+    /// Frees a cold block.
     fn free_cold(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -298,7 +300,8 @@ impl Random {
         sequential.reclaim(io, &mut self.cold, victim)
     }
 
-    /// Returns the closed cold block of least merge cost, or `None` if no cold block is closed.
+    /// Returns the closed cold block with the least merge cost, or `None` if no cold block is
+    /// closed.
     fn cheapest(&self, core: &Core, medium: &Medium) -> Option<BlockId> {
         let merge = |lbn: LogicalBlock| {
             u64::from(core.live(lbn)) * self.copy_time
@@ -310,7 +313,7 @@ impl Random {
         self.cold.closed(core, medium).min_by_key(|&log| cost(log))
     }
 
-    /// Adapts the window to a block with `valid` valid pages that leaves the hot partition.
+    /// Adapts the window when a block with `valid` valid pages leaves the hot partition.
     fn adapt(&mut self, core: &Core, valid: u32) {
         if !self.adaptive {
             return;
@@ -426,10 +429,11 @@ impl LogScheme for Last {
             u64::from(self.sequential.budget + self.random.hot.budget + self.random.cold.budget);
         let cold_pages = u64::from(self.random.cold.budget) * u64::from(core.pages);
         vec![
-            // logical block or area, and a link
+            // the logical block or area of each log block, and a link
             table("log blocks", logs * 8),
             table("recent pages", self.random.recent.window * 4),
-            // each page of the cold partition may belong to another logical block: number and count
+            // each page of the cold partition may belong to another logical block, with its number
+            // and a count
             table("associations", cold_pages * 5),
         ]
     }

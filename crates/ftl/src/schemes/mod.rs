@@ -19,7 +19,7 @@ use flashatlas_types::{
     ConfigError, FtlError, Layout, Lpn, Mechanism, ParamDef, Params, Seed, SeededBug, Stamp,
 };
 
-/// The configuration that a scheme is built from: checked parameters, and the parts to choose from.
+/// The configuration of a scheme: checked parameters, and the parts to choose from.
 #[derive(Clone, Copy)]
 pub struct SchemeConfig<'a> {
     /// Parameters of the drive.
@@ -29,25 +29,25 @@ pub struct SchemeConfig<'a> {
 }
 
 impl SchemeConfig<'_> {
-    /// Returns the configuration that a map store is built from.
+    /// Returns the configuration for the map store.
     pub fn store(&self) -> StoreConfig<'_> {
         let Registry { caching, kinds, .. } = *self.parts;
         StoreConfig { params: self.params, caching, kinds }
     }
 }
 
-/// A function that returns the text given for a key, or `None` if none is given.
+/// A function that returns the text that was given for a key, or `None`.
 pub type TextOf<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
-/// A function that returns the parameters of a scheme and of the parts that the given texts select,
-/// by key.
+/// A function that returns the parameters of a scheme and of the parts that it uses. The second
+/// argument returns the text that was given for a key.
 pub type SchemeParams =
     dyn Fn(&Registry, &TextOf<'_>) -> Result<Vec<&'static ParamDef>, ConfigError> + Send + Sync;
 
-/// A function that checks that a layout can work with a scheme.
+/// A function that checks that a scheme works with a layout.
 pub type Fits = dyn Fn(&SchemeConfig<'_>, &Layout) -> Result<(), ConfigError> + Send + Sync;
 
-/// A function that returns the most work that a mount takes.
+/// A function that returns the maximum work of a mount.
 pub type LimitOfMount = dyn Fn(&SchemeConfig<'_>, &Layout) -> MountLimit + Send + Sync;
 
 /// A scheme that is ready, or the reason why it cannot mount.
@@ -57,12 +57,12 @@ pub type Mounted = Result<Box<dyn Ftl>, FtlError>;
 pub type Mount = dyn Fn(&SchemeConfig<'_>, &mut FtlContext<'_>, Seed) -> Mounted + Send + Sync;
 
 /// A function that programs a blank medium into the state that uniform random writes of single
-/// units leave in the long run. It uses only operations of the medium, and the scheme is mounted
+/// units reach in the long run. It only programs the medium, so the scheme must be mounted
 /// afterwards.
 ///
-/// The first function among its arguments returns the content of each page. The second is called
-/// now and then with the number of placed pages, and stops the work by returning `false`. This
-/// function then returns `false`, too.
+/// The first function argument returns the content of each page. The second is called from time to
+/// time with the number of placed pages. If it returns `false`, the work stops and this function
+/// returns `false` too.
 pub type MakeSteady = fn(
     &SchemeConfig<'_>,
     &mut FtlContext<'_>,
@@ -71,12 +71,12 @@ pub type MakeSteady = fn(
     &mut dyn FnMut(u64) -> bool,
 ) -> Result<bool, ConfigError>;
 
-/// The steady state of a scheme.
+/// The functions that create the steady state of a scheme.
 #[derive(Clone, Copy)]
 pub struct SteadyState {
-    /// Checks that the parts in use have a model of the steady state, before anything is built.
+    /// Checks that the chosen parts have a model of the steady state, before anything is built.
     pub check: fn(&SchemeConfig<'_>) -> Result<(), ConfigError>,
-    /// Brings a blank medium into the steady state.
+    /// Programs a blank medium into the steady state.
     pub make: MakeSteady,
 }
 
@@ -84,40 +84,40 @@ pub struct SteadyState {
 pub struct SchemeDef {
     /// Name in `ftl.scheme`.
     pub name: &'static str,
-    /// One line that describes it.
+    /// Summary in one line.
     pub summary: &'static str,
-    /// The paper that describes it.
+    /// The paper that describes the scheme.
     pub paper: &'static str,
-    /// Function that returns the parameters of the scheme and of the parts that are chosen.
+    /// Function that returns the parameters of the scheme and of the chosen parts.
     pub params: &'static SchemeParams,
-    /// Checks that the layout can work, before anything is built. The logical capacity is part of
-    /// the layout.
+    /// Checks that the scheme works with the layout, before anything is built. The logical capacity
+    /// is part of the layout.
     pub fits: &'static Fits,
-    /// Rebuilds the scheme's tables from the medium; [`SchemeDef::mount`] calls it. To format a
-    /// drive is to mount a blank medium.
+    /// Rebuilds the scheme's tables from the medium; [`SchemeDef::mount`] calls it. A drive is
+    /// formatted by mounting a blank medium.
     pub rebuild: &'static Mount,
-    /// Parameters, beside the shape of the drive, that decide the places of pages on flash. A
-    /// medium is mounted only under the values with which it was written.
+    /// Parameters that decide the places of pages on flash, in addition to the shape of the drive.
+    /// A medium can be mounted only with the values with which it was written.
     pub on_flash: &'static [&'static str],
-    /// The most work that a mount takes; `docs/FORMATS.md` has the reasons.
+    /// The maximum work of a mount. `docs/FORMATS.md` explains the limits.
     pub mount_limit: &'static LimitOfMount,
-    /// The way to bring a blank medium into its steady state, or `None` if the scheme has no model
-    /// of it.
+    /// The functions that create the steady state on a blank medium, or `None` if the scheme has no
+    /// model of that state.
     pub steady: Option<SteadyState>,
-    /// Settings with which the scheme works on a drive of a few blocks. Every one of them is tried
-    /// at every power failure.
+    /// Settings with which the scheme works on a drive of a few blocks. Tests cut the power at
+    /// every point of a run with each of them.
     pub small: &'static [&'static [&'static str]],
-    /// The mechanisms of its paper that a run may or may not reach, each with its counter.
+    /// The mechanisms of the scheme's paper, each with a counter of its uses.
     pub mechanisms: &'static [Mechanism],
 }
 
 flashatlas_types::entry!(SchemeDef, "scheme", "ftl.scheme", none);
 
 impl SchemeDef {
-    /// Returns the function that brings a blank medium into the scheme's steady state.
+    /// Returns the function that programs a blank medium into the scheme's steady state.
     ///
     /// # Errors
-    /// Returns an error that names another way, if the scheme or one of the parts in use has no
+    /// Returns an error that suggests another way, if the scheme or one of the chosen parts has no
     /// model of the steady state.
     pub fn steady_state(&self, config: &SchemeConfig<'_>) -> Result<MakeSteady, ConfigError> {
         let found = self.steady.ok_or_else(|| {
@@ -134,10 +134,10 @@ impl SchemeDef {
     /// Rebuilds the scheme's tables from the medium.
     ///
     /// First, the last programmed page of each block is read twice. If the power failed during its
-    /// program, it may be readable once and never again. The mount uses nothing of such a page.
+    /// program, the page may be readable once and never again. The mount ignores such a page.
     ///
     /// # Errors
-    /// Returns an error if the scheme cannot mount the medium as it is, or if the power fails.
+    /// Returns an error if the scheme cannot mount the medium, or if the power fails.
     pub fn mount(
         &self,
         config: &SchemeConfig<'_>,

@@ -1,4 +1,4 @@
-//! The parts that an FTL may be built of.
+//! The registry of the parts from which an FTL is built.
 
 use super::{SCHEMES, SchemeDef};
 use crate::caching::{CACHE_POLICIES, CachePolicyDef};
@@ -7,21 +7,21 @@ use crate::maps::{MAPS, MapStoreDef};
 use crate::victims::{VICTIMS, VictimDef};
 use flashatlas_types::{ConfigError, Entries, Entry, Kinds, ParamDef};
 
-/// Schemes, map stores, victim policies, classifiers, and the parts that stores choose from, each
-/// by its name.
+/// Schemes, map stores, victim policies, classifiers, and the parts that stores choose from. Each
+/// is found by its name.
 #[derive(Clone, Copy)]
 pub struct Registry {
     /// Mapping schemes.
     pub schemes: Entries<SchemeDef>,
     /// Map stores of page mapping.
     pub stores: Entries<MapStoreDef>,
-    /// Victim policies of page mapping and of other parts that collect garbage.
+    /// Victim policies of page mapping, and of other code that collects garbage.
     pub victims: Entries<VictimDef>,
     /// Classifiers of page mapping.
     pub classifiers: Entries<ClassifierDef>,
     /// Cache policies of the map store `demand`.
     pub caching: Entries<CachePolicyDef>,
-    /// Further kinds of parts that stores choose from.
+    /// Additional kinds of parts that stores choose from.
     pub kinds: Kinds,
 }
 
@@ -39,7 +39,7 @@ impl Registry {
     /// Returns the scheme called `name`.
     ///
     /// # Errors
-    /// Returns an error that names the unknown scheme and lists those that exist.
+    /// Returns an error that names the unknown scheme and lists the schemes that exist.
     pub fn scheme(&self, name: &str) -> Result<&'static SchemeDef, ConfigError> {
         self.schemes.named(name)
     }
@@ -47,7 +47,7 @@ impl Registry {
     /// Returns the map store called `name`.
     ///
     /// # Errors
-    /// Returns an error that names the unknown store and lists those that exist.
+    /// Returns an error that names the unknown store and lists the stores that exist.
     pub fn store(&self, name: &str) -> Result<&'static MapStoreDef, ConfigError> {
         self.stores.named(name)
     }
@@ -55,7 +55,7 @@ impl Registry {
     /// Returns the victim policy called `name`.
     ///
     /// # Errors
-    /// Returns an error that names the unknown policy and lists those that exist.
+    /// Returns an error that names the unknown policy and lists the policies that exist.
     pub fn victim(&self, name: &str) -> Result<&'static VictimDef, ConfigError> {
         self.victims.named(name)
     }
@@ -63,17 +63,17 @@ impl Registry {
     /// Returns the classifier called `name`.
     ///
     /// # Errors
-    /// Returns an error that names the unknown classifier and lists those that exist.
+    /// Returns an error that names the unknown classifier and lists the classifiers that exist.
     pub fn classifier(&self, name: &str) -> Result<&'static ClassifierDef, ConfigError> {
         self.classifiers.named(name)
     }
 
-    /// Returns the parameters of a map store, and the parameters of the parts that they choose: of
-    /// the chosen cache policy, and of every part of the chosen further kinds. `text` returns the
-    /// value that is set for a key.
+    /// Returns the parameters of a map store and of the parts that it uses. These parts are the
+    /// chosen cache policy, and every part of the additional kinds that it chooses from. `text`
+    /// returns the value that is set for a key.
     ///
     /// # Errors
-    /// Returns an error that names the unknown part and lists those that exist.
+    /// Returns an error that names the unknown part and lists the parts that exist.
     pub fn store_params(
         &self,
         store: &MapStoreDef,

@@ -2,25 +2,26 @@
 //! may be in any of these blocks.
 //!
 //! Kang, Jo, Kim, Lee: *A superblock-based flash translation layer for NAND flash memory*, EMSOFT
-//! 2006. A superblock of D logical blocks has up to D physical blocks for its data, and more for
-//!       updates, out of a pool that all superblocks share. Its page map is in the spare areas of
-//!       its pages. The drive's memory holds the list of the blocks of each superblock.
+//! 2006. A superblock of D logical blocks has up to D physical blocks for its data. It has more
+//! blocks for updates, which come from a pool that all superblocks share. Its page map is in the
+//! spare areas of its pages. The drive's memory stores the list of the blocks of each superblock.
 //!
-//! - A page is hot if its newest version is in a block that was opened for updates; hot pages and
-//!   other pages are written to different blocks. When the pool is used up, a page goes to any
-//!   block of its superblock that has room.
-//! - A superblock that needs a block and gets none is collected itself. The victim is the closed
-//!   block with the fewest valid pages, the oldest of several. Its valid pages move to the
-//!   superblock's block for pages that are not hot, and it is erased. If the block for these pages
-//!   is full, a block of the reserve takes its place until the erase has freed another.
+//! - A page is hot if its newest version is in a block that was opened for updates. Hot pages and
+//!   other pages are written to different blocks. When the pool is used up, a page is written to
+//!   any block of its superblock that has room.
+//! - If a superblock needs a block and gets none, the superblock itself is collected. The victim is
+//!   the closed block with the fewest valid pages. If several have the fewest, it is the oldest of
+//!   them. Its valid pages are moved to the superblock's block for pages that are not hot, and the
+//!   victim is erased. If the block for these pages is full, a reserved block replaces it until the
+//!   erase has freed another block.
 //! - If no closed block of the superblock has an invalid page, another superblock is collected
-//!   until it has one block fewer. It is the superblock with the most blocks of the pool; of
-//!   several, the one that was written least recently. If all its closed blocks are full of valid
-//!   pages, an open block is collected: the block for pages that are not hot if one of its pages is
-//!   invalid, otherwise the block for hot pages.
+//!   until it has one block fewer. This is the superblock with the most blocks of the pool. If
+//!   several have the most, it is the least recently written of them. If all its closed blocks are
+//!   full of valid pages, an open block is collected: the block for pages that are not hot if one
+//!   of its pages is invalid, otherwise the block for hot pages.
 //!
-//! There are no merges in the sense of the other log-block schemes: a reclaimed block is dead, or
-//! moved.
+//! There are no merges in the sense of the other log-block schemes. A reclaimed block counts as
+//! dead or moved.
 
 use super::{SchemeConfig, SchemeDef};
 use crate::MemoryUse;
@@ -74,10 +75,10 @@ struct Superblocks {
     all: Vec<Superblock>,
     /// The number of logical blocks of a superblock.
     size: u32,
-    /// The number of blocks of the pool in use: blocks above the number of logical blocks of their
-    /// superblocks.
+    /// The number of pool blocks in use. If a superblock has more blocks than logical blocks, the
+    /// excess comes from the pool.
     used: u32,
-    /// The number of blocks of the pool.
+    /// The number of blocks in the pool.
     pool: u32,
     idle_free: u32,
 }
@@ -92,25 +93,25 @@ enum Pages {
 
 #[derive(Clone, Default)]
 struct Superblock {
-    /// Physical blocks of the superblock, the oldest first.
+    /// Physical blocks of the superblock, oldest first.
     blocks: Vec<BlockId>,
-    /// The number of logical blocks.
+    /// The number of logical blocks of the superblock.
     size: u32,
-    /// The block that takes hot pages, and the block that takes any other.
+    /// The block for hot pages, and the block for other pages.
     hot: Option<BlockId>,
     other: Option<BlockId>,
-    /// Clock of its last write.
+    /// The clock of the last write to the superblock.
     written: u64,
 }
 
 impl Superblock {
-    /// Returns the number of its blocks that count against the pool.
+    /// Returns the number of blocks of the superblock that come from the pool.
     fn extra(&self) -> u32 {
         (self.blocks.len() as u32).saturating_sub(self.size)
     }
 
-    /// Returns the block that takes hot pages if `hot` is `true`, otherwise the block for other
-    /// pages. Returns `None` if that block has no room.
+    /// Returns the block for hot pages if `hot` is `true`, otherwise the block for other pages.
+    /// Returns `None` if the block has no room.
     fn frontier(&self, core: &Core, medium: &Medium, hot: bool) -> Option<BlockId> {
         let block = if hot { self.hot } else { self.other };
         block.filter(|&b| medium.write_pointer(b) < core.pages)
@@ -139,7 +140,7 @@ impl Superblocks {
         }
     }
 
-    /// Returns the superblock to which the pages of a log block belong, by its first page.
+    /// Returns the superblock of a log block, which the block's first page determines.
     fn of_log(&self, core: &Core, log: BlockId) -> usize {
         core.log(log).group(self.size) as usize
     }
@@ -179,7 +180,7 @@ impl Superblocks {
         self.used += superblock.extra();
     }
 
-    /// Returns the block that takes the next page of a superblock.
+    /// Returns the block for the next page of a superblock.
     fn room(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -206,14 +207,14 @@ impl Superblocks {
         }
     }
 
-    /// Returns the superblock with the most blocks of the pool, or `None` if none has any.
+    /// Returns the superblock with the most blocks of the pool, or `None` if no superblock has any.
     fn richest(&self) -> Option<usize> {
         let rich = (0..self.all.len()).filter(|&g| self.all[g].extra() > 0);
         rich.min_by_key(|&g| (Reverse(self.all[g].extra()), self.all[g].written))
     }
 
-    /// Returns `true` if a superblock uses the pool, and the valid pages of its victim fit its open
-    /// block for pages that are not hot.
+    /// Returns `true` if a superblock uses the pool, and the valid pages of its victim fit into its
+    /// open block for pages that are not hot.
     fn fits_into_frontier(&self, core: &Core, medium: &Medium, group: usize) -> bool {
         let superblock = &self.all[group];
         let room = superblock
@@ -225,9 +226,9 @@ impl Superblocks {
 
     /// Collects until at most `most` blocks of the pool are in use.
     ///
-    /// A superblock whose victim fits its open block comes first: after a cut, this finishes the
-    /// collection that was cut. If there is none, the superblock with the most blocks of the pool
-    /// is collected.
+    /// A superblock whose victim fits into its open block comes first: after a power cut, this
+    /// finishes an interrupted collection. If there is none, the superblock with the most blocks of
+    /// the pool is collected.
     fn collect_down_to(&mut self, io: &mut LogContext<'_, '_>, most: u32) -> Result<(), FtlError> {
         while self.used > most {
             let cut = (0..self.all.len())
@@ -350,7 +351,7 @@ impl LogScheme for Superblocks {
     }
 
     fn memory(&self, core: &Core) -> Vec<MemoryUse> {
-        // the blocks of each superblock, and the place at which its page map begins
+        // the blocks of each superblock, and the place where its page map begins
         let bytes = (core.lbns() + u64::from(self.pool)) * 4 + self.all.len() as u64 * 8;
         vec![MemoryUse { table: "superblocks", memory: MemoryKind::Sram, bytes }]
     }

@@ -1,4 +1,4 @@
-//! Cost, age, times: cost-benefit that spares blocks which were erased often.
+//! Cost, age, times: cost-benefit collection that spares blocks with many erases.
 
 use super::VictimDef;
 use super::cost_benefit::{AGE, ByBenefit};
@@ -9,7 +9,7 @@ pub const DEF: VictimDef = VictimDef {
     paper: "Chiang, Lee and Chang, Using data clustering to improve cleaning performance for flash \
             memory (Software: Practice and Experience 29, 1999)",
     params: &[AGE.or("program").def],
-    // the factor is one more than the erases: a block that was never erased costs something, too
+    // the factor is one more than the erases, so that a block without erases has a cost too
     build: &|params, lane, _| {
         Box::new(ByBenefit::new(params, lane, |valid, erases| valid * (erases + 1)))
     },

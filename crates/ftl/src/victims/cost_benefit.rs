@@ -1,5 +1,5 @@
 //! Cost-benefit: an old block is worth collecting even if it has more valid pages, because these
-//! will stay valid for long.
+//! pages will stay valid for long.
 
 use super::{Candidates, ClosedList, LaneShape, Moment, VictimDef, VictimPolicy};
 use flashatlas_types::{LocalBlock, Param, Params, Text, TiVec};
@@ -14,26 +14,26 @@ pub const DEF: VictimDef = VictimDef {
     steady: None,
 };
 
-/// The event from which on the age of a block counts.
+/// The event at which the age of a block begins.
 pub(super) const AGE: Param<Text> = Param::choice(
     "ftl.age",
     &["invalidation", "program"],
     "a block's age counts from its last invalidation, or from its closing",
 );
 
-/// A policy that picks the block with the largest benefit / cost. The benefit is invalid slots *
-/// age.
+/// A policy that picks the block with the largest ratio of benefit to cost. The benefit is the
+/// number of invalid slots times the age.
 pub(super) struct ByBenefit {
     list: ClosedList,
     touched: TiVec<LocalBlock, u64>,
     by_invalidation: bool,
-    /// The cost of a block with given numbers of valid slots and of erases.
+    /// A function that returns the cost of a block from its numbers of valid slots and of erases.
     cost: fn(u64, u64) -> u64,
 }
 
 impl ByBenefit {
-    /// Builds the policy for a lane, with [`AGE`] and the cost of a block by its valid slots and
-    /// erases.
+    /// Builds the policy for a lane. `cost` returns the cost of a block from its numbers of valid
+    /// slots and of erases. The age follows [`AGE`].
     pub(super) fn new(params: &Params, lane: LaneShape, cost: fn(u64, u64) -> u64) -> ByBenefit {
         ByBenefit {
             list: ClosedList::new(lane),
@@ -60,8 +60,9 @@ impl VictimPolicy for ByBenefit {
         self.list.remove(block);
     }
 
-    /// Compares benefits divided by costs as fractions, without rounding. Of equals, it picks the
-    /// block with the smaller cost, then the smaller number. It takes O(closed blocks of the lane).
+    /// Compares the ratios as fractions, without rounding. Among equals, picks the block with the
+    /// smaller cost, then the block with the smaller number. The time is O(closed blocks of the
+    /// lane).
     fn pick(&mut self, lane: &Candidates<'_>) -> Option<LocalBlock> {
         let mut best: Option<(u128, u128, LocalBlock)> = None;
         for &block in &self.list.blocks {

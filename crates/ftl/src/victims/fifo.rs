@@ -1,4 +1,4 @@
-//! First in, first out: the block that was closed first. Also called LRU cleaning.
+//! First in, first out: the block that was closed first. The policy is also called LRU cleaning.
 
 use super::{Candidates, LaneShape, Moment, VictimDef, VictimPolicy};
 use crate::steady::Steady;
@@ -14,18 +14,18 @@ pub const DEF: VictimDef = VictimDef {
     steady: Some(Steady::ByAge),
 };
 
-/// First in, first out. Closed blocks without an invalid slot are not listed: most blocks of cold
-/// data have none, and every pick would have to pass them over.
+/// First in, first out. Closed blocks without an invalid slot are not listed. Most blocks of cold
+/// data have no invalid slot, and every pick would have to skip them.
 struct Fifo {
     candidates: ByAge,
     slots: u32,
 }
 
-/// Closed blocks in the order in which they closed.
+/// Closed blocks in the order in which they were closed.
 #[derive(Debug)]
 pub struct ByAge {
     order: BTreeMap<u64, LocalBlock>,
-    /// The number of the closing of each block; 0 if the block is not closed.
+    /// The number of each block's closing, or 0 if the block is not closed.
     closed_at: TiVec<LocalBlock, u64>,
     closings: u64,
 }
@@ -40,13 +40,13 @@ impl ByAge {
         self.list(block);
     }
 
-    /// Notes that a block closed; it is not in the list yet.
+    /// Notes that a block was closed, without adding it to the list.
     fn close(&mut self, block: LocalBlock) {
         self.closings += 1;
         self.closed_at[block] = self.closings;
     }
 
-    /// Puts a block in its place in the list, if it is closed.
+    /// Adds a block to the list at its place, if the block is closed.
     fn list(&mut self, block: LocalBlock) {
         let at = self.closed_at[block];
         if at > 0 {

@@ -24,8 +24,8 @@ const GREEDY_TIE: Param<Text> = Param::choice(
 )
 .or("oldest");
 
-/// Closed blocks by key: the number of valid pages, then 40 bits for the number of the closing or
-/// of the block.
+/// Closed blocks with a key: the number of valid pages, then 40 bits for the number of the closing
+/// or of the block.
 struct Greedy {
     tree: Tournament,
     closings: u64,

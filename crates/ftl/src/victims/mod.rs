@@ -1,10 +1,10 @@
-//! Victim policies: each decides which closed block of a lane is collected next.
+//! Victim policies. A policy decides which closed block of a lane is collected next.
 //!
-//! A policy is told of every block that closes, loses a valid page or leaves, and keeps the tables
-//! that it needs to answer [`VictimPolicy::pick`] fast. Blocks are numbered within their lane. A
-//! policy picks nothing if no closed block has an invalid slot. Policies that draw at random may
-//! draw a block without an invalid slot, as their models do. They do so at most [`FRUITLESS_MAX`]
-//! times in a row, so that collection always ends.
+//! A policy is notified of every block that is closed, loses a valid page or is removed. It
+//! maintains the tables that it needs to answer [`VictimPolicy::pick`] fast. Blocks are numbered
+//! within their lane. A policy picks no block if no closed block has an invalid slot. Policies that
+//! draw at random may draw a block without an invalid slot, as their models do. They do so at most
+//! [`FRUITLESS_MAX`] times in a row, so that collection always ends.
 
 mod cat;
 mod cost_benefit;
@@ -20,13 +20,14 @@ use flashatlas_types::{
     Entry, Index, LocalBlock, Param, ParamDef, Params, Ps, Rng, Text, TiSlice, TiVec, ti_vec,
 };
 
-/// The state of a lane that a policy may use when it picks.
+/// The state of a lane that a policy may use for a pick.
 pub struct Candidates<'a> {
-    /// The number of valid slots of each block of the lane; it is meaningful for closed blocks.
+    /// The number of valid slots of each block of the lane. It is meaningful only for closed
+    /// blocks.
     pub valid: &'a TiSlice<LocalBlock, u32>,
     /// The number of slots of a block.
     pub slots: u32,
-    /// The number of erases of each block of the lane, including bad ones.
+    /// The number of erases of each block of the lane, including bad blocks.
     pub erases: &'a TiSlice<LocalBlock, u32>,
     /// The time of the pick.
     pub at: Moment,
@@ -62,32 +63,32 @@ pub trait VictimPolicy: Send {
     /// Notes that a block was filled (or closed early) with `valid` valid slots.
     fn closed(&mut self, block: LocalBlock, valid: u32, at: Moment);
 
-    /// Notes that a closed block lost a valid slot; `valid` are left.
+    /// Notes that a closed block lost a valid slot, and that `valid` slots are left.
     fn invalidated(&mut self, block: LocalBlock, valid: u32, at: Moment);
 
-    /// Notes that a closed block is no candidate any more.
+    /// Notes that a closed block is no longer a candidate.
     fn removed(&mut self, block: LocalBlock);
 
     /// Returns the next block to collect, or `None` if no closed block has an invalid slot.
     fn pick(&mut self, lane: &Candidates<'_>) -> Option<LocalBlock>;
 }
 
-/// A function that builds a policy for a lane; the stream of random numbers is the policy's own.
+/// A function that builds a policy for a lane, with the policy's own stream of random numbers.
 pub type Builder = dyn Fn(&Params, LaneShape, Rng) -> Box<dyn VictimPolicy> + Send + Sync;
 
 /// One policy of the registry.
 pub struct VictimDef {
     /// Name in `ftl.victim`.
     pub name: &'static str,
-    /// One line that describes it.
+    /// Summary in one line.
     pub summary: &'static str,
-    /// The paper that describes it.
+    /// The paper that describes the policy.
     pub paper: &'static str,
     /// Parameters of the policy itself.
     pub params: &'static [ParamDef],
-    /// Builds one for a lane; `rng` is its own stream.
+    /// Builds a policy for a lane with its own stream of random numbers.
     pub build: &'static Builder,
-    /// Steady state of the policy under uniform random writes; `None` if there is no model of it.
+    /// Steady state of the policy under uniform random writes; `None` if there is no model.
     pub steady: Option<Steady>,
 }
 
@@ -110,15 +111,15 @@ pub(crate) const VICTIM: Param<Text> =
 /// Parameters that select a policy.
 pub const PARAMS: &[ParamDef] = &[VICTIM.def];
 
-/// The most blocks without an invalid slot that a policy may pick in a row.
+/// The largest number of blocks without an invalid slot that a policy may pick in a row.
 pub const FRUITLESS_MAX: u32 = 64;
 
-/// Closed blocks in no order, each with its place in the list, for uniform draws and O(1) removal.
+/// Closed blocks in any order, with the index of each block, for uniform draws and O(1) removal.
 #[derive(Debug, Default)]
 struct ClosedList {
     blocks: Vec<LocalBlock>,
     place: TiVec<LocalBlock, usize>,
-    /// For each block, `true` if it is closed and has an invalid slot; and the number of such
+    /// For each block, `true` if it is closed and has an invalid slot. Then the number of such
     /// blocks.
     frees: TiVec<LocalBlock, bool>,
     freeing: u32,
@@ -152,11 +153,12 @@ impl ClosedList {
         }
     }
 
-    /// Returns the block with the fewest valid slots among `d` uniform draws with replacement. Of
-    /// equals, it is the first one drawn. Returns `None` if no block has an invalid slot.
+    /// Returns the block with the fewest valid slots among `d` uniform draws with replacement.
+    /// Among equals, the block that was drawn first is returned. Returns `None` if no block has an
+    /// invalid slot.
     ///
-    /// After [`FRUITLESS_MAX`] calls in a row that drew a block without an invalid slot, the closed
-    /// block with the fewest valid slots is returned.
+    /// If [`FRUITLESS_MAX`] calls in a row have drawn a block without an invalid slot, the next
+    /// call returns the closed block with the fewest valid slots.
     fn draw(
         &mut self,
         d: u32,
@@ -186,8 +188,8 @@ mod tests {
         Moment { clock, now: Ps(clock * 1000) }
     }
 
-    /// Picks from a lane of five closed blocks with these valid counts, closed in the order 3, 1,
-    /// 0, 2, 4.
+    /// Picks from a lane of five closed blocks with these valid counts. The blocks were closed in
+    /// the order 3, 1, 0, 2, 4.
     fn pick(name: &str, set: &[(&str, &str)], valid: [u32; 5]) -> Option<u32> {
         let def = Entries::of(VICTIMS).named(name).unwrap();
         let mut raw = RawConfig::default();
@@ -229,9 +231,10 @@ mod tests {
 
     #[test]
     fn cost_benefit_weighs_age_against_copies() {
-        // (1-u)*age/2u: block 0: u=.5, age 50; block 1: u=.25, age 49: three times the benefit
+        // (1-u)*age/2u: block 0 has u=.5 and age 50, block 1 has u=.25 and age 49, so three times
+        // the benefit
         assert_eq!(pick("cost-benefit", &[], [4, 2, 8, 8, 8]), Some(1));
-        // an empty block goes at once
+        // a block without valid pages is collected first
         assert_eq!(pick("cost-benefit", &[], [4, 2, 0, 8, 8]), Some(2));
     }
 
@@ -299,8 +302,8 @@ mod tests {
             let mut rng = Rng::stream(Seed(5), "test");
             let mut draw = || valid[list.draw(d, &mut rng, &valid).unwrap()];
             let sum: f64 = (0..4000).map(|_| f64::from(draw())).sum();
-            // the mean of the least of d uniform draws from 0..8 is the sum over k = 1..8 of P(all
-            // draws are at least k)
+            // the mean of the smallest of d uniform draws from 0..8 is the sum over k = 1..8 of
+            // P(all draws are at least k)
             let expected: f64 = (1..8).map(|k| (1.0 - f64::from(k) / 8.0).powi(d as i32)).sum();
             assert!(
                 (sum / 4000.0 - expected).abs() < 0.15,

@@ -14,7 +14,7 @@ pub const DEF: VictimDef = VictimDef {
     steady: Some(Steady::ByValid(|share, _, _| share)),
 };
 
-/// The best of `d` uniform draws; `random` has one.
+/// The best of `d` uniform draws. The policy `random` draws once.
 pub struct Choices {
     list: ClosedList,
     slots: u32,

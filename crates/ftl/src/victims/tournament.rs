@@ -1,19 +1,19 @@
-//! A tournament tree: the block with the smallest key, kept up to date block by block.
+//! A tournament tree that tracks the block with the smallest key.
 
 use super::LaneShape;
 use flashatlas_types::{Index, LocalBlock, TiVec, ti_vec};
 
-/// A tree of blocks with keys, whose root is the block with the smallest key. A block without a key
+/// A tree of blocks with keys. Its root is the block with the smallest key. A block without a key
 /// has `u64::MAX`.
 #[derive(Debug)]
 pub struct Tournament {
     keys: TiVec<LocalBlock, u64>,
-    /// The winner of each match, in heap order from element 1 on. The leaves are left out.
+    /// The winner of each match, in heap order from element 1 on, without the leaves.
     winners: Vec<LocalBlock>,
 }
 
 impl Tournament {
-    /// Builds a tree of the blocks of a lane, without keys.
+    /// Builds a tree for the blocks of a lane. No block has a key.
     pub fn new(lane: LaneShape) -> Tournament {
         let leaves = lane.blocks.max(2).index().next_power_of_two();
         let mut winners = vec![LocalBlock::default(); leaves];
@@ -24,8 +24,8 @@ impl Tournament {
         Tournament { keys: ti_vec![u64::MAX; leaves], winners }
     }
 
-    /// Changes the key of a block. Stops at the first match that the block neither won before nor
-    /// wins now.
+    /// Changes the key of a block. The update stops at the first match that the block neither won
+    /// before nor wins now.
     #[inline]
     pub fn set(&mut self, block: LocalBlock, key: u64) {
         let leaves = self.keys.len();
@@ -43,7 +43,7 @@ impl Tournament {
         }
     }
 
-    /// Returns the block with the smallest key, and its key; `None` if no block has a key.
+    /// Returns the block with the smallest key and this key, or `None` if no block has a key.
     pub fn first(&self) -> Option<(LocalBlock, u64)> {
         let winner = self.winners[1];
         let key = self.keys[winner];

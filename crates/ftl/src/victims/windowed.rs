@@ -38,7 +38,7 @@ impl VictimPolicy for Windowed {
         let frees = |&b: &LocalBlock| lane.valid[b] < lane.slots;
         let in_window =
             self.by_age.iter().take(self.window).filter(frees).min_by_key(|&b| lane.valid[b]);
-        // a window of blocks that are all valid frees nothing: look behind it
+        // if all blocks of the window are fully valid, a block behind the window is picked
         in_window.or_else(|| self.by_age.iter().find(frees))
     }
 }

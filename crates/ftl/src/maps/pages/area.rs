@@ -1,13 +1,15 @@
-//! Map pages on flash: their places, their writes, and the collection of their blocks.
+//! Map pages on flash: their places, their writes, and the collection of the blocks that store
+//! them.
 //!
-//! A map page belongs to a lane (its number modulo the count of lanes). Each lane has a frontier
-//! for map pages, and blocks that hold only map pages. When a lane opens the last block that it may
-//! have for map pages, the valid pages of its full block with the fewest are copied there, and that
-//! full block is erased. So a write of a map page waits only for map pages.
+//! A map page belongs to a lane (its number modulo the number of lanes). Each lane has a frontier
+//! for map pages, and blocks that store only map pages. When a lane opens the last block that it
+//! may use for map pages, it selects its full block with the fewest valid pages. These pages are
+//! copied to the new block, and the full block is erased. So a write of a map page waits only for
+//! map pages.
 //!
-//! The place of a map page is in the directory in the controller's memory. The directory is
-//! persisted with every map page: the spare area of a map page names the page and carries the
-//! number of its program.
+//! The directory in the controller's memory has the place of each map page. The directory is
+//! persisted with every map page: the spare area of a map page names the page and stores the number
+//! of its program.
 
 use super::ids::filled;
 use super::table::{HEADER_BYTES, Header};
@@ -34,16 +36,16 @@ pub(crate) struct Image {
 pub(crate) struct AreaShape {
     /// The number of map pages of the drive.
     pub pages: u32,
-    /// The number of pages of the directory, numbered after the map pages; 0 if only the spare
-    /// areas of map pages have the directory on flash.
+    /// The number of pages of the directory, numbered after the map pages. It is 0 if the directory
+    /// is stored only in the spare areas of map pages.
     pub directory: u32,
-    /// The number of lanes that have map pages, from the first on.
+    /// The number of lanes that store map pages, counted from the first lane.
     pub lanes: u32,
-    /// The number of slots that a map page takes.
+    /// The number of slots of a map page.
     pub slots: u32,
     /// The number of map pages in a frame.
     pub per_frame: u32,
-    /// `true` if pages that are written together share frames.
+    /// `true` if pages that are written together may share a frame.
     pub pack: bool,
 }
 
@@ -68,18 +70,18 @@ impl AreaShape {
         self.per_frame as usize
     }
 
-    /// Returns a page of the directory by its number there.
+    /// Returns the directory page with this number in the directory.
     pub fn directory_page(&self, number: u32) -> MapPage {
         MapPage::new(self.pages + number)
     }
 
-    /// Returns the places of map pages among slots.
+    /// Returns the places within `slots` at which a map page can begin.
     fn places_in(&self, slots: Range<u32>) -> impl Iterator<Item = Ppn> + use<> {
         slots.step_by(self.slots as usize).map(Ppn)
     }
 }
 
-/// The blocks of map pages, and the place of each page in them.
+/// The blocks of map pages, and the place of each map page.
 pub(crate) struct MapArea {
     pub shape: AreaShape,
     frames_per_block: u32,
@@ -89,16 +91,16 @@ pub(crate) struct MapArea {
     frontiers: TiVec<LaneId, Option<(BlockId, u32)>>,
     /// Full blocks of each lane.
     closed: TiVec<LaneId, Vec<BlockId>>,
-    /// Programs of newer versions of the pages of a block.
+    /// Programs that superseded pages of a block.
     superseded: Superseded,
-    /// The last erase of a map block in each lane, and the operation that programs of the lane's
-    /// frontier wait for. That is the erase that made room for the frontier: a power cut must not
-    /// find more map blocks than a lane may have.
+    /// The last erase of a map block in each lane. `ready` has the operation that programs of the
+    /// lane's frontier wait for, which is the erase that made room for the frontier. Without this
+    /// wait, a power cut could leave more map blocks than a lane may have.
     erases: TiVec<LaneId, OpId>,
     ready: TiVec<LaneId, OpId>,
-    /// The mark in copies of a mount that is not done ([`Header::mending`]).
+    /// The mark that a mount puts into its copies until it is complete ([`Header::mending`]).
     pub mending: bool,
-    /// Map pages copied by collection.
+    /// Number of map pages that collection copied.
     pub copies: u64,
 }
 
@@ -118,7 +120,7 @@ impl MapArea {
         }
     }
 
-    /// Returns the place of a map page, or `None` if it was never written.
+    /// Returns the place of a map page, or `None` if the page was never written.
     pub fn place(&self, page: MapPage) -> Option<Ppn> {
         self.directory[page].mapped()
     }
@@ -128,19 +130,19 @@ impl MapArea {
         u64::from(self.shape.pages) * 4
     }
 
-    /// Returns whether a page with this number can be in a map block.
+    /// Returns whether a map block can contain a page with this number.
     fn knows(&self, page: MapPage) -> bool {
         self.directory.get(page).is_some()
     }
 
-    /// Returns the places of `count` map pages from `first` on, as the directory has them: 4 bytes
-    /// each, little-endian.
+    /// Returns the places of `count` map pages from `first` on, encoded as in the directory: 4
+    /// bytes each, little-endian.
     pub fn places(&self, first: MapPage, count: u32) -> impl Iterator<Item = [u8; 4]> + '_ {
         let end = MapPage::new((first.number() + count).min(self.shape.pages));
         self.directory[first..end].iter().map(|p| p.0.to_le_bytes())
     }
 
-    /// Returns the most map pages of a lane that one frame takes.
+    /// Returns the largest number of a lane's map pages that one frame may store.
     pub fn together(&self) -> usize {
         if self.shape.pack { self.shape.frame_len() } else { 1 }
     }
@@ -164,7 +166,7 @@ impl MapArea {
         Ok(cx.flash.read(frame, slots, ReadPart::Whole, Cause::Map, after)?)
     }
 
-    /// Programs one frame with map pages of one lane, at most as many as a frame holds.
+    /// Programs one frame with map pages of one lane. A frame must have room for all of them.
     pub fn write(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -232,7 +234,7 @@ impl MapArea {
         self.make_room(io, self.shape.lane_of(page))
     }
 
-    /// Makes sure that the frontier of a lane can take a frame.
+    /// Ensures that the frontier of a lane has room for a frame.
     fn make_room(&mut self, io: &mut MapContext<'_, '_>, lane: LaneId) -> Result<(), FtlError> {
         // each collection frees at least one slot of the lane's map blocks; the last round finds
         // the room
@@ -261,14 +263,14 @@ impl MapArea {
         self.ready[lane] = self.erases[lane];
     }
 
-    /// Returns the number of map pages that the frontier of a lane can still take.
+    /// Returns the number of map pages for which the frontier of a lane has room.
     fn room(&self, lane: LaneId) -> u32 {
         self.frontiers[lane]
             .map_or(0, |(_, next)| (self.frames_per_block - next) * self.shape.per_frame)
     }
 
-    /// Returns the full block of a lane with the fewest valid pages, if these are fewer than it
-    /// could hold and at most `most`.
+    /// Returns the full block of a lane with the fewest valid pages. Returns `None` if all its
+    /// pages are valid, or if more than `most` are.
     fn pick(&self, pool: &Pool, lane: LaneId, most: u32) -> Option<BlockId> {
         let valid = |block: &BlockId| pool.blocks.valid(*block) / self.shape.slots;
         let victim = self.closed[lane].iter().copied().min_by_key(|b| (valid(b), *b))?;
@@ -311,7 +313,7 @@ impl MapArea {
             }
             after.push(self.program(io, lane, &images, &sensed)?);
         }
-        // the copies supersede pages of the block, too: name each once
+        // the copies supersede pages of the block too; each operation is named once
         let superseded = self.superseded.take(victim, io.cx.command.oldest_unfinished);
         let others: Vec<OpId> = superseded.filter(|op| !after.contains(op)).collect();
         after.extend(others);
@@ -319,7 +321,7 @@ impl MapArea {
         Ok(())
     }
 
-    /// Returns a map page for another place, with the present mark of a mount.
+    /// Returns a copy of a map page for another place, with the current mark of a mount.
     fn copy(&self, io: &MapContext<'_, '_>, page: MapPage, at: Ppn) -> Result<Image, FtlError> {
         let bytes = io.cx.flash.medium.map_page(at)?;
         let header = Header::decode(bytes);
@@ -334,11 +336,12 @@ impl MapArea {
         Ok(Image { page, bytes })
     }
 
-    /// Marks on flash that a mount is mending the map, before it erases the evidence of the damage.
-    /// Returns the page that was written, or `Ok(None)` if no lane has room.
+    /// Writes a mark to flash that a mount is repairing the map, before the mount erases the
+    /// evidence of the damage. Returns the page that was written, or `Ok(None)` if no lane has
+    /// room.
     ///
-    /// A page is copied in a lane that has room for the copy and for the pages that it must
-    /// collect. `blank` builds a page that was never written.
+    /// A page is copied in a lane that has room for the copy and for the next collection. `blank`
+    /// builds a page for a lane without written pages.
     pub fn mark(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -367,7 +370,7 @@ impl MapArea {
         Ok(Some(page))
     }
 
-    /// Takes over the map blocks that a mount found, with the newest intact version of each page.
+    /// Adopts the map blocks that a mount found, with the newest intact version of each page.
     /// `damaged` is called for each version that is not intact.
     pub fn mount(
         &mut self,
@@ -377,8 +380,8 @@ impl MapArea {
     ) -> Result<(), FtlError> {
         let layout = io.pool.layout().clone();
         let mut versions: Vec<(MapPage, std::cmp::Reverse<u64>, Ppn)> = Vec::new();
-        // of several blocks that are not full, the emptiest becomes the frontier: the rest of a
-        // collection that was cut fits there
+        // if several blocks are not full, the emptiest becomes the frontier, because the rest of an
+        // interrupted collection fits there
         let mut blocks = blocks.to_vec();
         blocks.sort_by_key(|&b| io.cx.flash.medium.write_pointer(b));
         for block in blocks {
@@ -418,19 +421,19 @@ impl MapArea {
         Ok(())
     }
 
-    /// Repeats a collection that was cut, in each lane that has no free block left after a mount.
+    /// Repeats an interrupted collection in each lane that has no free block after a mount.
     pub fn collect_again(&mut self, io: &mut MapContext<'_, '_>) -> Result<(), FtlError> {
         for lane in self.shape.lane_ids() {
-            // a collection that was cut took the last block: the pages that it left are moved
-            // first, and fit
+            // an interrupted collection took the last block: the pages that are left to move are
+            // moved first, and fit
             if io.pool.free_for_map(lane) > 0 {
                 continue;
             }
             if let Some(victim) = self.pick(io.pool, lane, self.room(lane)) {
                 self.collect(io, lane, victim)?;
             } else if let Some(block) = io.pool.borrow_for_map(lane) {
-                // pages that were being superseded are valid again, and a torn page took room:
-                // borrow a block above the quota
+                // superseded pages became valid again and a torn page used up room, so a block
+                // above the quota is borrowed
                 let full = self.frontiers[lane].take().map(|(block, _)| block);
                 self.closed[lane].extend(full);
                 self.open_block(io.cx, lane, block);
@@ -442,8 +445,8 @@ impl MapArea {
         Ok(())
     }
 
-    /// Checks map pages as they are on flash: the directory and the valid slots agree, and every
-    /// block is in its place. Returns the number of valid slots of map pages.
+    /// Checks the map pages on flash: the directory and the valid slots agree, and every block is
+    /// in the right list. Returns the number of valid slots of map pages.
     pub fn check(&self, medium: &flashatlas_nand::Medium, pool: &Pool) -> Result<u64, Violation> {
         let mut valid = 0;
         for page in self.directory.keys() {
@@ -480,10 +483,11 @@ mod tests {
     use flashatlas_nand::{Flash, Medium, Rules};
     use flashatlas_types::{OpKind, Plan, Seed};
 
-    /// One lane of blocks of two pages, three of them for map pages. Pages 0 and 1 fill block A,
-    /// new versions of 0 and then page 2 fill block B. To write page 1 again, the last block is
-    /// opened, and A is collected: page 1 is copied there. The erase of A waits for that copy and
-    /// for the new version of page 0, and not for page 2, which is in flight as well.
+    /// The lane has blocks of two pages, and three blocks may store map pages. Pages 0 and 1 fill
+    /// block A. A new version of page 0 and then page 2 fill block B. To write page 1 again, the
+    /// last block is opened, and A is collected: page 1 is copied to the last block. The erase of A
+    /// waits for that copy and for the new version of page 0. It does not wait for page 2, which is
+    /// in flight as well.
     #[test]
     fn the_erase_of_a_map_block_waits_for_its_own_pages() {
         let layout = lanes(1, [6, 2, 1], 4);

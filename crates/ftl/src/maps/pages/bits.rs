@@ -1,9 +1,9 @@
-//! Bitmaps, 64 bits to a word.
+//! Bitmaps stored in words of 64 bits.
 
 use flashatlas_types::Index;
 use std::marker::PhantomData;
 
-/// Returns the word of a bit, and the bit in that word.
+/// Returns the index of the word with a bit, and the mask of the bit in that word.
 #[inline]
 fn place(at: u32) -> (usize, u64) {
     ((at / 64) as usize, 1 << (at % 64))
@@ -15,13 +15,13 @@ fn words(bits: u32) -> usize {
     bits.div_ceil(64) as usize
 }
 
-/// Returns the first word of a row.
+/// Returns the index of the first word of a row.
 #[inline]
 fn start(row: impl Index, bits: u32) -> usize {
     row.index() * words(bits)
 }
 
-/// A bitmap over words that it holds.
+/// A bitmap that owns its words.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Bits<W>(W);
 
@@ -54,7 +54,7 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> Bits<W> {
         self.0.as_mut()[word] &= !bit;
     }
 
-    /// Clears the bits that `others` has.
+    /// Clears the bits that are set in `others`.
     pub fn remove_all(&mut self, others: &Bits<W>) {
         let words = self.0.as_mut().iter_mut().zip(others.0.as_ref());
         words.for_each(|(mine, theirs)| *mine &= !theirs);
@@ -75,20 +75,20 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> Bits<W> {
         self.0.as_ref().iter().all(|&word| word == 0)
     }
 
-    /// Returns the last bit that is set, or `None` if there is none.
+    /// Returns the highest bit that is set, or `None` if no bit is set.
     pub fn last(&self) -> Option<u32> {
         let words = self.0.as_ref();
         let word = words.iter().rposition(|&word| word != 0)?;
         Some(word as u32 * 64 + words[word].ilog2())
     }
 
-    /// Returns the number of bits that the words have, set or not.
+    /// Returns the number of bits in the words, set or not.
     pub fn bound(&self) -> u32 {
         self.0.as_ref().len() as u32 * 64
     }
 }
 
-/// A bitmap with a row of bits for each number of one kind.
+/// A bitmap with one row of bits for each identifier of one kind.
 pub(crate) struct BitRows<K> {
     words: Vec<u64>,
     /// The number of bits of a row.
@@ -122,7 +122,7 @@ impl<K: Index> BitRows<K> {
         self.words[start(row, self.bits)..][..words(self.bits)].fill(0);
     }
 
-    /// Returns the bits of a row that are set, in ascending order.
+    /// Returns the numbers of the set bits of a row, in ascending order.
     pub fn iter(&self, row: K) -> impl Iterator<Item = u32> + '_ {
         let words = (0..).step_by(64).zip(self.row(row));
         words.flat_map(|(first, bits)| {

@@ -1,5 +1,5 @@
-//! The memory of a store that loads map pages on demand: the entries that are in it, and the ones
-//! that leave.
+//! The memory of a store that loads map pages on demand: the entries in it, and the eviction of
+//! entries.
 
 use super::MapOnFlash;
 use crate::FtlContext;
@@ -8,20 +8,20 @@ use crate::pool::Pool;
 use crate::report::Reason;
 use flashatlas_types::{BlockId, FtlError, Lpn, Note, OpId, Ppn, StreamId};
 
-/// The command, the blocks and the map that a cache works with.
+/// The context and the map that a cache uses during one call.
 pub(crate) struct Io<'a, 'c> {
     pub cx: &'a mut FtlContext<'c>,
     pub pool: &'a mut Pool,
     /// The number of pages of the same request that follow the page of this call.
     pub ahead: u32,
     pub map: &'a mut MapOnFlash,
-    /// Map pages that were written by this call: their entries in memory are unchanged now.
+    /// Map pages that this call has written. Their entries in memory are now unchanged.
     pub(super) written: Vec<MapPage>,
 }
 
 impl Io<'_, '_> {
-    /// Writes a map page to make room. If `whole`, all of it is in memory; otherwise the page on
-    /// flash is read first.
+    /// Writes a map page to make room. If `whole` is `true`, the whole page is in memory. Otherwise
+    /// the page on flash is read first.
     ///
     /// # Errors
     /// Returns an error if there is no room, or if the power fails.
@@ -52,7 +52,7 @@ impl Io<'_, '_> {
         Ok(op)
     }
 
-    /// Loads the map page that has the entry of `lpn`, after `evicted`, and checks that entry.
+    /// Loads the map page with the entry of `lpn`, after `evicted`, and checks that entry.
     ///
     /// # Errors
     /// Returns an error if the map page is damaged.
@@ -70,17 +70,19 @@ pub(crate) trait Cache: Send {
     /// Returns whether all entries of a map page are in memory.
     fn holds_page(&self, page: MapPage) -> bool;
 
-    /// Returns the number of map pages that fit, if the store keeps map pages whole; 0 otherwise.
+    /// Returns the number of map pages that fit into memory, or 0 if the store does not cache whole
+    /// pages.
     fn pages_most(&self) -> u32 {
         0
     }
 
-    /// Returns the number of further map pages that fit now, if the store keeps map pages whole.
+    /// Returns the number of map pages for which there is room now, or 0 without whole pages in
+    /// memory.
     fn pages_free(&self) -> u32 {
         0
     }
 
-    /// Returns `true` if a map page can be fetched now without the write of another one.
+    /// Returns `true` if the next fetch of a map page needs no write of another map page.
     fn evicts_unchanged(&self) -> bool {
         true
     }
@@ -88,29 +90,29 @@ pub(crate) trait Cache: Send {
     /// Notes that the host used an entry that is in memory.
     fn used(&mut self, map: &MapOnFlash, lpn: Lpn);
 
-    /// Returns `true` if a model predicts the place of a page whose entry is not in memory. It is
-    /// called once for each lookup of such a page.
+    /// Returns `true` if a model predicts the place of a page whose entry is not in memory. The
+    /// function is called once for each lookup of such a page.
     fn predicts(&mut self, map: &MapOnFlash, lpn: Lpn) -> bool {
         let _ = (map, lpn);
         false
     }
 
-    /// Brings an entry into memory that is not there: evicts entries that must leave, and loads the
-    /// entry. Returns the operation after which the entry is there.
+    /// Loads an entry that is not in memory, after evicting entries to make room. Returns the
+    /// operation after which the entry is in memory.
     fn fetch(&mut self, io: &mut Io<'_, '_>, lpn: Lpn) -> Result<OpId, FtlError>;
 
     /// Notes that an entry in memory has changed from `old`. [`Cache::shrink`] then restores the
     /// limits of memory.
     fn changed(&mut self, map: &MapOnFlash, lpn: Lpn, old: Ppn);
 
-    /// Returns whether an entry that has just come into memory counts as changed. Collection had
-    /// moved the page of the entry. If not, the entry stays in the table of moves, so that a map
-    /// page that leaves memory need not be written for it.
+    /// Returns whether an entry that has just been loaded counts as changed, because collection had
+    /// moved the page of the entry. If not, the entry stays in the table of moves, so that its map
+    /// page can leave memory without a write.
     fn takes_moves(&self, map: &MapOnFlash, lpn: Lpn) -> bool {
         self.holds(map, lpn)
     }
 
-    /// Takes over the entry of a moved page from the table of moves.
+    /// Adopts the entry of a moved page from the table of moves.
     fn overlaid(&mut self, map: &MapOnFlash, lpn: Lpn) {
         self.changed(map, lpn, map.table.get(lpn));
     }
@@ -137,16 +139,16 @@ pub(crate) trait Cache: Send {
         Ok(())
     }
 
-    /// Keeps within the limits of memory after a change. Returns the write that it took.
+    /// Restores the limits of memory after a change. Returns the write that was necessary.
     fn shrink(&mut self, io: &mut Io<'_, '_>) -> Result<OpId, FtlError> {
         let _ = io;
         Ok(OpId::NONE)
     }
 
-    /// Notes that a map page was written: none of its entries in memory differs from flash.
+    /// Notes that a map page was written. None of its entries in memory differs from flash now.
     fn cleaned(&mut self, page: MapPage);
 
-    /// Returns `true` if memory has changes of a map page, so that they can be written.
+    /// Returns `true` if memory has changes of a map page that can be written.
     fn has_changes_of(&self, page: MapPage) -> bool;
 
     /// Returns the changed map pages that a FLUSH writes.
@@ -155,9 +157,9 @@ pub(crate) trait Cache: Send {
         Vec::new()
     }
 
-    /// Ends a use of an entry by the host. The entry is in memory now, for a lookup after `ready`.
-    /// Returns the operation that the answer waits for, such as a second read after a wrong
-    /// prediction.
+    /// Ends the host's use of an entry that is in memory now. A lookup starts after `ready`.
+    /// Returns the operation after which the place of the page is known, such as a second read
+    /// after a wrong prediction.
     fn finish(
         &mut self,
         io: &mut Io<'_, '_>,
@@ -169,15 +171,15 @@ pub(crate) trait Cache: Send {
         Ok(ready)
     }
 
-    /// Returns the bytes of memory in use, at most the budget.
+    /// Returns the bytes of memory in use. They never exceed the budget.
     fn bytes(&self) -> u64;
 
-    /// Returns the tables in memory beside the entries, with their bytes.
+    /// Returns the other tables in memory, without the entries, with their bytes.
     fn tables(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
 
-    /// Returns further counters by name.
+    /// Returns additional counters by name.
     fn details(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }

@@ -1,6 +1,6 @@
 //! Map pages that have changed since their last copy that survives a power cut, and the first
-//! change of each. Noting a change takes constant time. Listing the changed pages takes a time in
-//! proportion to their number.
+//! change of each page. Noting a change takes constant time. The time to list the changed pages is
+//! proportional to their number.
 
 use super::bits::BitRows;
 use super::ids::filled;
@@ -8,18 +8,19 @@ use crate::list::IndexList;
 use crate::maps::MapPage;
 use flashatlas_types::{OpId, TiVec};
 
-/// Changed map pages, each with the number of the first program that a mount must look at for it.
+/// Changed map pages, each with the number of the first program that a mount must read for the
+/// page.
 pub(crate) struct Changes {
-    /// Changed pages; the page that has been changed longest comes first.
+    /// Changed pages. The page whose first change is oldest comes first.
     order: IndexList<MapPage>,
-    /// The number of the first program whose change the surviving copy of each page lacks.
+    /// The number of the first program whose change is missing in the surviving copy of each page.
     since: TiVec<MapPage, u64>,
-    /// The newest program of data that a page points to.
+    /// The newest program of data among the entries of each page.
     newest: TiVec<MapPage, OpId>,
-    /// Changed pages of which an entry was trimmed.
+    /// Changed pages with a trimmed entry.
     trimmed: IndexList<MapPage>,
-    /// A bit for each changed entry, and the number of changed entries of each page. Both are empty
-    /// if changed entries are not counted.
+    /// A bit for each changed entry, and the number of changed entries of each page. Both tables
+    /// are empty if changed entries are not counted.
     bits: BitRows<MapPage>,
     counts: TiVec<MapPage, u32>,
     /// `true` if `order` is sorted by age; `false` while a mount finds changes.
@@ -27,8 +28,8 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// Begins with nothing changed in `pages` map pages of `per_page` entries. If `counted`, the
-    /// changed entries of each page are counted.
+    /// Returns the state without changes for `pages` map pages of `per_page` entries. If `counted`
+    /// is `true`, the changed entries of each page are counted.
     pub fn new(pages: u32, per_page: u32, counted: bool) -> Changes {
         let counted = if counted { pages } else { 0 };
         Changes {
@@ -60,14 +61,15 @@ impl Changes {
     }
 
     /// Notes a newer entry that a mount found. Its page was programmed with number `sequence`. The
-    /// calls come in no order of age.
+    /// calls may come in any order of age.
     pub fn mark_found(&mut self, page: MapPage, index: u32, sequence: u64) {
         self.mark(page, index, sequence, OpId::NONE, false);
         self.since[page] = self.since[page].min(sequence);
         self.sorted = false;
     }
 
-    /// Sorts the pages after a mount: the longest changed page comes first again.
+    /// Sorts the pages after a mount, so that the page whose first change is oldest comes first
+    /// again.
     pub fn sort(&mut self) {
         let mut pages: Vec<MapPage> = self.order.iter().collect();
         pages.sort_unstable_by_key(|&p| (self.since[p], p));
@@ -75,7 +77,7 @@ impl Changes {
         self.sorted = true;
     }
 
-    /// Clears a page whose entries are all in the surviving copy.
+    /// Clears a page whose surviving copy has all entries.
     pub fn clear(&mut self, page: MapPage) {
         if !self.order.remove(page) {
             return;
@@ -99,17 +101,17 @@ impl Changes {
         self.counts[page]
     }
 
-    /// Returns the entries of a page that have changed, by their places in it.
+    /// Returns the changed entries of a page, as indices into the page.
     pub fn entries(&self, page: MapPage) -> impl Iterator<Item = u32> + '_ {
         self.bits.iter(page)
     }
 
-    /// Returns the changed pages, the longest changed first.
+    /// Returns the changed pages. The page whose first change is oldest comes first.
     pub fn iter(&self) -> impl Iterator<Item = MapPage> + '_ {
         self.order.iter()
     }
 
-    /// Returns the pages with a trimmed entry that no surviving copy has yet.
+    /// Returns the pages with a trimmed entry that is missing in the surviving copy.
     pub fn trimmed(&self) -> &IndexList<MapPage> {
         &self.trimmed
     }
@@ -119,23 +121,23 @@ impl Changes {
         self.order.len()
     }
 
-    /// Returns the newest program of data that a page points to.
+    /// Returns the newest program of data among the entries of a page.
     pub fn newest(&self, page: MapPage) -> OpId {
         self.newest[page]
     }
 
-    /// Returns the number of the first program whose change the surviving copy of a page lacks.
-    /// Returns `None` if the page has not changed.
+    /// Returns the number of the first program whose change is missing in the surviving copy of a
+    /// page. Returns `None` if the page has not changed.
     pub fn since(&self, page: MapPage) -> Option<u64> {
         Some(self.since[page]).filter(|&since| since > 0)
     }
 
     /// Returns the last program up to which all changes survive. `settled` is the last program
-    /// whose changes were made.
+    /// whose changes are in the map.
     ///
     /// # Panics
-    /// Panics if a mount found changes and did not [`sort`](Self::sort) them: a map page with this
-    /// number would hide older changes from the next mount.
+    /// Panics if a mount found changes and did not [`sort`](Self::sort) them. A map page with a
+    /// wrong number would hide older changes from the next mount.
     pub fn replay_from(&self, settled: u64) -> u64 {
         assert!(self.sorted, "changes that a mount found are not sorted");
         self.order.first().map_or(settled, |page| self.since[page] - 1)

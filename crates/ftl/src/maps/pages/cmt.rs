@@ -1,5 +1,5 @@
 //! A cached mapping table (CMT): single entries of the map in memory, in the order of a segmented
-//! LRU, with the changed ones of each map page at hand.
+//! LRU, with a list of the changed entries of each map page.
 
 use super::ids::{CmtPlace, filled};
 use crate::list::IndexList;
@@ -14,14 +14,14 @@ struct CachedEntry {
     lpn: Lpn,
     page: MapPage,
     changed: bool,
-    /// Neighbours among the changed entries of its map page.
+    /// Links to the other changed entries of the same map page.
     previous: CmtPlace,
     next: CmtPlace,
 }
 
-/// Entries of the map. New ones are on probation. An entry that is used again is protected until
-/// others push it out. Protected entries never leave before the ones on probation. Without
-/// protected entries, the table is one LRU list.
+/// Entries of the map. A new entry is on probation. An entry that is used again becomes protected,
+/// until other entries push it out. Entries on probation leave before protected entries. If no
+/// entry may be protected, the table is one LRU list.
 pub(crate) struct Cmt {
     entries: TiVec<CmtPlace, CachedEntry>,
     free: Vec<CmtPlace>,
@@ -35,8 +35,8 @@ pub(crate) struct Cmt {
 }
 
 impl Cmt {
-    /// Makes room for `limit` entries of `pages` map pages, at most `protected_max` of them
-    /// protected.
+    /// Builds an empty table for `limit` entries of `pages` map pages. At most `protected_max`
+    /// entries may be protected.
     pub fn new(limit: u32, protected_max: u32, pages: u32) -> Cmt {
         Cmt {
             entries: TiVec::new(),
@@ -55,7 +55,7 @@ impl Cmt {
         self.index.len() as u32
     }
 
-    /// Returns whether one more entry needs another to leave.
+    /// Returns whether an entry must leave before another can be added.
     pub fn is_full(&self) -> bool {
         self.len() == self.limit
     }
@@ -102,8 +102,8 @@ impl Cmt {
         self.probation.push(place);
     }
 
-    /// Returns the entries in the order in which they would leave. Each has its logical page, its
-    /// map page, and `true` if it has changed.
+    /// Returns the entries in the order in which they would leave. Each item has the logical page,
+    /// the map page, and `true` if the entry has changed.
     pub fn victims(&self) -> impl Iterator<Item = (Lpn, MapPage, bool)> + '_ {
         let places = self.probation.iter().chain(self.protected.iter());
         places.map(|place| &self.entries[place]).map(|e| (e.lpn, e.page, e.changed))
@@ -150,7 +150,8 @@ impl Cmt {
         (entry.changed, entry.previous, entry.next) = (false, NIL, NIL);
     }
 
-    /// Marks all entries of a map page as unchanged. Returns the number that were changed.
+    /// Marks all entries of a map page as unchanged. Returns the number of entries that had
+    /// changed.
     pub fn clean(&mut self, page: MapPage) -> u64 {
         let mut count = 0;
         while self.changed[page] != NIL {

@@ -1,25 +1,24 @@
-//! Copies of map pages that may not be complete. One command may write thousands of map pages. So
-//! adding a copy, or a wait for all copies, must not take a step for each of the others.
+//! Copies of map pages that may be unfinished. One command may write thousands of map pages. So the
+//! time to add a copy, or to wait for all copies, must not grow with the number of copies.
 
 use crate::in_flight::{InFlight, forget_complete};
 use flashatlas_types::{OpId, Plan};
 use std::collections::VecDeque;
 
-/// Copies of map pages that may not be complete, and the changes that they alone hold.
+/// Copies of map pages that may be unfinished, and the changes that only these copies have.
 #[derive(Default)]
 pub(super) struct Copies {
     all: InFlight,
     /// The newest copy.
     newest: OpId,
-    /// Copies, each with the number of the first program whose change it holds and no complete copy
-    /// holds. A copy is left out if a later one has the same number or a smaller one, so that both
-    /// columns ascend.
+    /// For each copy, the number of the first program whose change no complete copy has. A copy is
+    /// omitted if a later copy has the same or a smaller number, so that both columns ascend.
     since: VecDeque<(OpId, u64)>,
 }
 
 impl Copies {
-    /// Adds a copy, which is complete once `op` is and holds changes from program `since` on.
-    /// Operations before `oldest` are complete.
+    /// Adds a copy that is complete once `op` is complete and has the changes from program `since`
+    /// on. Operations before `oldest` are complete.
     pub fn push(&mut self, plan: &mut Plan, oldest: OpId, op: OpId, since: u64) {
         debug_assert!(self.newest <= op);
         self.all.push(plan, oldest, op);
@@ -30,12 +29,12 @@ impl Copies {
         self.since.push_back((op, since));
     }
 
-    /// Returns operations that are complete once every copy is: at most 65.
+    /// Returns at most 65 operations that are all complete once every copy is complete.
     pub fn unfinished(&mut self, oldest: OpId) -> Vec<OpId> {
         self.all.up_to(self.newest).filter(|&op| op >= oldest).collect()
     }
 
-    /// Returns the number of the first program whose change is in a copy that may not be complete.
+    /// Returns the number of the first program whose change is only in unfinished copies.
     pub fn oldest_change(&mut self, oldest: OpId) -> Option<u64> {
         forget_complete(&mut self.since, oldest, |&(op, _)| op);
         self.since.front().map(|&(_, since)| since)
@@ -47,7 +46,7 @@ mod tests {
     use super::*;
     use flashatlas_types::{Class, OpKind, Rng, Seed};
 
-    /// Compares with a list of all copies that is searched.
+    /// Compares the result with a scan of a list of all copies.
     #[test]
     fn the_oldest_change_is_the_smallest_of_all_that_is_under_way() {
         let mut rng = Rng::stream(Seed(1), "copies");

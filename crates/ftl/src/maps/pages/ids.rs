@@ -1,5 +1,5 @@
-//! The numbers that index the tables of map stores, one type each, so that one kind cannot be taken
-//! for another. They convert to and from plain numbers here alone.
+//! The numbers that index the tables of map stores. Each kind has a type of its own, so that kinds
+//! cannot be confused. Only this module converts them to and from plain numbers.
 
 use flashatlas_types::{Index, TiVec};
 
@@ -44,7 +44,8 @@ macro_rules! number {
 }
 
 number! {
-    /// A page of the map: the entries of consecutive logical pages, which go to flash together.
+    /// A page of the map: the entries of consecutive logical pages, which are written to flash
+    /// together.
     pub MapPage, "over the map";
     /// A part of the map that is copied to NVM as a whole: one map page or several.
     pub(crate) Segment, "over the map";
@@ -56,7 +57,7 @@ number! {
     pub(crate) GroupId, "over the drive";
 }
 
-/// Returns a table that has `value` at each of the first `count` numbers.
+/// Returns a table with `value` for each of the first `count` identifiers.
 pub(crate) fn filled<K, V: Clone>(count: u32, value: V) -> TiVec<K, V> {
     vec![value; count as usize].into()
 }

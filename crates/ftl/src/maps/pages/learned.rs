@@ -1,13 +1,14 @@
-//! Learned segments of a group of 256 entries (LeaFTL, section 3): lines that predict the places of
-//! pages, in levels.
+//! Learned segments of a group of 256 entries (LeaFTL, section 3). Segments are lines that predict
+//! the places of pages, and they are ordered in levels.
 //!
-//! A segment covers up to 256 logical pages; it predicts `base + ceil(slope * (page - start))`, off
-//! by at most gamma. It is kept in 8 bytes: start and length (1 each), slope (2: half precision),
-//! base (4). A segment is approximate if a prediction is off by more than 0, or if its pages do not
-//! lie on a grid. Its pages are then listed in the group's conflict resolution buffer, which takes
-//! a byte for each page and one between segments. New segments go to the top level. Older segments
-//! that overlap a new one give up the pages that it has, and sink one level if they still overlap.
-//! A lookup takes the first segment from the top that has the page.
+//! A segment covers up to 256 logical pages. It predicts `base + ceil(slope * (page - start))`,
+//! with an error of at most gamma. It is stored in 8 bytes: start and length (1 each), slope (2:
+//! half precision), and base (4). A segment is approximate if a prediction has an error above 0, or
+//! if the distances between its pages are not equal. Its pages are then listed in the group's
+//! conflict resolution buffer, which uses a byte for each page and one byte between segments. New
+//! segments are added to the top level. Older segments that overlap a new segment give up the pages
+//! that it covers. If they still overlap, they move down one level. A lookup uses the first segment
+//! from the top that covers the page.
 
 use super::bits::Bits;
 
@@ -19,12 +20,12 @@ const SEGMENT_BYTES: u64 = 8;
 /// A set of pages of a group.
 type Members = Bits<[u64; 4]>;
 
-/// One line.
+/// A line that predicts the places of pages.
 #[derive(Clone, Debug)]
 struct Segment {
     start: u8,
     last: u8,
-    /// Half precision, as it is kept.
+    /// The slope, in half precision as it is stored.
     slope: f64,
     base: u32,
     members: Members,
@@ -40,14 +41,14 @@ impl Segment {
         self.start <= other.last && other.start <= self.last
     }
 
-    /// Fits the range to the members that are left.
+    /// Shortens the range to the remaining members.
     fn shrink(&mut self) {
-        // the slope counts from the start, which stays
+        // the slope is relative to the start, so the start does not change
         self.last = self.members.last().map_or(self.start, |at| at as u8);
     }
 }
 
-/// A point: the place of a page in its group, and its place on flash.
+/// A point: the index of a page in its group, and the place of the page on flash.
 pub(crate) type Point = (u8, u32);
 
 /// The segments of a group, newest level first.
@@ -57,11 +58,11 @@ pub(crate) struct SegmentGroup {
 }
 
 impl SegmentGroup {
-    /// Learns points in ascending order of their places. A prediction may be off by at most
+    /// Learns points in ascending order of their places. A prediction may have an error of at most
     /// `gamma`.
     pub fn learn(&mut self, points: &[Point], gamma: u32) {
         let mut rest = points;
-        // segments of one batch do not overlap and come in order: nothing has to sink for them
+        // segments of one batch do not overlap and come in order, so no segment has to move down
         let mut first: Option<Vec<Segment>> = self.levels.is_empty().then(Vec::new);
         while !rest.is_empty() {
             let (segment, used) = longest(rest, gamma);
@@ -89,7 +90,7 @@ impl SegmentGroup {
         self.insert(0, segment);
     }
 
-    /// Puts a segment into a level; segments that it overlaps there sink to the next.
+    /// Puts a segment into a level. Segments that it overlaps there move down to the next level.
     fn insert(&mut self, level: usize, segment: Segment) {
         if level == self.levels.len() {
             self.levels.push(Vec::new());
@@ -105,7 +106,7 @@ impl SegmentGroup {
         }
     }
 
-    /// Forgets a page, which has no place any more.
+    /// Removes a page that has no place any more.
     pub fn forget(&mut self, at: u8) {
         let mut gone = Members::default();
         gone.insert(at);
@@ -119,8 +120,8 @@ impl SegmentGroup {
         self.levels.retain(|level| !level.is_empty());
     }
 
-    /// Returns the predicted place of a page and the number of levels that were searched, or `None`
-    /// if no segment knows it.
+    /// Returns the predicted place of a page and the number of levels that were searched. Returns
+    /// `None` if no segment covers the page.
     pub fn predict(&self, at: u8) -> Option<(u32, u32)> {
         let knows = |s: &&Segment| s.start <= at && at <= s.last && s.members.contains(at);
         (1..)
@@ -140,8 +141,8 @@ impl SegmentGroup {
     }
 }
 
-/// Returns a number rounded to the 11 significant bits of a half-precision float. Slopes lie
-/// between 2^-8 and 2^8.
+/// Rounds a number to the 11 significant bits of a half-precision float. Slopes lie between 2^-8
+/// and 2^8.
 fn half(x: f64) -> f64 {
     if x == 0.0 {
         return 0.0;
@@ -150,10 +151,10 @@ fn half(x: f64) -> f64 {
     (x / unit).round() * unit
 }
 
-/// Returns the longest line through the first points, and the number of points that it takes.
+/// Returns the longest line through the first points, and the number of points on it.
 fn longest(points: &[Point], gamma: u32) -> (Segment, usize) {
     let (start, base) = points[0];
-    // the slopes under which every point so far is predicted well enough: ceil(slope * dx) within
+    // the range of slopes that predict every point so far well enough: ceil(slope * dx) is within
     // gamma of dy
     let (mut low, mut high) = (0.0f64, 256.0f64);
     let (mut used, mut slope) = (1, 1.0);
@@ -164,7 +165,7 @@ fn longest(points: &[Point], gamma: u32) -> (Segment, usize) {
         let (dx, dy) = (f64::from(at - start), f64::from(place - base));
         low = low.max((dy - f64::from(gamma) - 1.0) / dx);
         high = high.min((dy + f64::from(gamma)) / dx);
-        // the range is open below: a slope just above `low` is rounded up to the point
+        // the range excludes `low`: a slope just above `low` is rounded up to the point
         let within = |s: f64| s > low && s <= high;
         let candidates =
             [half(dy / dx), half((low + high) / 2.0), half(high), half(high) - half(high) / 2048.0];
@@ -178,7 +179,7 @@ fn longest(points: &[Point], gamma: u32) -> (Segment, usize) {
     let last = points[used - 1].0;
     let mut segment = Segment { start, last, slope, base, members, approximate: false };
     let exact = points[..used].iter().all(|&(at, place)| segment.predict(at) == place);
-    // on a grid, every page is `stride` after the one before, so that no list of members is needed
+    // on a grid, the distance between pages is always `stride`, so no list of members is needed
     let stride = if used > 1 { points[1].0 - start } else { 1 };
     let grid = points[..used].windows(2).all(|pair| pair[1].0 - pair[0].0 == stride);
     segment.approximate = !(exact && grid);
@@ -197,7 +198,7 @@ mod tests {
         group.learn(&(0..=255).map(|i| (i, 1000 + u32::from(i))).collect::<Vec<_>>(), 0);
         assert_eq!((group.segments(), group.bytes()), (1, 8));
         assert_eq!(group.predict(77), Some((1077, 1)));
-        // every fourth page was written again, one after the other elsewhere
+        // every fourth page was written again, to consecutive places elsewhere
         group.learn(&(0..64).map(|i| (i * 4, 5000 + u32::from(i))).collect::<Vec<_>>(), 0);
         assert_eq!(
             (group.segments(), group.bytes()),

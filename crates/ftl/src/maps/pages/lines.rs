@@ -1,18 +1,18 @@
 //! The model of a map page in LearnedFTL (section III-B): a few lines that predict the places of
-//! pages, and a bit for each page that is set if its line is right. A new model replaces the old
-//! one in its place: models do not grow, and keep no older levels.
+//! pages, and a bit for each page that is set if the prediction is right. A new model replaces the
+//! old model, so a model does not grow and has no older levels.
 
 use super::bits::Bits;
 
-/// Bytes of a line: its beginning (2), slope (2), base (4).
+/// Bytes of a line: start (2), slope (2), base (4).
 const LINE_BYTES: u64 = 8;
 
-/// A point: the place of a page in its map page, and its place on flash.
+/// A point: the index of a page in its map page, and the place of the page on flash.
 pub(crate) type Point = (u16, u32);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Line {
-    /// The first page that it covers; it ends where the next line begins.
+    /// The first page that the line covers. The line ends where the next line begins.
     start: u16,
     slope: f32,
     base: u32,
@@ -33,12 +33,12 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Returns a model of `pages` pages, none of which is known.
+    /// Returns a model of `pages` pages without a right prediction.
     pub fn new(pages: u32) -> Lines {
         Lines { lines: Vec::new(), right: Bits::new(pages) }
     }
 
-    /// Returns the place of a page, or `None` if the model is not right about it.
+    /// Returns the place of a page, or `None` if the model has no right prediction for the page.
     #[inline]
     pub fn predict(&self, at: u16) -> Option<u32> {
         self.right.contains(at).then(|| self.line_of(at).predict(at))
@@ -49,15 +49,15 @@ impl Lines {
         &self.lines[after - 1]
     }
 
-    /// Clears the bit of a page that is somewhere else now.
+    /// Clears the bit of a page that has moved.
     #[inline]
     pub fn forget(&mut self, at: u16) {
         self.right.remove(at);
     }
 
-    /// Draws lines anew, and keeps at most `most` of them: the lines that get the most pages right.
+    /// Fits new lines, and keeps at most `most` of them: the lines with the most right predictions.
     /// The lines run through `points`, which are in ascending order. For a page without a point,
-    /// they run through the place that the old model predicted, if it was right.
+    /// they run through the place that the old model predicted, if this prediction was right.
     pub fn train(&mut self, points: &[Point], most: usize) {
         let mut all: Vec<Point> = Vec::with_capacity(points.len());
         let mut new = points.iter().copied().peekable();
@@ -100,7 +100,7 @@ impl Lines {
         self.lines.len()
     }
 
-    /// Returns the number of pages that the model is right about.
+    /// Returns the number of pages with a right prediction.
     pub fn right(&self) -> u32 {
         self.right.len()
     }
@@ -111,11 +111,11 @@ impl Lines {
     }
 }
 
-/// Returns the longest line through the first points, and the number that it is right about.
+/// Returns the longest line through the first points, and the number of its right predictions.
 fn longest(points: &[Point]) -> (Line, usize) {
     let (start, base) = points[0];
     let mut best = (Line { start, slope: 0.0, base }, 1);
-    // the slopes under which every point so far is rounded to its place
+    // the range of slopes that predict the place of every point so far exactly, after rounding
     let (mut low, mut high) = (f64::MIN, f64::MAX);
     for (used, &(at, place)) in points.iter().enumerate().skip(1) {
         let dx = f64::from(at - start);
@@ -129,7 +129,7 @@ fn longest(points: &[Point]) -> (Line, usize) {
         let line = if used > 1 && low < kept && kept < high && best.0.predict(at) == place {
             best.0
         } else {
-            // a slope that 16 bits hold, where there is one between
+            // the slope is one that 16 bits can represent, if there is one in the range
             let line = Line { start, slope: half_precision(dy / dx, low, high), base };
             if !points[..=used].iter().all(|&(at, place)| line.predict(at) == place) {
                 break;
@@ -170,7 +170,8 @@ mod tests {
         assert_eq!(model.predict(77), Some(9077));
         model.forget(77);
         assert_eq!((model.predict(77), model.predict(78)), (None, Some(9078)));
-        // half of the pages went elsewhere, every other place there: what is left stays known
+        // half of the pages moved, to every second place elsewhere: the other predictions stay
+        // right
         model.train(&(0..256).map(|at| (at, 100 + 2 * u32::from(at))).collect::<Vec<_>>(), 8);
         assert_eq!((model.len(), model.right()), (2, 512));
         assert_eq!((model.predict(255), model.predict(256)), (Some(610), Some(9256)));
@@ -179,7 +180,8 @@ mod tests {
     #[test]
     fn the_lines_that_get_the_most_pages_right_are_kept() {
         let mut model = Lines::new(64);
-        // runs of 1, 2, 3 … pages, far apart from each other and downwards
+        // runs of 1, 2, 3 … pages, far apart from each other and in descending order of their
+        // places
         let mut points = Vec::new();
         let mut at = 0;
         for run in 1..=10u32 {

@@ -1,4 +1,4 @@
-//! The misses of the map's cache, handled as its policy decides.
+//! Handling of the misses of the map's cache, by the decisions of its policy.
 
 use super::cache::{Cache, Io};
 use crate::MemoryUse;
@@ -8,21 +8,21 @@ use flashatlas_types::{FtlError, Lpn, MediumError, MemoryKind, OpId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-/// A map page that a lookup has read and that does not stay. Later lookups of the same command
-/// still find it.
+/// A map page that a lookup has read and that does not stay in memory. Later lookups of the same
+/// command still find it.
 struct Passing {
     command: u64,
     page: MapPage,
     ready: OpId,
 }
 
-/// A policy, and counts of its work.
+/// A policy, and the counters of its work.
 pub(crate) struct Misses {
     policy: Box<dyn CachePolicy>,
     page_bytes: u64,
     clock: u64,
     passing: Option<Passing>,
-    /// Pages that were loaded along and not used yet, each with the operation that loads it.
+    /// Prefetched pages that were not used yet, each with the operation that loads it.
     unused: FxHashMap<MapPage, OpId>,
     ahead: Vec<u32>,
     left_out: u64,
@@ -52,8 +52,8 @@ impl Misses {
         MapAccess { page: page.number(), lpn, change, clock: self.clock - 1, room, most }
     }
 
-    /// Notes the use of an entry that is in memory. Returns the operation that loads its page, if
-    /// the page was loaded along and not used before.
+    /// Notes the use of an entry that is in memory. If its page was prefetched and is used for the
+    /// first time, returns the operation that loads the page.
     pub fn used(&mut self, cache: &impl Cache, page: MapPage, lpn: Lpn, change: bool) -> OpId {
         let access = self.access(page, lpn, change, cache);
         let ready = if self.unused.is_empty() { None } else { self.unused.remove(&page) };
@@ -62,14 +62,15 @@ impl Misses {
         ready.unwrap_or(OpId::NONE)
     }
 
-    /// Returns the operation that loaded a page for this command, if the page does not stay.
+    /// Returns the operation that loaded a page for this command, if the page does not stay in
+    /// memory.
     pub fn passing(&self, command: u64, page: MapPage) -> Option<OpId> {
         let passing = self.passing.as_ref()?;
         (passing.command == command && passing.page == page).then_some(passing.ready)
     }
 
-    /// Handles an entry that is not in memory. Returns the operation after which it is there. Pages
-    /// of `moved` are not loaded along: flash lacks some of their entries.
+    /// Handles an entry that is not in memory. Returns the operation after which the entry is in
+    /// memory. Pages in `moved` are not prefetched, because flash lacks some of their entries.
     pub fn missed(
         &mut self,
         cache: &mut impl Cache,
@@ -95,7 +96,7 @@ impl Misses {
         for &number in &ahead {
             let page = MapPage::new(number);
             let there = number >= io.map.table.pages() || cache.holds_page(page);
-            // a page that nobody has asked for is not worth a write, nor an error
+            // a prefetched page is not worth a write, nor an error
             let free = cache.evicts_unchanged();
             if room == 0 || there || !free || moved.contains(&page) || !io.map.on_flash(page) {
                 continue;

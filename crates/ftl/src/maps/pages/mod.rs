@@ -1,16 +1,15 @@
-//! The machinery of map stores that keep their map on flash: the table, the pages on flash with
-//! their directory and collection, the changes that flash lacks, and the mount that puts the map
-//! together again.
+//! The common code of map stores whose map is on flash: the table, the pages on flash with their
+//! directory and collection, the changes that flash lacks, and the mount that rebuilds the map.
 //!
-//! [`MapOnFlash`] is that machinery. Two kinds of store use it: stores whose whole map is in DRAM
-//! ([`resident`]) and stores that load map pages on demand ([`paged`]).
+//! [`MapOnFlash`] is this common code. Two kinds of stores use it: stores whose whole map is in
+//! DRAM ([`resident`]) and stores that load map pages on demand ([`paged`]).
 //!
-//! A map page always goes to flash whole and up to date. Its header has the last program that its
+//! A map page is always written whole and up to date. Its header has the last program that its
 //! entries include (`upto`), and the last program that *every* page on flash includes
-//! (`replay_from`). A mount reads the spare areas of data that were programmed later, and takes an
-//! entry from there if its number is above the `upto` of its page. Trims leave no such trace. So a
-//! map page with a trimmed entry is written before the next FLUSH completes, and before the block
-//! is erased to which the entry pointed.
+//! (`replay_from`). A mount reads the spare areas of data that was programmed later. It takes an
+//! entry from a spare area if the number of its program is above the `upto` of the map page. Trims
+//! leave no entry in spare areas. So a map page with a trimmed entry is written before the next
+//! FLUSH completes, and before the erase of the block to which the entry pointed.
 
 mod area;
 mod bits;
@@ -53,25 +52,26 @@ pub(crate) struct MapOnFlash {
     pub table: Table,
     pub changes: Changes,
     area: MapArea,
-    /// `true` if a mount takes newer entries from the spare areas of data.
+    /// `true` if a mount reads newer entries from the spare areas of data.
     roll_forward: bool,
-    /// `true` if a mount found that map pages may be missing. It then reads every spare area and
-    /// writes the entries that it finds there.
+    /// `true` if a mount found that map pages may be missing. The mount then reads every spare area
+    /// and writes the entries that it finds to flash.
     incomplete: bool,
-    /// The page that marks the damage on flash ([`MapArea::mark`]), until the mount is done.
+    /// The page that marks the damage on flash ([`MapArea::mark`]), until the mount is complete.
     marked: Option<MapPage>,
-    /// A count that goes up whenever a mount could find every change by itself. For each block,
-    /// `pointed` has the count at the last change that a mount could find only while the block is
-    /// not erased.
+    /// A count that increases whenever a mount could find every change without any erased block.
+    /// For each block, `pointed` has the count at the last change that a mount could find only
+    /// before the block is erased.
     epoch: u64,
     pointed: TiVec<BlockId, u64>,
-    /// Copies that may not be complete.
+    /// Copies that may be unfinished.
     copies: Copies,
     pub pages: PageCounters,
 }
 
 impl MapOnFlash {
-    /// Returns an empty map. If `counted`, the changed entries of each map page are counted.
+    /// Returns an empty map. If `counted` is `true`, the changed entries of each map page are
+    /// counted.
     pub fn new(layout: &Layout, shape: &MapShape, counted: bool) -> MapOnFlash {
         let table = Table::new(layout.logical_units, shape.per_page, shape.entry_bytes);
         let area = MapArea::new(layout, shape.on_flash);
@@ -103,38 +103,38 @@ impl MapOnFlash {
         old
     }
 
-    /// Returns `true` if the erase of a block would destroy data that a mount needs to find a page,
-    /// or to know that it was trimmed.
+    /// Returns `true` if the erase of a block would destroy data that a mount needs to find the
+    /// place of a page, or to detect that the page was trimmed.
     pub fn needs(&self, block: BlockId) -> bool {
         self.pointed[block] == self.epoch
     }
 
-    /// Notes that changed pages were copied to where they survive. If a mount can find every change
-    /// that is left by itself, it needs no block any more ([`MapOnFlash::needs`]).
+    /// Notes that the copies of changed pages survive a power cut. If a mount can find every
+    /// remaining change in spare areas, the map needs no block any more ([`MapOnFlash::needs`]).
     pub fn note_survival(&mut self) {
         if self.changes.trimmed().is_empty() && (self.roll_forward || self.changes.len() == 0) {
             self.epoch += 1;
         }
     }
 
-    /// Notes a copy of changed pages, which is complete once `op` is. Until then no other copy may
-    /// claim that these changes survive.
+    /// Notes a copy of changed pages, which is complete once `op` is complete. Until then no other
+    /// copy may state that these changes survive.
     pub fn copied(&mut self, cx: &mut FtlContext<'_>, op: OpId, since: Option<u64>) {
         if let (Some(since), true) = (since, op != OpId::NONE) {
             self.copies.push(cx.flash.plan, cx.command.oldest_unfinished, op, since);
         }
     }
 
-    /// Returns an operation that waits for all copies that may not be complete. A FLUSH waits for
-    /// it beside its own copies, and so does the erase of a block that the map on flash may still
-    /// need.
+    /// Returns an operation that waits for all unfinished copies. A FLUSH waits for this operation
+    /// in addition to its own copies. The erase of a block that the map on flash may still need
+    /// waits for it too.
     pub fn unfinished(&mut self, cx: &mut FtlContext<'_>) -> OpId {
         let ops = self.copies.unfinished(cx.command.oldest_unfinished);
         cx.flash.plan.join(flashatlas_types::Class::Map, &ops)
     }
 
-    /// Returns [`MapOnFlash::unfinished`] if the map needed a block, else [`OpId::NONE`]. The erase
-    /// of the block waits for it.
+    /// Returns [`MapOnFlash::unfinished`] if the map needed a block, otherwise [`OpId::NONE`]. The
+    /// erase of the block waits for the returned operation.
     pub fn unfinished_for(&mut self, cx: &mut FtlContext<'_>, block: BlockId) -> OpId {
         match std::mem::take(&mut self.pointed[block]) {
             0 => OpId::NONE,
@@ -147,7 +147,7 @@ impl MapOnFlash {
         self.roll_forward
     }
 
-    /// Returns `true` if a mount writes all that it finds in spare areas to flash.
+    /// Returns `true` if a mount writes all entries that it finds in spare areas to flash.
     pub fn is_written_by_mounts(&self) -> bool {
         !self.roll_forward || self.incomplete
     }
@@ -162,8 +162,8 @@ impl MapOnFlash {
         self.area.place(page).is_some()
     }
 
-    /// Reads a map page, if it was ever written, to look the entry of `lpn` up. The entry that it
-    /// holds must be the present one.
+    /// Reads a map page to look up the entry of `lpn`, if the page was ever written. Its entry of
+    /// `lpn` must be the current one.
     ///
     /// # Errors
     /// Returns an error if the map page is damaged.
@@ -195,7 +195,7 @@ impl MapOnFlash {
         cx.flash.plan.join(flashatlas_types::Class::Map, after)
     }
 
-    /// Reads a map page, if it was ever written, so that it can be written again with its changes.
+    /// Reads a map page that is to be written again with its changes, if it was ever written.
     ///
     /// # Errors
     /// Returns an error if the map page cannot be read.
@@ -209,7 +209,7 @@ impl MapOnFlash {
         self.read_whole(cx, page, after)
     }
 
-    /// Reads a map page, if it was ever written, for the host.
+    /// Reads a map page to export its entries to the host, if it was ever written.
     ///
     /// # Errors
     /// Returns an error if the map page cannot be read.
@@ -236,8 +236,8 @@ impl MapOnFlash {
         }
     }
 
-    /// Writes map pages as they are now. Each waits for the programs that it points to, and all
-    /// wait for `after`.
+    /// Writes map pages in their current state. Each waits for the programs that its entries point
+    /// to, and all wait for `after`.
     ///
     /// # Errors
     /// Returns an error if there is no room, or if the power fails.
@@ -261,7 +261,7 @@ impl MapOnFlash {
             let since = group.iter().filter_map(|&page| self.changes.since(page)).min();
             group.iter().for_each(|&page| self.changes.clear(page));
             if self.area.mending && self.changes.len() == 0 {
-                self.area.make_room_for(io, group[0])?; // its copies still carry the mark
+                self.area.make_room_for(io, group[0])?; // the copies still have the mark
                 self.area.mending = false;
                 waits.extend_from_slice(&written);
             }
@@ -280,8 +280,8 @@ impl MapOnFlash {
         Ok(written)
     }
 
-    /// Writes the pages of the directory that name these map pages, if the directory has pages.
-    /// They are programmed after `after`, the programs of the map pages.
+    /// Writes the directory pages that list these map pages, if the directory has pages. They are
+    /// programmed after `after`, the programs of the map pages.
     fn write_directory(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -306,7 +306,7 @@ impl MapOnFlash {
         Ok(io.cx.flash.plan.join(flashatlas_types::Class::Map, &written))
     }
 
-    /// Returns the header of a copy that is made now; the copied pages count as unchanged already.
+    /// Returns the header of a copy that is made now. The copied pages already count as unchanged.
     pub fn header(&mut self, io: &mut MapContext<'_, '_>) -> Header {
         let changed = self.changes.replay_from(io.pool.settled);
         let copied = self.copies.oldest_change(io.cx.command.oldest_unfinished);
@@ -364,23 +364,23 @@ impl MapOnFlash {
             mount.map_page_reads += 1;
         }
         mount.damaged_map_pages += damaged.len() as u64;
-        // a frame that cannot be read may have held a map page, and so may a block that was erased
-        // because it could not be read. Without roll-forward, spare areas do not help: they also
-        // name pages that an earlier mount gave up, and nothing tells these from pages that were
-        // flushed since
+        // an unreadable frame may have been a map page, and so may a block that was erased because
+        // it was unreadable. Without roll-forward, spare areas do not help: they also name pages
+        // that an earlier mount gave up, and these cannot be distinguished from pages that were
+        // flushed later
         self.incomplete = self.roll_forward
             && (!damaged.is_empty() || unreadable > 0 || mount.unreadable_blocks > 0);
         self.area.mending = self.incomplete;
         if self.incomplete {
-            replay.from = 0; // what the lost version held may have been programmed at any time
+            replay.from = 0; // the changes of the lost version may have any age
         } else if any && (!self.roll_forward || SeededBug::TrustStaleMap.is_active()) {
             replay.from = u64::MAX;
         }
         Ok(replay)
     }
 
-    /// Takes up an earlier mount that was cut. That mount had found damage that may not show any
-    /// more.
+    /// Continues an earlier mount that was interrupted. That mount had found damage that may no
+    /// longer be visible.
     pub fn take_up(&mut self, replay: &mut Replay, mount: &mut MountReport) {
         if replay.newest.1 && self.roll_forward {
             mount.damaged_map_pages += 1;
@@ -389,7 +389,7 @@ impl MapOnFlash {
         }
     }
 
-    /// Marks the damage on flash, before a mount erases blocks that nobody can read.
+    /// Marks the damage on flash, before a mount erases unreadable blocks.
     ///
     /// # Errors
     /// Returns an error if the power fails.
@@ -406,15 +406,15 @@ impl MapOnFlash {
         Ok(())
     }
 
-    /// Enters an entry that a mount found in a spare area, programmed with number `sequence`.
+    /// Sets an entry that a mount found in a spare area, programmed with number `sequence`.
     pub fn restore(&mut self, lpn: Lpn, ppn: Ppn, sequence: u64) {
         let page = self.table.page_of(lpn);
         self.table.set(lpn, ppn);
         self.changes.mark_found(page, self.table.index_in(page, lpn), sequence);
     }
 
-    /// Makes room before a mount writes pages: a collection that was cut may have taken the block
-    /// that they need.
+    /// Makes room before a mount writes pages, because an interrupted collection may have taken the
+    /// block that they need.
     ///
     /// # Errors
     /// Returns an error if there is no room, or if the power fails.
@@ -423,9 +423,9 @@ impl MapOnFlash {
         self.area.collect_again(io)
     }
 
-    /// Ends a mount. Entries that were found in spare areas are in memory. Their pages are written
-    /// if a later mount could not find the entries there again, or if `all` is set because memory
-    /// has no room for them.
+    /// Ends a mount. Entries that were found in spare areas are in memory. Their map pages are
+    /// written in two cases: if a later mount could not find these entries again, or if `all` is
+    /// `true` because memory has no room for them.
     ///
     /// # Errors
     /// Returns an error if there is no room, or if the power fails.
@@ -464,8 +464,9 @@ impl MapOnFlash {
         self.area.copies = 0;
     }
 
-    /// Checks the rules of the pages on flash: a page that has not changed holds exactly the map,
-    /// unless it survives `elsewhere`. Returns the number of valid slots of map pages.
+    /// Checks the rules of the pages on flash: an unchanged page contains exactly the entries of
+    /// the map, unless the page survives `elsewhere`. Returns the number of valid slots of map
+    /// pages.
     ///
     /// # Errors
     /// Returns the first rule that does not hold.

@@ -1,26 +1,26 @@
 //! Pages that collection moved and whose entries are not in the map's memory. Their new entries are
-//! gathered by map page, and written together before the collected block is erased.
+//! gathered by map page, and written together before the erase of the collected block.
 //!
-//! At the pace `paced`, the host may ask for these pages before that. So a table in the
-//! controller's memory has the new entries, and answers lookups. When the map page of an entry is
-//! loaded, the new entry replaces the loaded one, and is a changed entry like others from then on.
-//! At other paces, a lookup in a map page with moves writes that map page first.
+//! At the pace `paced`, the host may look up these pages before the write. So a table in the
+//! controller's memory stores the new entries and answers lookups. When the map page of an entry is
+//! loaded, the new entry replaces the loaded entry, and counts as changed from then on. At other
+//! paces, a lookup in a map page with moves writes that map page first.
 
 use crate::maps::MapPage;
 use flashatlas_types::Lpn;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Moves that neither the map's memory nor flash has.
+/// Moves whose new entries are neither in the map's memory nor on flash.
 pub(crate) struct Moves {
     /// Map pages with moves.
     pub pages: BTreeSet<MapPage>,
-    /// The pages that were moved, for lookups, and the largest number of them so far.
+    /// The pages that were moved, for lookups, and the largest number of such pages so far.
     entries: Option<(BTreeSet<u32>, usize)>,
 }
 
 impl Moves {
-    /// Returns an empty set of moves. If `kept`, a table of them answers lookups.
+    /// Returns an empty set of moves. If `kept` is `true`, a table of the moves answers lookups.
     pub fn new(kept: bool) -> Moves {
         Moves { pages: BTreeSet::new(), entries: kept.then(Default::default) }
     }
@@ -34,7 +34,7 @@ impl Moves {
         }
     }
 
-    /// Forgets the moves of a map page that was written; its entries are `lpns`.
+    /// Removes the moves of a map page that was written. The entries of the map page are `lpns`.
     pub fn written(&mut self, page: MapPage, lpns: Range<u32>) {
         if self.pages.remove(&page)
             && let Some((entries, _)) = &mut self.entries
@@ -50,9 +50,9 @@ impl Moves {
         self.entries.as_ref().is_some_and(|(entries, _)| entries.contains(&lpn.0))
     }
 
-    /// Takes the entries of a map page out of the table that are `held` elsewhere from now on.
-    /// Returns them in ascending order, and none if there is no table. The page's entries are
-    /// `lpns`.
+    /// Removes the entries of a map page for which `held` returns `true` from the table, because
+    /// they are stored elsewhere now. Returns these entries in ascending order, or an empty list if
+    /// there is no table. The entries of the map page are `lpns`.
     pub fn take(
         &mut self,
         page: MapPage,
@@ -79,13 +79,13 @@ impl Moves {
         self.hide_some(page) || self.knows(lpn)
     }
 
-    /// Returns whether flash lacks moves of a map page that no table has either.
+    /// Returns whether a map page has moves that are neither on flash nor in a table.
     pub fn hide_some(&self, page: MapPage) -> bool {
         self.entries.is_none() && self.pages.contains(&page)
     }
 
-    /// Returns the table's name and the most bytes that it took, or `None` if there is no table. An
-    /// entry takes two page numbers of 4 bytes.
+    /// Returns the name of the table and its largest size in bytes so far, or `None` if there is no
+    /// table. An entry has two page numbers of 4 bytes.
     pub fn table(&self) -> Option<(&'static str, u64)> {
         let (_, most) = self.entries.as_ref()?;
         Some(("entries that collection moved, not yet written", *most as u64 * 8))
@@ -114,13 +114,14 @@ mod tests {
         let left: Vec<u32> = (0..40).filter(|&lpn| moves.knows(Lpn(lpn))).collect();
         assert_eq!((left, moves.pages.len()), (vec![9, 20, 35], 3));
         assert_eq!(moves.table().unwrap().1, 5 * 8, "at most five at a time, 8 bytes each");
-        // an entry that came into memory is no move any more, nor is the last one its map page
+        // an entry that was loaded is no longer a move, and neither is the last entry of its map
+        // page
         moves.add(first, Lpn(8));
         assert_eq!(moves.take(first, 0..10, |lpn| lpn.0 == 8), [Lpn(8)]);
         assert!(!moves.knows(Lpn(8)) && moves.knows(Lpn(9)) && moves.pages.contains(&first));
         assert_eq!(moves.take(first, 0..10, |_| true), [Lpn(9)]);
         assert_eq!(moves.pages.iter().map(|page| page.number()).collect::<Vec<_>>(), [2, 3]);
-        // without the table a map page hides whatever is in it
+        // without the table, a map page with moves hides all its entries
         let mut moves = Moves::new(false);
         moves.add(second, Lpn(19));
         assert!(moves.hide_some(second) && moves.take(second, 10..20, |_| true).is_empty());

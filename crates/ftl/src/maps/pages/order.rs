@@ -1,9 +1,9 @@
-//! The order in which a stream of writes takes places: frame after frame over all lanes. Learned
-//! maps draw their lines through it (a *virtual* physical page number).
+//! The order in which a stream of writes fills places: frame after frame over all lanes. Learned
+//! maps fit their lines to this order (a *virtual* physical page number).
 
 use flashatlas_types::{LaneId, Layout, LocalBlock, Ppn};
 
-/// Places in the order in which a stream of writes takes them.
+/// The places of a drive, in the order in which a stream of writes fills them.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     layout: Layout,

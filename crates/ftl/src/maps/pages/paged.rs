@@ -1,12 +1,12 @@
-//! Stores that have a part of the map in memory and load map pages on demand. They share the code
-//! here: the map on flash, pages whose moves are not written yet, trims, mounts and counts. Each
-//! store is a [`Cache`], which decides which entries are in memory, and which leave.
+//! Stores that have a part of the map in memory and load map pages on demand. This module is their
+//! common code: the map on flash, pages with moves that are not written yet, trims, mounts and
+//! counters. Each store is a [`Cache`], which decides which entries are in memory and which leave.
 //!
-//! A map page is written whole and up to date: every change to it that is in memory goes with it
-//! ("batch update"). A change made by collection stays in memory if the entry is there. The others
-//! are gathered by map page and written before the collected block is erased (DFTL, section 3: lazy
-//! copying and batch updates). Beside the data, a FLUSH needs only the trims: a mount finds
-//! everything else in the spare areas.
+//! A map page is written whole and up to date, with every change to it that is in memory ("batch
+//! update"). A change by collection stays in memory if the entry is there. The other changes are
+//! gathered by map page and written before the erase of the collected block (DFTL, section 3: lazy
+//! copying and batch updates). In addition to the data, a FLUSH writes only the trims, because a
+//! mount finds everything else in the spare areas.
 
 pub(crate) use super::cache::{Cache, Io};
 use super::misses::Misses;
@@ -45,7 +45,7 @@ pub(crate) const fn cache_bytes(default: &'static str) -> ParamDef {
     CACHE_BYTES.or(default).def
 }
 
-/// Mechanisms that these stores share. A store lists those that it has.
+/// Mechanisms that these stores share. Each store lists those that it uses.
 pub(crate) const LOADS: Mechanism = Mechanism::new("load on demand", "map.loads");
 pub(crate) const WRITES_ON_EVICTION: Mechanism =
     Mechanism::new("changed entries written on eviction", "map.writes.evict");
@@ -56,9 +56,9 @@ pub(crate) struct Paged<C> {
     cache: C,
     budget: u64,
     entry_bytes: u32,
-    /// Moves that neither memory nor flash has: they are gathered here until the block is erased.
+    /// Moves that are neither in memory nor on flash, gathered until the erase of the block.
     moved: Moves,
-    /// The policy of a store that asks one, with its misses.
+    /// The cache policy with its misses, if the store has a policy.
     misses: Option<Misses>,
     counters: MapCounters,
 }
@@ -68,8 +68,8 @@ pub(crate) fn shape(params: &Params, layout: &Layout) -> Result<MapShape, Config
     MapShape::new(params, layout, PAGE_BYTES, false)
 }
 
-/// Checks that at least `least` bytes of the map can be in memory at once, and returns the blocks
-/// of each lane that are kept for map pages.
+/// Checks that at least `least` bytes of the map fit into memory, and returns the blocks of each
+/// lane that are reserved for map pages.
 pub(crate) fn fits(
     params: &Params,
     layout: &Layout,
@@ -88,7 +88,8 @@ pub(crate) fn fits(
 }
 
 impl<C: Cache> Paged<C> {
-    /// Returns an empty map. If `counted`, changed entries of a map page are counted.
+    /// Returns an empty map. If `counted` is `true`, the changed entries of each map page are
+    /// counted.
     pub fn new(
         params: &Params,
         layout: &Layout,
@@ -109,15 +110,15 @@ impl<C: Cache> Paged<C> {
     }
 
     /// Returns the same store with a cache policy. The policy decides which pages stay in memory
-    /// and which are loaded along.
+    /// and which are prefetched.
     pub fn with_policy(mut self, build: impl FnOnce(u32) -> Box<dyn CachePolicy>) -> Paged<C> {
         let table = &self.map.table;
         self.misses = Some(Misses::new(build(table.pages()), table.page_bytes()));
         self
     }
 
-    /// Brings an entry that the host needs into memory. Returns the operation after which it is
-    /// there, and `true` if nothing was read for it.
+    /// Loads an entry that the host needs into memory. Returns the operation after which the entry
+    /// is in memory, and `true` if no read was necessary.
     fn bring(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -148,7 +149,7 @@ impl<C: Cache> Paged<C> {
         let ready = match self.misses.take() {
             None => self.with(io, |cache, io| cache.fetch(io, lpn))?,
             Some(mut misses) => {
-                // the set is lent: moves of pages that are evicted meanwhile stay in it
+                // the set is lent out: moves of pages that are evicted in the meantime stay in it
                 let moved = std::mem::take(&mut self.moved.pages);
                 let ready =
                     self.with(io, |cache, io| misses.missed(cache, io, &moved, lpn, change));
@@ -161,7 +162,7 @@ impl<C: Cache> Paged<C> {
         Ok((ready, false))
     }
 
-    /// Hands moves of a map page that came into memory to the cache, as far as it takes them.
+    /// Passes moves of a map page that was loaded to the cache, if the cache accepts them.
     fn overlay(&mut self, page: MapPage) {
         let taken = |lpn| self.cache.takes_moves(&self.map, lpn);
         for lpn in self.moved.take(page, self.map.table.lpns(page), taken) {
@@ -169,7 +170,7 @@ impl<C: Cache> Paged<C> {
         }
     }
 
-    /// Runs `work` on the cache, and tells it afterwards which map pages were written.
+    /// Calls `work` with the cache, and then notifies the cache of the map pages that were written.
     fn with<T>(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -201,7 +202,7 @@ impl<C: Cache> Paged<C> {
         cx.flash.plan.push(kind, Class::Map, &[after])
     }
 
-    /// Writes map pages, of which a part or all may be in memory.
+    /// Writes map pages that may be partly or completely in memory.
     fn write(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -250,7 +251,7 @@ impl<C: Cache> MapStore for Paged<C> {
             (self.map.table.page_of(Lpn(pages.start)), self.map.table.page_of(Lpn(pages.end - 1)));
         let mut read = Vec::new();
         for page in (first.number()..=last.number()).map(MapPage::new) {
-            // changed entries in memory replace what flash has, and so do entries in the table of
+            // changed entries in memory replace those on flash, and so do entries in the table of
             // moves; without that table, moves are written first
             let there = if self.cache.holds_page(page) {
                 io.cx.command.first

@@ -1,4 +1,4 @@
-//! Stores whose whole map is in DRAM: lookups and updates never wait for flash, and a FLUSH writes
+//! Stores whose whole map is in DRAM. Lookups and updates never wait for flash, and a FLUSH writes
 //! the changes.
 
 use super::ids::Segment;
@@ -25,11 +25,11 @@ const DRAM_BYTES: Param<u64> = Param::bytes(
 pub(crate) const SEGMENT_BYTES: Param<u64> =
     Param::bytes("map.segment_bytes", 64, 1 << 20, "bytes of a map segment").or("32KiB");
 
-/// The parameters that all of these stores have, beside their own.
+/// The parameters that all of these stores share.
 pub(crate) const PARAMS: &[ParamDef] =
     &[DRAM_BYTES.def, ROLL_FORWARD.def, PACK.def, OVER_PROVISIONING.def, LANES.def, DIRECTORY.def];
 
-/// The whole map in DRAM, and its copy on flash in segments of one or more map pages.
+/// The whole map in DRAM, and its copy on flash. A segment of the copy has one or more map pages.
 pub(crate) struct Resident {
     pub map: MapOnFlash,
     /// The number of map pages of a segment.
@@ -38,8 +38,8 @@ pub(crate) struct Resident {
     pub counters: MapCounters,
 }
 
-/// Returns the map's shape if segments of `segment_bytes` are written together, and the number of
-/// map pages of a segment.
+/// Returns the shape of a map whose segments of `segment_bytes` are written together, and the
+/// number of map pages in a segment.
 fn shape(
     params: &Params,
     layout: &Layout,
@@ -50,8 +50,8 @@ fn shape(
     Ok((shape, pages as u32))
 }
 
-/// Checks that a resident map in such segments can work, and returns the blocks of each lane that
-/// are kept for map pages.
+/// Checks that a resident map can work with segments of this size, and returns the blocks of each
+/// lane that are reserved for map pages.
 pub(crate) fn fits(
     params: &Params,
     layout: &Layout,
@@ -62,7 +62,7 @@ pub(crate) fn fits(
     Ok(quota(params, layout, &shape))
 }
 
-/// Checks that the map fits the DRAM that there is for it.
+/// Checks that the map fits into `map.dram_bytes`.
 pub(crate) fn fits_dram(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
     let needed = u64::from(layout.logical_units) * super::settings::entry_bytes(params)?;
     match params.get(DRAM_BYTES) {
@@ -119,7 +119,8 @@ impl Resident {
         self.map.table.pages().div_ceil(self.group)
     }
 
-    /// Returns the segments with a changed entry, the longest changed first.
+    /// Returns the segments with a changed entry. The segment whose first change is oldest comes
+    /// first.
     pub fn changed(&self) -> Vec<Segment> {
         let mut segments: Vec<Segment> = Vec::new();
         let mut seen = rustc_hash::FxHashSet::default();
@@ -137,7 +138,7 @@ impl Resident {
         (pages.map(|p| self.map.changes.count(p)).sum(), entries)
     }
 
-    /// Writes segments to flash, whole.
+    /// Writes whole segments to flash.
     pub fn write(
         &mut self,
         io: &mut MapContext<'_, '_>,
@@ -163,7 +164,7 @@ impl Resident {
     }
 }
 
-/// Returns the map pages of a segment of `group` pages, in a map of `pages`.
+/// Returns the map pages of a segment. A segment has `group` pages, and the map has `pages` pages.
 pub(crate) fn segment_pages(
     segment: Segment,
     group: u32,

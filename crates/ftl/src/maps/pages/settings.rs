@@ -1,4 +1,4 @@
-//! The sizes of map pages, and the room that they leave of a drive.
+//! The sizes of map pages, and the flash that they use.
 
 use super::area::AreaShape;
 use super::table::HEADER_BYTES;
@@ -7,7 +7,7 @@ use crate::pool::MapQuota;
 use flashatlas_nand::Oob;
 use flashatlas_types::{ConfigError, Layout, Param, Params, Text};
 
-/// The parameter `map.pack`: map pages that are written together share a program.
+/// The parameter `map.pack`: whether map pages that are written together share a program.
 pub(crate) const PACK: Param<bool> = Param::flag(
     "map.pack",
     "map pages that are written together share a program, as far as they fit its frame; false: one \
@@ -15,7 +15,7 @@ pub(crate) const PACK: Param<bool> = Param::flag(
 )
 .or("true");
 
-/// The parameter `map.over_provisioning`: room for map pages.
+/// The parameter `map.over_provisioning`: extra room for map pages.
 pub(crate) const OVER_PROVISIONING: Param<f64> = Param::ratio(
     "map.over_provisioning",
     0.0,
@@ -25,7 +25,7 @@ pub(crate) const OVER_PROVISIONING: Param<f64> = Param::ratio(
 )
 .or("1");
 
-/// The parameter `map.lanes`: lanes with map pages.
+/// The parameter `map.lanes`: the number of lanes with map pages.
 pub(crate) const LANES: Param<u32> = Param::int(
     "map.lanes",
     0,
@@ -68,12 +68,12 @@ pub(crate) struct MapShape {
 }
 
 impl MapShape {
-    /// Returns the shape of a map in pages of `page_bytes`, or of one frame if it is smaller. If
-    /// `resident`, the map has the parameters of maps that are whole in DRAM.
+    /// Returns the shape of a map in pages of `page_bytes`, or of one frame if a frame is smaller.
+    /// If `resident` is `true`, the map has the parameters of maps that are completely in DRAM.
     ///
     /// # Errors
     /// Returns an error if the sizes of entries and pages do not fit each other or the flash, or if
-    /// there are more lanes than the drive has.
+    /// `map.lanes` exceeds the number of lanes of the drive.
     pub fn new(
         params: &Params,
         layout: &Layout,
@@ -137,7 +137,7 @@ impl MapShape {
 /// Returns the parameter `map.entry_bytes`, which is 4 or 8.
 ///
 /// # Errors
-/// Returns an error that lists 4 and 8, if the value is another.
+/// Returns an error that lists 4 and 8 if the parameter has another value.
 pub(crate) fn entry_bytes(params: &Params) -> Result<u64, ConfigError> {
     match u64::from(params.get(ENTRY_BYTES)) {
         n @ (4 | 8) => Ok(n),
@@ -148,7 +148,7 @@ pub(crate) fn entry_bytes(params: &Params) -> Result<u64, ConfigError> {
     }
 }
 
-/// Returns the blocks and lanes of a drive that are kept for map pages.
+/// Returns the blocks and lanes of a drive that are reserved for map pages.
 pub(crate) fn quota(params: &Params, layout: &Layout, shape: &MapShape) -> MapQuota {
     let flash = shape.on_flash;
     let together = if flash.pack { flash.per_frame } else { 1 };

@@ -1,12 +1,12 @@
-//! Map segments in byte-addressable memory: slots of one segment each. Every slot has a header with
+//! Map segments in byte-addressable memory. Each slot stores one segment. A slot has a header with
 //! the segment and the age of the copy, and two checksums. A mount does not use a slot whose
 //! checksums do not match.
 //!
-//! A slot, little-endian: magic `FAMS` (4), CRC-32C of the rest of the header (4), segment (4),
-//! length of the entries in bytes (4), CRC-32C of the entries (4), zeros (4), `version` (8), `upto`
-//! (8), `replay_from` (8), zeros up to 64 bytes; then the entries. A slot that holds the newest
-//! copy of a segment is never written: the next copy goes to a free slot, and counts once a fence
-//! has made it durable.
+//! The fields of a slot are little-endian: magic `FAMS` (4), CRC-32C of the rest of the header (4),
+//! segment (4), length of the entries in bytes (4), CRC-32C of the entries (4), zeros (4),
+//! `version` (8), `upto` (8), `replay_from` (8), and zeros up to 64 bytes. The entries follow. A
+//! slot with the newest copy of a segment is never overwritten. The next copy is written to a free
+//! slot, and becomes valid once a fence has made it durable.
 
 use super::ids::{NvmSlot, Segment, filled};
 use super::table::{HEADER_BYTES as NUMBERS_BYTES, Header};
@@ -25,7 +25,7 @@ const NUMBERS_AT: usize = 24;
 /// The content of a slot: segment, header, and entries.
 type StoredSegment<'n> = (Segment, Header, &'n [u8]);
 
-/// The error that a slot is not intact.
+/// The error that a slot is damaged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Damaged;
 
@@ -36,8 +36,8 @@ pub(crate) struct Slots {
     count: u32,
     /// The slot of each segment that has one.
     of: TiVec<Segment, Option<NvmSlot>>,
-    /// Free slots, the longest free first, each with the operation that must be complete before it
-    /// is written.
+    /// Free slots, the slot that has been free longest first. Each slot has the operation that must
+    /// be complete before it is written.
     free: VecDeque<(NvmSlot, OpId)>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn slot_bytes(bytes: u64) -> u64 {
 }
 
 impl Slots {
-    /// Makes as many slots for segments of `bytes` as fit `nvm_bytes`, all free.
+    /// Creates as many free slots for segments of `bytes` as `nvm_bytes` allow.
     pub fn new(nvm_bytes: u64, bytes: u64, segments: u32) -> Slots {
         let count = (nvm_bytes / slot_bytes(bytes)) as u32;
         Slots {
@@ -73,7 +73,7 @@ impl Slots {
         self.of[segment].is_some()
     }
 
-    /// Returns whether a copy of a segment can be made so that one slot stays free for the next.
+    /// Returns whether a copy of a segment can be made and one slot stays free for the next copy.
     pub fn has_room(&self, segment: Segment) -> bool {
         self.free() >= 2 || (self.holds(segment) && self.free() == 1)
     }
@@ -82,11 +82,11 @@ impl Slots {
         u64::from(slot.number()) * slot_bytes(self.bytes)
     }
 
-    /// Copies a segment to a free slot, makes the copy durable, and frees the slot of its older
+    /// Copies a segment to a free slot, makes the copy durable, and frees the slot of the older
     /// copy. Returns the fence.
     ///
     /// # Errors
-    /// Returns an error if the power fails. The older copy is then still whole.
+    /// Returns an error if the power fails. The older copy is then still intact.
     pub fn store(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -129,8 +129,8 @@ impl Slots {
         Ok(fenced)
     }
 
-    /// Frees the slot of a segment that has a newer copy elsewhere, which is durable once `after`
-    /// is complete.
+    /// Frees the slot of a segment that has a newer copy elsewhere. The newer copy is durable once
+    /// `after` is complete.
     pub fn release(&mut self, segment: Segment, after: OpId) {
         if let Some(slot) = self.of[segment].take() {
             self.free.push_back((slot, after));
@@ -140,7 +140,7 @@ impl Slots {
     /// Returns the content of a slot, or `Ok(None)` if it was never written.
     ///
     /// # Errors
-    /// Returns [`Damaged`] if the slot was written and its header or its content is not intact.
+    /// Returns [`Damaged`] if the slot was written and its header or its content is damaged.
     fn read<'n>(&self, nvm: &'n Nvm, slot: NvmSlot) -> Result<Option<StoredSegment<'n>>, Damaged> {
         let header = nvm.bytes(self.address(slot), HEADER_BYTES);
         if header.iter().all(|&b| b == 0) {
@@ -160,11 +160,11 @@ impl Slots {
         Ok(Some((segment, Header::decode(&header[NUMBERS_AT..]), entries)))
     }
 
-    /// Looks at every slot. Returns the number of slots that are not intact, and the largest
-    /// version of the others.
+    /// Reads every slot. Returns the number of damaged slots, and the largest version in the other
+    /// slots.
     ///
-    /// The newest copy of each segment is passed to `take`. The segment keeps the slot if `take`
-    /// returns `true`, because the copy is newer than any elsewhere.
+    /// The newest copy of each segment is passed to `take`. If `take` returns `true`, the segment
+    /// keeps the slot, because this copy is newer than any copy elsewhere.
     pub fn mount(
         &mut self,
         nvm: &Nvm,
@@ -191,7 +191,7 @@ impl Slots {
         (damaged, found.iter().map(|&(_, version, _)| version).max().unwrap_or(0))
     }
 
-    /// Returns the entries in a segment's slot, or `None` if it has no slot.
+    /// Returns the entries in the slot of a segment, or `None` if the segment has no slot.
     pub fn entries<'n>(&self, nvm: &'n Nvm, segment: Segment) -> Option<Result<&'n [u8], Damaged>> {
         let slot = self.of[segment]?;
         Some(
@@ -200,13 +200,13 @@ impl Slots {
         )
     }
 
-    /// Returns the number of bytes that a mount loads: every header, and the entries of slots in
-    /// use.
+    /// Returns the number of bytes that a mount loads: all headers, and the entries of all used
+    /// slots.
     pub fn mount_bytes(&self) -> u64 {
         u64::from(self.count) * HEADER_BYTES + u64::from(self.count - self.free()) * self.bytes
     }
 
-    /// Returns the number of bytes that the slots take.
+    /// Returns the total number of bytes of the slots.
     pub fn bytes(&self) -> u64 {
         u64::from(self.count) * slot_bytes(self.bytes)
     }

@@ -1,29 +1,28 @@
-//! The map itself, whole, as the simulator knows it: the true place of every page. The parts that a
-//! store has in memory and on flash are checked against it.
+//! The whole map as the simulator stores it, with the true place of every page. The parts that a
+//! store has in memory and on flash are checked against this table.
 
 use crate::maps::MapPage;
 use flashatlas_types::{Lpn, Ppn, PpnTable};
 
-/// Bytes before the entries of a map page: the part that the spare area of a real page would carry.
+/// Bytes before the entries of a map page. A real drive would store them in the spare area.
 pub(crate) const HEADER_BYTES: usize = 24;
 
-/// The age of a copy of a part of the map, in numbers of programs.
+/// The age of a copy of a part of the map, as numbers of programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
-    /// The version: of two copies the one with the larger number is newer. It stays as it is when
-    /// the copy is moved.
+    /// The version. If there are two copies, the copy with the larger version is newer. Moving a
+    /// copy does not change its version.
     pub version: u64,
-    /// The last program whose change the copy holds.
+    /// The last program whose change the copy contains.
     pub upto: u64,
     /// The last program up to which all changes survive, in every part of the map.
     pub replay_from: u64,
-    /// `true` if the copy was written by a mount that knew that pages of the map were lost and had
-    /// not put all of it together yet. If the newest copy has this mark, the next mount takes it up
-    /// again.
+    /// `true` if the copy was written by a mount that had found lost pages of the map and had not
+    /// rebuilt all of it yet. If the newest copy has this mark, the next mount continues that work.
     pub mending: bool,
 }
 
-/// The bit of the third number that stands for [`Header::mending`].
+/// The bit of the third number that stores [`Header::mending`].
 const MENDING: u64 = 1 << 63;
 
 impl Header {
@@ -50,7 +49,7 @@ impl Header {
     }
 }
 
-/// The entries of all logical pages, cut into map pages.
+/// The entries of all logical pages, divided into map pages.
 pub(crate) struct Table {
     entries: PpnTable,
     /// The number of entries of a map page.
@@ -60,7 +59,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Builds a table of `pages` logical pages, none of which is mapped.
+    /// Builds a table of `pages` unmapped logical pages.
     pub fn new(pages: u32, per_page: u32, entry_bytes: u32) -> Table {
         let shift = per_page.is_power_of_two().then(|| per_page.trailing_zeros());
         Table { entries: PpnTable::new(pages), per_page, entry_bytes: entry_bytes as usize, shift }
@@ -101,7 +100,7 @@ impl Table {
         Lpn(page.number() * self.per_page)
     }
 
-    /// Returns the place of a logical page's entry in its map page.
+    /// Returns the index of a logical page's entry in its map page.
     #[inline]
     pub fn index_in(&self, page: MapPage, lpn: Lpn) -> u32 {
         lpn.0 - page.number() * self.per_page
@@ -125,13 +124,13 @@ impl Table {
         number * self.per_page..((number + 1) * self.per_page).min(self.len())
     }
 
-    /// Returns the entries of a map page; the last one may be short.
+    /// Returns the entries of a map page. The last map page may have fewer entries.
     pub fn entries(&self, page: MapPage) -> impl ExactSizeIterator<Item = Ppn> + '_ {
         self.entries.range(self.lpns(page))
     }
 
-    /// Appends the entries of a map page as bytes, little-endian, `map.entry_bytes` each. Entries
-    /// are all ones for pages that are not mapped, and beyond the end of the drive.
+    /// Appends the entries of a map page as little-endian bytes, `map.entry_bytes` each. Entries of
+    /// unmapped pages, and entries beyond the end of the drive, are all ones.
     pub fn encode(&self, page: MapPage, out: &mut Vec<u8>) {
         let entries = self.entries(page);
         let padding = std::iter::repeat_n(Ppn::NONE, self.per_page as usize - entries.len());
@@ -139,7 +138,7 @@ impl Table {
         if self.entry_bytes == 4 {
             out.extend(all.flat_map(|p| p.0.to_le_bytes()));
         } else {
-            // the upper half is room for larger drives
+            // the upper half is reserved for larger drives
             out.extend(all.flat_map(|p| {
                 if p == Ppn::NONE { u64::MAX } else { u64::from(p.0) }.to_le_bytes()
             }));
@@ -153,7 +152,7 @@ impl Table {
         Ppn(u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes")))
     }
 
-    /// Takes over all entries of a map page from the bytes that [`Table::encode`] made.
+    /// Restores all entries of a map page from the bytes that [`Table::encode`] made.
     pub fn restore(&mut self, page: MapPage, bytes: &[u8]) {
         for (index, lpn) in self.lpns(page).enumerate() {
             self.entries.replace(Lpn(lpn), self.decode(bytes, index as u32));

@@ -2,38 +2,39 @@
 //!
 //! Kim, Kang, Ha, Cho, Eom: *MAST: Multi-Level Associated Sector Translation for NAND Flash
 //! Memory-Based Storage System*. The log has three areas. New updates enter the *locality area*
-//! (LA). A page that is updated while it is there is hot, and goes to the *hot area* (HA). A page
-//! that leaves LA or HA without an update is cold, and goes to the *cold area* (CA). Apart from the
-//! sequential log blocks of LA, only the blocks of CA are merged. The paper leaves much open: each
-//! open point is a parameter, and the first value of the parameter is the default.
+//! (LA). A page that is updated there is hot, and moves to the *hot area* (HA). A page that leaves
+//! LA or HA without an update is cold, and moves to the *cold area* (CA). Apart from the sequential
+//! log blocks of LA, only the blocks of CA are merged. The paper leaves many points open. Each open
+//! point is a parameter whose first value is the default.
 //!
-//! A page goes
+//! A page is written
 //!
-//! 1. to its place in its data block, if that is erased;
+//! 1. to its place in its data block, if this place is erased;
 //! 2. to a sequential log block of LA, by FAST's rule ([`Sequential`]);
-//! 3. to HA, if its newest version is in HA or in a random log block of LA (with
-//!    `ftl.cold_update=hot` also in CA, with `ftl.sequential_hit=hot` also in a sequential log
-//!    block);
+//! 3. to HA, if its newest version is in HA or in a random log block of LA. With
+//!    `ftl.cold_update=hot` this also holds for CA, and with `ftl.sequential_hit=hot` for a
+//!    sequential log block;
 //! 4. otherwise to a random log block of LA.
 //!
-//! An area fills one log block after the other. When it may open no more (section 2):
+//! An area fills its log blocks one after another. If it may open no more (section 2):
 //!
-//! - the oldest block in which nothing is valid is erased (a dead merge); if there is none,
-//! - *LA* chooses the block that the host touched least recently, by a write to the block or by an
+//! - the oldest block without a valid page is erased (a dead merge). If there is none,
+//! - *LA* selects the block that the host touched least recently, by a write to the block or by an
 //!   update of one of its pages (`ftl.recency`). If at least `ftl.migrate_valid` of its pages are
-//!   valid, it becomes a block of CA as it is (`ftl.migrate`). If CA has no block to spare, CA
-//!   reclaims one first, and LA then chooses again. If fewer pages are valid, they are moved to CA
-//!   in their order in the block, and the block is erased;
-//! - *HA* moves the valid pages of the block touched least recently to CA, and erases the block;
-//! - *CA* reclaims the block with the fewest associated logical blocks, of several the one with the
-//!   most valid pages, of several the oldest (`ftl.cold_victim`). The associated logical blocks are
-//!   merged in the order of their first valid pages: each through its sequential log block if that
-//!   has a valid page, else by a full merge. (No block of CA could be switched: rules 1 and 2 take
-//!   the first page of every logical block, so it never comes to CA.)
+//!   valid, the block becomes a block of CA without a copy (`ftl.migrate`). If CA has no block to
+//!   spare, CA reclaims a block first, and LA then selects again. If fewer pages are valid, they
+//!   are moved to CA in their order in the block, and the block is erased;
+//! - *HA* moves the valid pages of its least recently touched block to CA, and erases the block;
+//! - *CA* reclaims the block with the fewest associated logical blocks (`ftl.cold_victim`). Among
+//!   equals it reclaims the block with the most valid pages, then the oldest. The associated
+//!   logical blocks are merged in the order of their first valid pages. A logical block is merged
+//!   with its sequential log block if that has a valid page, otherwise by a full merge. (A switch
+//!   is impossible in CA: rules 1 and 2 handle the first page of every logical block, so this page
+//!   never reaches CA.)
 //!
-//! In idle time CA merges one logical block after the other until it may open `ftl.idle_log_blocks`
-//! log blocks. A request waits for at most one merge. CA finishes a log block whose reclamation has
-//! begun before it takes another one.
+//! In idle time CA merges one logical block after another until it may open `ftl.idle_log_blocks`
+//! log blocks. A request waits for at most one merge. CA completes the reclamation of a log block
+//! before it begins to reclaim another.
 
 mod settings;
 mod sizes;
@@ -96,7 +97,7 @@ pub const DEF: SchemeDef = SchemeDef {
     ],
 };
 
-/// The rule that chooses the block of the cold area to reclaim.
+/// The rule that selects the block of the cold area to reclaim.
 #[derive(Clone, Copy)]
 enum ColdVictim {
     Associated,
@@ -110,7 +111,7 @@ struct Mast {
     hot: Area,
     cold: Cold,
     resize: Resize,
-    /// The number of blocks that CA has given to LA and not got back.
+    /// The number of blocks that CA has given to LA and has not received back.
     lent: u32,
     /// The number of pages that were found hot.
     hot_pages: u64,
@@ -118,8 +119,8 @@ struct Mast {
     resized: [u64; 4],
     /// The number of blocks that were reclaimed for a change of the sizes.
     reclaimed_to_resize: u64,
-    /// The least number of valid pages with which a block migrates. No block migrates if this is
-    /// more than the pages of a block.
+    /// The smallest number of valid pages with which a block migrates. No block migrates if this
+    /// number exceeds the pages of a block.
     migrate_valid: u32,
     lru: bool,
     cold_update_is_hot: bool,
@@ -162,7 +163,8 @@ impl Mast {
         }
     }
 
-    /// Returns `true` if a page that the host updates is hot, by the place of its newest version.
+    /// Returns `true` if a page that the host updates is hot, given the place of its newest
+    /// version.
     fn is_hot(&self, core: &Core, page: &HostPage<'_>) -> bool {
         let Some(log) = core.log_of(page.lpn()) else { return false };
         if self.cold.area.contains(core, log) {
@@ -178,12 +180,12 @@ impl Mast {
         if self.lru { area.least_recent(core, medium) } else { area.closed(core, medium).next() }
     }
 
-    /// Returns the random log block of the locality area that takes the next page.
+    /// Returns the random log block of the locality area for the next page.
     fn room_in_locality(&mut self, io: &mut LogContext<'_, '_>) -> Result<BlockId, FtlError> {
         Area::room(self, |mast| &mut mast.locality, io, Mast::free_locality)
     }
 
-    /// Does a step towards a free random log block of the locality area.
+    /// Does one step towards a free random log block in the locality area.
     fn free_locality(&mut self, io: &mut LogContext<'_, '_>) -> Result<(), FtlError> {
         if self.locality.erase_empty(io)? {
             return Ok(());
@@ -203,12 +205,12 @@ impl Mast {
         Ok(())
     }
 
-    /// Returns the hot block that takes the next page.
+    /// Returns the hot block for the next page.
     fn room_in_hot(&mut self, io: &mut LogContext<'_, '_>) -> Result<BlockId, FtlError> {
         Area::room(self, |mast| &mut mast.hot, io, Mast::free_hot)
     }
 
-    /// Does a step towards a free hot block.
+    /// Does one step towards a free hot block.
     fn free_hot(&mut self, io: &mut LogContext<'_, '_>) -> Result<(), FtlError> {
         if self.hot.erase_empty(io)? {
             return Ok(());
@@ -223,7 +225,7 @@ impl Mast {
 }
 
 impl Cold {
-    /// Returns the cold block that takes the next page.
+    /// Returns the cold block for the next page.
     fn room(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -232,7 +234,7 @@ impl Cold {
         Area::room(self, |cold| &mut cold.area, io, |cold, io| cold.reclaim(io, sequential))
     }
 
-    /// Makes one block free.
+    /// Frees one block.
     fn reclaim(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -242,7 +244,7 @@ impl Cold {
         Ok(())
     }
 
-    /// Does one merge on the way to a free block; returns `true` if there is a free block now.
+    /// Does one merge towards a free block. Returns `true` if a block is free now.
     fn reclaim_step(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -268,7 +270,7 @@ impl Cold {
                 candidates().min_by_key(|&b| (associated(b), Reverse(valid(b))))
             }
             ColdVictim::Valid => candidates().min_by_key(|&b| (Reverse(valid(b)), associated(b))),
-            // valid / associated, the largest first, in fixed point with 32 fractional bits
+            // the largest ratio valid / associated, in fixed point with 32 fractional bits
             ColdVictim::Ratio => {
                 candidates().min_by_key(|&b| Reverse((valid(b) << 32) / associated(b).max(1)))
             }
@@ -278,7 +280,8 @@ impl Cold {
 
 impl LogScheme for Mast {
     fn write(&mut self, io: &mut LogContext<'_, '_>, page: &HostPage<'_>) -> Result<(), FtlError> {
-        // asked before the page is written: rule 2 may merge the block that holds it
+        // this is determined before the write, because rule 2 may merge the block with the old
+        // version
         let hot = self.is_hot(io.core, page);
         if !io.core.write_in_place(io.cx, page)? && !self.sequential.write(io, page)? {
             self.hot_pages += u64::from(hot);
@@ -376,18 +379,19 @@ impl LogScheme for Mast {
         let listed = if self.lru { self.locality.budget + self.hot.budget } else { 0 };
         let cold_pages = u64::from(self.cold.area.budget) * u64::from(core.pages);
         vec![
-            // area or logical block of each log block
+            // the area or the logical block of each log block
             table("log blocks", u64::from(core.budget.limit()) * 4),
-            // two links for each block that is kept in the order of recency
+            // two links for each block in the order of recency
             table("recency lists", u64::from(listed) * 4),
-            // each page of the cold area may belong to another logical block: number and count
+            // each page of the cold area may belong to another logical block, with its number and a
+            // count
             table("associations", cold_pages * 5),
         ]
     }
 }
 
 impl Mast {
-    /// Moves one log block of budget from one area to another, if the first can spare it.
+    /// Moves one log block of budget between two areas, if the first area can spare it.
     fn resize(&mut self, io: &mut LogContext<'_, '_>, change: Sizes) -> Result<(), FtlError> {
         let from_cold = change == Sizes::ColdToLocality;
         let (from, least) = if from_cold {

@@ -1,10 +1,11 @@
-//! The parameters of MAST beside its sizes, and the check that the areas find room.
+//! The parameters of MAST, and the check that the areas have enough blocks. The parameters of
+//! resizing are in [`super::sizes`].
 
 use super::sizes;
 use crate::logblock::{fits_budget, fits_parts, share};
 use flashatlas_types::{ConfigError, Layout, Param, ParamDef, Params, Text};
 
-/// The least number of blocks of the cold area: one to fill, and one to reclaim.
+/// The smallest number of blocks of the cold area: one to fill, and one to reclaim.
 pub(super) const LEAST_COLD: u32 = 2;
 
 pub(super) const SEQUENTIAL_BLOCKS: Param<u64> = Param::int(

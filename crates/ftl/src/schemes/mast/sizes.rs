@@ -1,29 +1,30 @@
 //! Changes of the sizes of MAST's areas (papers/1, section 3).
 //!
 //! After every `ftl.resize_window` pages that the host writes, the shares of valid pages in HA and
-//! in CA are looked at. All pages of a block count, programmed or not. An area without blocks has
-//! no share, and no rule applies to it. A trend is the change of a running mean in one window. The
-//! new mean is half the old mean and half the share of the window.
+//! in CA are measured. All pages of a block count, programmed or not. An area without blocks has no
+//! share, and no rule applies to it. A trend is the change of a running mean in one window. The new
+//! mean is half the old mean plus half the share of the window.
 //!
 //! 1. If CA is below `ftl.cold_utilisation`, or its trend was below −`ftl.resize_slope` in this
-//!    window and the one before, hot pages die in CA: CA gives a block to LA.
-//! 2. Else, if HA is above `ftl.hot_utilisation` and its trend above `ftl.resize_slope`, cold pages
-//!    enter HA: LA gives a block to CA (`ftl.resize_hot`: to HA, the other reading).
-//! 3. Else, if CA is above `ftl.cold_utilisation` by more than `ftl.resize_band`, LA gives back a
-//!    block that rule 1 gave it. The paper names no way back. Without this rule, a workload that
-//!    once lets pages die in CA leaves CA at its least size for good ([ADR
+//!    window and in the previous window, hot pages die in CA: CA gives a block to LA.
+//! 2. Otherwise, if HA is above `ftl.hot_utilisation` and its trend is above `ftl.resize_slope`,
+//!    cold pages enter HA: LA gives a block to CA. (With `ftl.resize_hot=hot`, the other reading of
+//!    the paper, LA gives it to HA.)
+//! 3. Otherwise, if CA is above `ftl.cold_utilisation` by more than `ftl.resize_band`, LA returns a
+//!    block that rule 1 gave it. The paper has no rule for this return. Without it, a workload that
+//!    once lets pages die in CA leaves CA at its smallest size permanently ([ADR
 //!    0019](../../../../../docs/adr/0019-mast-sizes-have-a-way-back.md)).
 //!
 //! After a window that changed a size, the next window changes none. A block of budget moves when
-//! its area has fewer log blocks than its budget. If the area uses all of its budget, it first
-//! erases a log block without a valid page. If it has none, `ftl.resize_by` decides: nothing
-//! happens (`free`), or a log block is reclaimed as for a write (`reclaim`).
+//! its area has fewer log blocks than its budget. If the area uses its whole budget, it first
+//! erases a log block without a valid page. If there is no such block, `ftl.resize_by` decides:
+//! with `free` nothing happens, and with `reclaim` a log block is reclaimed as for a write.
 
 use crate::logblock::{Area, Core};
 use flashatlas_types::{Param, ParamDef, Params, Text};
 
-/// The blocks that each area keeps. CA keeps 16 blocks, or a quarter of a log of fewer than 64
-/// blocks, but at least 2.
+/// The smallest numbers of blocks of each area. CA has at least 16 blocks. In a log of fewer than
+/// 64 blocks, it has at least a quarter of the log, but at least 2 blocks.
 pub(super) const LEAST_LOCALITY: u32 = 2;
 pub(super) const LEAST_HOT: u32 = 2;
 const LEAST_COLD: u32 = 16;
@@ -94,7 +95,7 @@ pub(super) const PARAMS: &[ParamDef] = &[
     RESIZE_BY.def,
 ];
 
-/// A move of one block of budget from one area to another.
+/// A move of one block of budget between two areas.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Sizes {
     ColdToLocality,
@@ -109,7 +110,7 @@ impl Sizes {
         ["resized_to_locality", "resized_to_cold", "resized_to_hot", "resized_back_to_cold"];
 }
 
-/// A share of 1, in millionths: the model uses no floating point.
+/// A share of 1, in millionths, because the model uses no floating point.
 const WHOLE: i64 = 1_000_000;
 
 #[derive(Default)]
@@ -119,7 +120,7 @@ struct Trend {
 }
 
 impl Trend {
-    /// Takes the share of the next window; `None` for an area without blocks.
+    /// Adds the share of the next window; `None` for an area without blocks.
     fn next(&mut self, share: Option<i64>) {
         let Some(share) = share else { return self.slope = 0 };
         let mean = self.mean.map_or(share, |mean| (mean + share) / 2);
@@ -135,7 +136,7 @@ pub(super) struct Resize {
     slope: i64,
     band: i64,
     to_hot: bool,
-    /// `true` if a block is reclaimed when there is none to spare.
+    /// `true` if a block is reclaimed when there is no block to spare.
     pub reclaims: bool,
     pub least_cold: u32,
     cold: Trend,
@@ -168,8 +169,8 @@ impl Resize {
         self.just_changed = true;
     }
 
-    /// Returns the change of sizes that is due after a page was written, or `None` if none is due
-    /// or no window ends with the page. `lent` is `true` if LA has blocks of CA.
+    /// Returns the change of sizes that is due after a page was written. Returns `None` if no
+    /// change is due or the page does not end a window. `lent` is `true` if LA has blocks of CA.
     pub fn after_write(
         &mut self,
         core: &Core,

@@ -1,11 +1,11 @@
-//! A map of which nothing survived, rebuilt from the spare areas of data. Of several versions of a
-//! page, the one that was programmed last counts.
+//! A map of which no part survived, rebuilt from the spare areas of data. If a page has several
+//! versions, the version that was programmed last counts.
 //!
-//! The spare areas are read in the order in which they lie in memory, but they name pages all over
-//! the table. Their entries are therefore dealt to windows of the table, some millions at a time,
-//! and a window is filled while it is in the processor's caches. The cores share both steps: each
-//! core deals the entries of some of the blocks, and then fills some of the windows from the
-//! entries that all cores have dealt.
+//! The spare areas are read in memory order, but the pages that they name are spread over the
+//! table. So their entries are first sorted into windows of the table, some millions at a time, and
+//! each window is then filled while it is in the processor's caches. The cores share both steps.
+//! Each core sorts the entries of some blocks, and then fills some windows with the entries that
+//! all cores have sorted.
 
 use super::versions::Versions;
 use crate::blocks::Blocks;
@@ -21,14 +21,14 @@ pub(super) struct Division {
     window_bits: u32,
     /// The number of windows that a thread fills.
     share: usize,
-    /// The number of slots whose entries are dealt to windows at a time.
+    /// The number of slots whose entries are sorted into windows at a time.
     batch: u32,
 }
 
 impl Division {
     /// Returns the division for a table of `pages` pages: a share for each core, windows of 512
-    /// KiB, and 256 MiB of entries at a time, on all cores together. Each thread has a bitmap of
-    /// all slots.
+    /// KiB, and 256 MiB of entries at a time on all cores together. Each thread has its own bitmap
+    /// of all slots.
     pub fn of(pages: u32) -> Division {
         const WORTH_A_THREAD: usize = 8;
         const MOST_THREADS: usize = 8;
@@ -47,8 +47,9 @@ impl Division {
     }
 }
 
-/// Takes all entries from the spare areas of these blocks and makes their slots `valid`. Returns
-/// the number of entries taken, including the ones that were superseded afterwards.
+/// Reads all entries from the spare areas of these blocks and makes their slots `valid`. Returns
+/// the number of entries that were put into the table, including entries that were superseded
+/// later.
 pub(super) fn fill(
     medium: &Medium,
     blocks: &[BlockId],
@@ -89,14 +90,14 @@ pub(super) fn fill(
     shares.iter().map(|share| share.taken).sum()
 }
 
-/// Entries of some blocks, window by window, in each window in the order of the blocks.
+/// Entries of some blocks, sorted by window. Within a window, they keep the order of the blocks.
 struct Dealt {
-    /// Room for entries; only entries before the last window's end count.
+    /// Buffer for entries. Only the entries before the last window's end are used.
     entries: Vec<(Lpn, Ppn)>,
     /// The place at which the entries of each window end.
     ends: Vec<usize>,
-    /// Slots of all blocks that were dealt here. A slot is valid until another version of its page
-    /// is found to be newer. Most pages have no other version.
+    /// Slots of all blocks whose entries were sorted here. A slot is valid until a newer version of
+    /// its page is found. Most pages have no other version.
     valid: Blocks,
 }
 
@@ -122,7 +123,8 @@ impl Dealt {
         self.ends = dealing.ends();
     }
 
-    /// Makes slots invalid that these shares have found to be superseded, if they were dealt here.
+    /// Makes the slots invalid that these shares have found to be superseded, if their entries were
+    /// sorted here.
     fn invalidate(&mut self, shares: &[Share<'_>]) {
         for &slot in shares.iter().flat_map(|share| &share.superseded) {
             if self.valid.is_valid(slot) {
@@ -140,13 +142,13 @@ impl Dealt {
 /// Entries of the table that one thread fills.
 struct Share<'a> {
     entries: PpnShare<'a>,
-    /// Slots of older versions, since the last filling began.
+    /// Slots of older versions that were found since the last filling began.
     superseded: Vec<Ppn>,
     taken: u64,
 }
 
 impl Share<'_> {
-    /// Takes the entries that were dealt to the windows of this share, of `window` entries each.
+    /// Fills the windows of this share with their sorted entries. Each window has `window` entries.
     /// `first` is the number of the first window.
     fn fill(&mut self, versions: &Versions<'_>, dealt: &[Dealt], first: usize, window: usize) {
         self.superseded.clear();
@@ -162,7 +164,7 @@ impl Share<'_> {
         }
     }
 
-    /// Takes a slot that holds a version of a page of this share.
+    /// Processes a slot with a version of a page of this share.
     #[inline]
     fn take(&mut self, versions: &Versions<'_>, lpn: Lpn, slot: Ppn) {
         if let Some(known) = self.entries.get(lpn).mapped() {
@@ -178,7 +180,7 @@ impl Share<'_> {
 }
 
 /// Calls `visit` with each page below `pages` that the readable spare areas of a block name, and
-/// its slot.
+/// with the slot of the page.
 #[inline]
 fn for_each_entry(medium: &Medium, block: BlockId, pages: u32, mut visit: impl FnMut(Lpn, Ppn)) {
     let layout = medium.layout();
@@ -201,9 +203,9 @@ mod tests {
 
     const PAGES: u32 = 90;
 
-    /// Writes random pages to six blocks in turn, which have eight frames of four units. Some pages
-    /// are twice in a frame, some units are padding, and two frames are torn. Returns the medium,
-    /// and the whole frames in the order of their programs.
+    /// Writes random pages to six blocks in turn. The blocks have eight frames of four units. Some
+    /// pages are in a frame twice, some units are padding, and two frames are torn. Returns the
+    /// medium, and the intact frames in the order of their programs.
     fn written() -> (Medium, Vec<FrameId>) {
         let layout = lanes(1, [6, 8, 4], PAGES);
         let mut medium = Medium::new(Arc::new(layout.clone()), Rules::PLAIN, 0, Seed(1)).unwrap();
@@ -229,8 +231,8 @@ mod tests {
         (medium, frames)
     }
 
-    /// Compares with a reference that goes through the programs in their order: the last version
-    /// stays.
+    /// Compares the table with a reference that reads the programs in their order, so that the last
+    /// version stays.
     #[test]
     fn shares_and_windows_of_any_size_find_the_newest_versions() {
         let (medium, frames) = written();

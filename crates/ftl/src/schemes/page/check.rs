@@ -11,7 +11,8 @@ impl PageMapped {
         self.pool.blocks.check(&self.layout, medium)?;
         let (mapped, entries) = self.entries();
         let valid = self.pool.blocks.total() - self.map.check(medium, &self.pool)?;
-        // to follow an entry to its slot waits for memory: done only to find the wrong one
+        // following an entry to its slot waits for memory, so this is done only to find the wrong
+        // entry
         let same = entries == self.valid_slots(medium);
         if !same {
             self.check_entries(medium)?;
@@ -23,7 +24,7 @@ impl PageMapped {
         self.check_buffers()
     }
 
-    /// Checks that entries lead nowhere or to valid slots of their pages.
+    /// Checks that each entry is unmapped or points to a valid slot of its page.
     fn check_entries(&self, medium: &Medium) -> Result<(), Violation> {
         for lpn in (0..self.layout.logical_units).map(Lpn) {
             let Some(ppn) = self.map.peek(lpn).mapped() else { continue };
@@ -35,7 +36,7 @@ impl PageMapped {
         Ok(())
     }
 
-    /// Checks that each block is in exactly the place that its role names.
+    /// Checks that each block is in the list that its role names.
     fn check_roles(&self) -> Result<(), Violation> {
         let mut free = 0;
         for (id, lane) in self.lanes.iter_enumerated() {
@@ -64,8 +65,8 @@ impl PageMapped {
         })
     }
 
-    /// Checks that buffers hold less than a frame, that the index of buffered pages is exact, and
-    /// that counts of leaving blocks agree.
+    /// Checks that buffers have less than a frame of units, that the index of buffered pages is
+    /// exact, and that the counts of leaving blocks agree.
     fn check_buffers(&self) -> Result<(), Violation> {
         let mut host = 0;
         for (lane, l) in self.lanes.iter_enumerated() {
@@ -120,7 +121,7 @@ mod tests {
 
     const PAGES: u32 = 24;
 
-    /// Returns a drive on which all pages are written, every second one once more.
+    /// Returns a drive on which all pages were written, and every second page twice.
     fn written() -> (PageMapped, Medium) {
         let mut raw = RawConfig::default();
         raw.set("map.unit", "512", "test");
@@ -154,27 +155,27 @@ mod tests {
             ftl.check(&medium).unwrap_err().rule
         };
         let at = |ftl: &PageMapped, lpn| ftl.map.peek(Lpn(lpn));
-        // the entries of two pages are exchanged
+        // the entries of two pages are swapped
         let named = broken(&|ftl, _| {
             let [three, four] = [3, 4].map(|lpn| at(ftl, lpn));
             ftl.map.restore(Lpn(3), four, 0);
             ftl.map.restore(Lpn(4), three, 0);
         });
         assert_eq!(named, "the spare area of a mapped slot names its page");
-        // an entry leads to the version before
+        // an entry points to the previous version
         let valid = broken(&|ftl, medium| {
             let is_old = |&slot: &Ppn| medium.lpn(slot) == Ok(Lpn(4)) && slot != at(ftl, 4);
             let old = (0..PAGES).map(Ppn).find(is_old).unwrap();
             ftl.map.restore(Lpn(4), old, 0);
         });
         assert_eq!(valid, "a mapped slot is valid");
-        // the version before is valid, too
+        // the previous version is valid too
         let mapped = broken(&|ftl, medium| {
             let is_old = |&slot: &Ppn| medium.lpn(slot) == Ok(Lpn(4)) && slot != at(ftl, 4);
             ftl.pool.blocks.set_valid((0..PAGES).map(Ppn).find(is_old).unwrap());
         });
         assert_eq!(mapped, "every valid slot is mapped");
-        // the slot that an entry leads to cannot be read
+        // the slot of an entry is unreadable
         let read = broken(&|ftl, medium| medium.tear(ftl.layout.frame_of(at(ftl, 3))));
         assert_eq!(read, "the spare area of a mapped slot names its page");
     }

@@ -1,5 +1,5 @@
-//! The collection of the page-mapped FTL, and its choice of blocks: in the foreground when a lane
-//! runs out of free blocks, and in idle time.
+//! The collection of the page-mapped FTL and its choice of blocks. Collection runs in the
+//! foreground when a lane runs out of free blocks, and in idle time.
 
 use super::frontier::Frontier;
 use super::{GcMode, GcPace, PageMapped};
@@ -10,7 +10,7 @@ use flashatlas_nand::Medium;
 use flashatlas_types::{BlockId, Cause, FrontierId, FtlError, LaneId, PartFault};
 
 impl PageMapped {
-    /// Makes sure that the host frontier `f` of a lane can take a frame. Returns `false` if the
+    /// Ensures that the host frontier `f` of a lane has room for a frame. Returns `false` if the
     /// lane is full of valid data.
     pub(super) fn make_room(
         &mut self,
@@ -29,7 +29,8 @@ impl PageMapped {
         match self.settings.mode {
             GcMode::Single => self.make_room_single(cx, lane, f),
             GcMode::Dual => {
-                // one block goes to the frontier: the rest must not be below the low-water mark
+                // one block becomes the frontier, and the remaining free blocks must not fall below
+                // the low-water mark
                 if self.pool.free(lane) + self.about_to_be_free(lane) <= self.settings.low_water {
                     self.collect_to(cx, lane, self.settings.low_water + 1)?;
                     if self.settings.gc_parallel && self.settings.pace != GcPace::Paced {
@@ -37,7 +38,8 @@ impl PageMapped {
                     }
                 }
                 self.level_wear(cx, lane)?;
-                // collection needs as many blocks as it has frontiers; the rest may be written to
+                // collection needs as many free blocks as it has frontiers; the host may use the
+                // others
                 if self.pool.free(lane) <= self.settings.streams.collection {
                     return Ok(false);
                 }
@@ -47,23 +49,23 @@ impl PageMapped {
         }
     }
 
-    /// Makes room in single mode. The one reserved block becomes the frontier, the survivors of a
-    /// victim become its first pages, and the victim becomes the reserved block.
+    /// Makes room in single mode. The reserved block becomes the frontier, the survivors of a
+    /// victim become its first pages, and the victim becomes the new reserved block.
     fn make_room_single(
         &mut self,
         cx: &mut FtlContext<'_>,
         lane: LaneId,
         f: FrontierId,
     ) -> Result<bool, FtlError> {
-        // one of FRUITLESS_MAX + 1 collections frees at least one slot, and a block's worth of
-        // slots leaves room
+        // at least one of FRUITLESS_MAX + 1 collections frees a slot, and one block's number of
+        // such slots makes room for a frame
         for _ in 0..=u64::from(self.layout.slots_per_block) * u64::from(FRUITLESS_MAX + 1) {
             if self.lanes[lane].frontiers[f].block.is_some() {
                 return Ok(true);
             }
             let free = self.pool.free(lane);
-            // the power failed after a victim's pages had filled the reserved block, and before the
-            // victim was erased
+            // the power failed after the victim's pages had filled the reserved block and before
+            // the victim was erased
             if free == 0
                 && let Some(spent) = self.emptiest(lane).filter(|&b| self.pool.blocks.valid(b) == 0)
             {
@@ -71,8 +73,8 @@ impl PageMapped {
                 continue;
             }
             match free {
-                // a failed erase took the reserved block: a block kept for map pages stands in for
-                // it until the victim is erased
+                // a failed erase has removed the reserved block: a block reserved for map pages
+                // replaces it until the victim is erased
                 0 => {
                     let waiting = self.lanes[lane].frontiers[f].buffer.len() as u32;
                     let most = self.layout.slots_per_block - 1 - waiting;
@@ -96,8 +98,8 @@ impl PageMapped {
         Ok(false)
     }
 
-    /// Collects a victim whose survivors fit the rest of the frontier, if there is such a victim.
-    /// This restores the reserved block of single mode after a failed erase took it.
+    /// Collects a victim whose survivors fit into the rest of the frontier, if there is such a
+    /// victim. This restores the reserved block of single mode after a failed erase has removed it.
     fn restore_reserve(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -114,7 +116,7 @@ impl PageMapped {
         Ok(())
     }
 
-    /// Collects until the lane has `target` free blocks, or nothing more can be freed.
+    /// Collects until the lane has `target` free blocks, or until no more can be freed.
     fn collect_to(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -122,8 +124,8 @@ impl PageMapped {
         target: u32,
     ) -> Result<(), FtlError> {
         self.finish_sweep(cx, lane)?;
-        // A pass over all blocks gathers every invalid slot there is; a second one is for what
-        // padding left behind.
+        // One pass over all blocks gathers every invalid slot. A second pass gathers the slots that
+        // padding of the first pass left invalid.
         let mut fruitful = 2 * self.layout.blocks_per_lane;
         let mut fruitless = fruitful * FRUITLESS_MAX;
         while fruitful > 0 && fruitless > 0 {
@@ -153,8 +155,8 @@ impl PageMapped {
         self.pad_copies(cx, lane)
     }
 
-    /// Programs copies that wait for the rest of their frame, and pads the frames. Copies that wait
-    /// keep their old blocks from being erased, and the lane has run out of blocks.
+    /// Pads and programs frames with copies that wait for more units. These copies delay the erase
+    /// of their old blocks, and the lane has no free block left.
     fn pad_copies(&mut self, cx: &mut FtlContext<'_>, lane: LaneId) -> Result<(), FtlError> {
         let first = self.settings.first_of_collection();
         for f in self.lanes[lane].frontiers.keys().filter(|&f| f >= first) {
@@ -173,7 +175,8 @@ impl PageMapped {
         &self.lanes[lane].frontiers[first..cold].raw
     }
 
-    /// Returns `true` if survivors of any victim fit: each frontier of collection may need a block.
+    /// Returns `true` if the survivors of any victim fit. Each frontier of collection may need a
+    /// block.
     pub(super) fn collection_has_room(&self, lane: LaneId) -> bool {
         let frontiers = self.frontiers_of_collection(lane);
         let needed = frontiers.iter().filter(|f| f.block.is_none()).count() as u32;
@@ -181,11 +184,11 @@ impl PageMapped {
         free > 0 && free >= needed
     }
 
-    /// Returns the closed block with the fewest valid slots, if the open frontiers of collection
-    /// take them all; otherwise `None`.
+    /// Returns the closed block with the fewest valid slots, if its valid slots fit into the open
+    /// frontiers of collection. Otherwise returns `None`.
     ///
-    /// A drive needs this if its power failed while collection filled the last free block, before
-    /// the victim was erased.
+    /// This is needed after a power failure in which collection had filled the last free block and
+    /// had not yet erased the victim.
     fn least_valid(&self, lane: LaneId) -> Option<BlockId> {
         let frontiers = self.frontiers_of_collection(lane);
         let room = |f: &Frontier| match f.block {
@@ -206,8 +209,9 @@ impl PageMapped {
         closed.min_by_key(|&b| self.pool.blocks.valid(b))
     }
 
-    /// Returns the policy's victim, or the emptiest closed block if the victim has more than `most`
-    /// valid slots, for which there is no room. Returns `None` if neither fits.
+    /// Returns the policy's victim. If the victim has more than `most` valid slots, there is no
+    /// room for them, and the emptiest closed block is returned instead. Returns `None` if neither
+    /// fits.
     fn pick_that_fits(&mut self, medium: &Medium, lane: LaneId, most: u32) -> Option<BlockId> {
         self.pick(medium, lane, most).or_else(|| {
             self.emptiest(lane).filter(|&b| {
@@ -217,7 +221,7 @@ impl PageMapped {
         })
     }
 
-    /// Collects one block of each other lane that is down to the low-water mark, at the same time.
+    /// Collects a block in each other lane that is down to the low-water mark, in parallel.
     fn collect_beside(&mut self, cx: &mut FtlContext<'_>, lane: LaneId) -> Result<(), FtlError> {
         for other in self.layout.lane_ids().filter(|&l| l != lane) {
             if self.pool.free(other) <= self.settings.low_water
@@ -232,8 +236,8 @@ impl PageMapped {
         Ok(())
     }
 
-    /// Does one round of collection in idle time: a victim in each lane that is short of free
-    /// blocks. Returns `true` if it did any work.
+    /// Does one round of collection in idle time: collects a victim in each lane with too few free
+    /// blocks. Returns `true` if work was done.
     pub(super) fn collect_in_idle_time(
         &mut self,
         cx: &mut FtlContext<'_>,

@@ -1,7 +1,7 @@
-//! The emptying of a block: its valid pages are read and copied to the frontiers of collection, and
-//! it is erased when the last copy is programmed. The erase waits for the copies of its valid
-//! pages, and for the programs that superseded the others. So a power cut never finds a page
-//! without a version on flash.
+//! The collection of a block. Its valid pages are read and copied to the frontiers of collection,
+//! and the block is erased when the last copy is programmed. The erase waits for the copies of the
+//! valid pages, and for the programs that superseded the other pages. So after a power cut, every
+//! page has a version on flash.
 
 use super::frontier::Pending;
 use super::{GcMode, Leaving, PageMapped};
@@ -13,8 +13,8 @@ use flashatlas_nand::ReadPart;
 use flashatlas_types::{BLOCK_STEPS, BlockId, Cause, FtlError, LaneId, OpId, Ppn, SeededBug, beat};
 
 impl PageMapped {
-    /// Moves the valid pages of `victim` away and erases it, at once or when the last copy is
-    /// programmed.
+    /// Copies the valid pages of `victim` to other blocks and erases it, at once or when the last
+    /// copy is programmed.
     pub(super) fn collect(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -38,7 +38,7 @@ impl PageMapped {
         self.end_collection(cx, lane, victim)
     }
 
-    /// Begins the collection of `victim`: from now on its valid slots are read and moved.
+    /// Begins the collection of `victim`. From now on its valid slots are read and moved.
     pub(super) fn begin_collection(
         &mut self,
         cx: &FtlContext<'_>,
@@ -68,7 +68,7 @@ impl PageMapped {
         if self.pool.blocks.valid(victim) > 0 { self.verify(cx, victim) } else { Ok(()) }
     }
 
-    /// Ends the reads of `victim`: every valid slot was read.
+    /// Ends the reads of `victim`, because every valid slot was read.
     pub(super) fn end_collection(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -80,9 +80,9 @@ impl PageMapped {
         self.erase_left(cx, lane)
     }
 
-    /// Checks that the spare areas of the valid slots name the pages that the map has there. All of
-    /// them are looked up before any is moved: the accesses do not depend on each other, so their
-    /// cache misses overlap.
+    /// Checks that the spare areas of the valid slots name the pages that the map has there. All
+    /// slots are checked before the first is moved: the accesses do not depend on each other, so
+    /// their cache misses overlap.
     fn verify(&self, cx: &FtlContext<'_>, victim: BlockId) -> Result<(), FtlError> {
         let medium = &*cx.flash.medium;
         let valid = |slot| self.pool.blocks.is_valid(slot);
@@ -168,7 +168,7 @@ impl PageMapped {
         Ok(())
     }
 
-    /// Takes copies out of a buffer if the host has written or trimmed their page since.
+    /// Removes copies from a buffer if the host has since written or trimmed their page.
     pub(super) fn drop_stale_copies(&mut self, lane: LaneId, buffer: &mut Vec<Pending>) {
         let mut i = 0;
         while i < buffer.len() {
@@ -195,7 +195,7 @@ impl PageMapped {
         }
     }
 
-    /// Erases the leaving blocks whose last copy is programmed.
+    /// Erases the leaving blocks whose last copy has been programmed.
     #[inline]
     pub(super) fn erase_left(
         &mut self,

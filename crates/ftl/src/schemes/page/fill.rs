@@ -1,5 +1,5 @@
-//! The places of pages when a blank drive is filled in ascending order. They are known in advance:
-//! a frame goes to each lane in turn, into its one host frontier.
+//! The places of pages when a blank drive is filled in ascending order. They can be computed in
+//! advance, because each lane in turn gets a frame in its only host frontier.
 
 use super::PageMapped;
 use super::settings::{GcMode, GcPace};
@@ -7,15 +7,15 @@ use flashatlas_nand::Medium;
 use flashatlas_types::BlockId;
 
 impl PageMapped {
-    /// Returns the blocks that a fill takes of each lane, in order. Returns `None` if the fill
-    /// depends on more: on a classifier, on several streams, on map pages, or on collection.
+    /// Returns the blocks of each lane that a fill uses, in order. Returns `None` if the fill also
+    /// depends on a classifier, on several streams, on map pages, or on collection.
     pub(super) fn order_of_fill(&mut self, medium: &Medium) -> Option<Vec<Vec<BlockId>>> {
         let settings = &self.settings;
         let simple = settings.streams.host == 1 && !settings.classified;
         if !simple || !medium.is_untouched() || self.map.table().is_none() {
             return None;
         }
-        // with this many free blocks, or fewer, a lane may collect before it opens one
+        // with at most this number of free blocks, a lane may collect before it opens a block
         let collects_at = match (settings.mode, settings.pace) {
             (GcMode::Single, _) => 1,
             (GcMode::Dual, GcPace::Burst) => settings.low_water,

@@ -1,4 +1,4 @@
-//! A frontier: the block that is being filled, and the frame that is being gathered for it.
+//! A frontier: the block that is being filled, and the units of the next frame.
 
 use super::PageMapped;
 use crate::FtlContext;
@@ -9,9 +9,9 @@ use flashatlas_types::{BlockId, Cause, FrontierId, FtlError, LaneId, Lpn, OpId, 
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
     pub unit: Unit,
-    /// The slot where collection found it; [`Ppn::NONE`] for host data.
+    /// The slot from which collection read the unit; [`Ppn::NONE`] for host data.
     pub from: Ppn,
-    /// The operation that the program must wait for: the data's arrival.
+    /// The operation that the program must wait for, because it transfers the data.
     pub ready: OpId,
     pub cause: Cause,
 }
@@ -30,19 +30,19 @@ pub(super) struct Frontier {
     pub buffer: Vec<Pending>,
 }
 
-/// A block whose valid data is moving away. It is erased once every copy is programmed.
+/// A block whose valid data is being moved. It is erased when every copy is programmed.
 #[derive(Clone, Debug)]
 pub(super) struct Leaving {
     pub block: BlockId,
     pub cause: Cause,
-    /// The number of slots that were valid when it was picked.
+    /// The number of slots that were valid when the block was picked.
     pub valid: u32,
-    /// The number of units that were read and wait in a buffer.
+    /// The number of units that were read and now wait in a buffer.
     pub buffered: u32,
-    /// `true` if every valid unit was read.
+    /// `true` if every valid unit has been read.
     pub read: bool,
-    /// The operations that the erase waits for: the copies. (The medium's own rules make it wait
-    /// for reads of the block.)
+    /// The copies that the erase waits for. (The rules of the medium make the erase wait for reads
+    /// of the block.)
     pub after: Vec<OpId>,
 }
 
@@ -65,8 +65,7 @@ impl PageMapped {
         }
     }
 
-    /// Returns a host unit that waits for the rest of its frame, or `None` if the page is not
-    /// buffered.
+    /// Returns a host unit that waits for its frame to fill, or `None` if the page is not buffered.
     #[inline]
     pub(super) fn in_buffer(&self, lpn: Lpn) -> Option<&Pending> {
         let &(lane, f) = self.buffered.get(&lpn)?;
@@ -79,8 +78,8 @@ impl PageMapped {
         )
     }
 
-    /// Writes a whole frame at once. No host unit is in a buffer, so that no unit there has to be
-    /// replaced before the frame is programmed.
+    /// Writes a whole frame directly. The caller ensures that no host unit is in a buffer, so no
+    /// buffered unit has to be replaced first.
     pub(super) fn write_frame(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -92,7 +91,7 @@ impl PageMapped {
         let lane = self.choose_lane(cx, f)?;
         let buffer = &self.lanes[lane].frontiers[f].buffer;
         if !buffer.is_empty() {
-            // single mode: copies of collection wait here, and the frame fills up earlier
+            // single mode: copies of collection wait in the buffer, so the frame is full earlier
             return units.iter().try_for_each(|unit| self.write_unit(cx, unit, cause, ready));
         }
         for unit in units {
@@ -124,7 +123,7 @@ impl PageMapped {
             return self.gather(cx, lane, f, pending);
         }
         if let Some(&(lane, f)) = self.buffered.get(&lpn) {
-            // the unit is not programmed yet: the new version takes its place
+            // the old unit is not programmed yet, so the new version replaces it in the buffer
             let buffer = &mut self.lanes[lane].frontiers[f].buffer;
             *buffer.iter_mut().find(|p| p.is_host() && p.unit.lpn == lpn).expect("buffered") =
                 pending;

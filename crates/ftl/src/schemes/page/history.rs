@@ -1,5 +1,5 @@
-//! The past that classifiers may ask for: the host's last write of each page, and the stream that
-//! opened each block. It is kept only for classifiers that ask.
+//! The history that classifiers may need: the host's last write of each page, and the stream that
+//! opened each block. It is stored only for classifiers that need it.
 
 use super::PageMapped;
 use crate::MemoryUse;
@@ -8,9 +8,9 @@ use flashatlas_types::{BlockId, FrontierId, Layout, Lpn, MemoryKind, Ppn, Stream
 
 pub(super) struct History {
     streams: Streams,
-    /// The clock of the host's last write of each page, plus one; 0 if it is not known.
+    /// The clock of the host's last write of each page, plus one; 0 if the write is unknown.
     written: TiVec<Lpn, u64>,
-    /// The frontier that opened each block, and the clock at that time.
+    /// The frontier that opened each block, and the clock of the opening.
     opened: TiVec<BlockId, Option<(FrontierId, u64)>>,
 }
 
@@ -24,13 +24,13 @@ impl History {
         self.opened[block] = Some((f, clock));
     }
 
-    /// Notes that the data of block `from` moves into block `to` as it is: its stream and its age
-    /// go with it.
+    /// Notes that block `to` replaces block `from` with all its data. The stream and the age of
+    /// `from` are inherited.
     pub fn inherited(&mut self, from: BlockId, to: BlockId) {
         self.opened[to] = self.opened[from];
     }
 
-    /// Returns the past of the version of a page that is in `at`, or still in a buffer.
+    /// Returns the history of the version of a page that is in `at` or in a buffer.
     pub fn page(&self, layout: &Layout, lpn: Lpn, at: Ppn, clock: u64) -> Page {
         let block = at.mapped().map(|at| layout.block_of(at));
         let from = block.and_then(|block| self.stream(block));
@@ -43,19 +43,19 @@ impl History {
         self.written[lpn] = clock + 1;
     }
 
-    /// Clears the host's last write of a page that is trimmed.
+    /// Removes the host's last write of a page that is trimmed.
     pub fn trimmed(&mut self, lpn: Lpn) {
         self.written[lpn] = 0;
     }
 
-    /// Returns the past of a block that is erased, and clears it.
+    /// Returns the history of a block that is erased, and removes it.
     pub fn collected(&mut self, block: BlockId, valid: u32, slots: u32, clock: u64) -> Collected {
         let stream = self.stream(block);
         let opened = self.opened[block].take().map_or(clock, |(_, opened)| opened);
         Collected { id: block, stream, age: clock - opened, valid, slots }
     }
 
-    /// Returns the stream that opened a block, or `None` if it is not known.
+    /// Returns the stream that opened a block, or `None` if the stream is unknown.
     pub fn stream(&self, block: BlockId) -> Option<Stream> {
         self.opened[block].map(|(f, _)| match f.number().checked_sub(self.streams.host) {
             None => Stream::Host(StreamId::new(f.number())),
@@ -63,8 +63,8 @@ impl History {
         })
     }
 
-    /// Returns the memory that a drive needs for the history: nine bytes a block. It also keeps
-    /// four bytes a page, in spare areas.
+    /// Returns the memory that a drive needs for the history: nine bytes for each block. The drive
+    /// also stores four bytes for each page in spare areas.
     pub fn memory(&self) -> MemoryUse {
         MemoryUse {
             table: "streams and ages of blocks",
@@ -88,8 +88,8 @@ impl PageMapped {
         self.settings.frontier_of_host(stream)
     }
 
-    /// Returns the stream that takes a page, one of `streams`: the classifier's choice, or the map
-    /// store's if there is no classifier.
+    /// Returns the stream of a page, one of `streams`. The classifier chooses it, or the map store
+    /// if there is no classifier.
     #[inline]
     pub(super) fn stream_of(&self, lpn: Lpn, classified: StreamId, streams: u32) -> StreamId {
         let chosen = if streams > 1 && !self.settings.classified {
@@ -100,7 +100,7 @@ impl PageMapped {
         chosen.min(StreamId::new(streams - 1))
     }
 
-    /// Returns the page as the classifier may know it.
+    /// Returns the data of a page that the classifier may use.
     #[inline]
     pub(super) fn sorted_page(&self, lpn: Lpn) -> Page {
         let clock = self.host_units;

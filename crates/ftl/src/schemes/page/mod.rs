@@ -1,10 +1,10 @@
-//! The page-mapped FTL: every logical page may be anywhere; full blocks are collected.
+//! The page-mapped FTL: every logical page may be in any block, and full blocks are collected.
 //!
-//! Each lane has frontiers (blocks being filled), free blocks and a victim policy of its own, so
-//! lanes collect independently. Host writes go round the lanes in allocation order. A frame is
-//! gathered in the buffer of its frontier and programmed when it is full. The map points to a unit
-//! only once it is programmed. Until then the old version of a buffered page stays on flash, so a
-//! power cut finds one of the two.
+//! Each lane has its own frontiers (blocks being filled), free blocks and victim policy, so lanes
+//! collect independently. Host writes visit the lanes in allocation order. A frame is gathered in
+//! the buffer of its frontier and programmed when it is full. The map points to a unit only after
+//! the unit is programmed. Until then the old version of a buffered page stays on flash, so one of
+//! the two versions survives a power cut.
 
 mod blank_table;
 mod check;
@@ -91,16 +91,16 @@ pub const DEF: SchemeDef = SchemeDef {
 
 struct Lane {
     policy: Box<dyn VictimPolicy>,
-    /// Host frontiers by stream, then (dual mode) the frontiers of collection, then (static wear
-    /// levelling) the frontier of cold data.
+    /// Host frontiers by stream. In dual mode, the frontiers of collection follow. With static wear
+    /// levelling, the frontier of cold data is last.
     frontiers: TiVec<FrontierId, Frontier>,
     leaving: Vec<Leaving>,
-    /// The victim that is collected frame by frame, at the paces `even` and `paced`.
+    /// The victim that is being collected frame by frame, at the paces `even` and `paced`.
     sweep: Option<Sweep>,
-    /// The number of slots that the host has filled and collection has not yet given back.
+    /// The number of slots that the host has filled and collection has not freed in return yet.
     owed_slots: u32,
     /// The last copy that was planned. At the paces `even` and `paced`, `shares` has the last
-    /// copies of the shares of collection that followed the host's last two frames.
+    /// copies of the shares of collection after the host's last two frames.
     last_copy: OpId,
     shares: [OpId; 2],
 }
@@ -114,27 +114,28 @@ struct PageMapped {
     classifier: Box<dyn Classifier>,
     /// The history, if the classifier asks for it.
     history: Option<History>,
-    /// The number of units that the host wrote so far.
+    /// The number of units that the host has written so far.
     host_units: u64,
-    /// For each frontier of the host, the lane at which the search for room begins.
+    /// For each host frontier, the lane in which the search for room begins.
     cursor: TiVec<FrontierId, LaneId>,
-    /// For each frontier of the host, the lane in whose buffer it gathers a frame.
+    /// For each host frontier, the lane whose buffer is gathering a frame.
     gathering: TiVec<FrontierId, Option<LaneId>>,
-    /// Lane and frontier of host units in buffers. The map is only looked up, never iterated.
+    /// Lane and frontier of host units in buffers. The map is searched by key only, never iterated.
     buffered: FxHashMap<Lpn, (LaneId, FrontierId)>,
-    /// Host programs that made slots of a block invalid.
+    /// Host programs that invalidated slots of a block.
     superseded: Superseded,
-    /// The number of slots programmed so far, and the time at which the command at hand was
+    /// The number of slots programmed so far, and the time at which the current command was
     /// submitted.
     at: Moment,
-    /// The number of frames of victims that were collected at the paces `even` and `paced`.
+    /// The number of frames of victims that were collected in parts, at the paces `even` and
+    /// `paced`.
     partial_frames: u64,
     report: FtlReport,
     mount: MountReport,
 }
 
 impl PageMapped {
-    /// Makes a block a candidate for collection.
+    /// Closes a block, which becomes a candidate for collection.
     fn close(&mut self, block: BlockId) {
         self.pool.blocks.set_role(block, Role::Closed);
         let (lane, local) = self.layout.in_lane(block);
@@ -143,8 +144,8 @@ impl PageMapped {
         self.classifier.closed(&Filled { id: block, lane, block: local, stream });
     }
 
-    /// Prefetches the map entries of the pages in the `wanted` slots of a block, some frames at
-    /// once. The caller goes through the frames in order, and `index` is the next one.
+    /// Prefetches the map entries of the pages in the `wanted` slots of a block, several frames at
+    /// once. The caller processes the frames in order, and `index` is the next frame.
     #[inline]
     fn prefetch_entries(
         &self,
@@ -183,8 +184,7 @@ impl PageMapped {
         block
     }
 
-    /// Returns the next lane, in allocation order, that has room for a frame of the host's frontier
-    /// `f`.
+    /// Returns the next lane, in allocation order, whose host frontier `f` has room for a frame.
     fn choose_lane(&mut self, cx: &mut FtlContext<'_>, f: FrontierId) -> Result<LaneId, FtlError> {
         for lane in self.layout.lanes_from(self.cursor[f]) {
             if self.make_room(cx, lane, f)? {
@@ -195,7 +195,7 @@ impl PageMapped {
         Err(self.pool.no_space())
     }
 
-    /// Opens a free block for a frontier that has none.
+    /// Opens a free block for a frontier that has no block.
     fn open(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -214,7 +214,7 @@ impl PageMapped {
         f: FrontierId,
         block: BlockId,
     ) {
-        // a block that was opened for map pages when the power failed may still be marked so
+        // a block that was opened for map pages before a power failure may still have their mark
         cx.flash.open(block, OobRole::default());
         let frontier = &mut self.lanes[lane].frontiers[f];
         (frontier.block, frontier.next) = (Some(block), 0);
@@ -223,8 +223,8 @@ impl PageMapped {
         }
     }
 
-    /// Programs the units of a buffer. Copies whose page the host has written or trimmed since are
-    /// dropped first. If that leaves the frame unfilled, the frame waits for more units, unless
+    /// Programs the units of a buffer. Copies are dropped first if the host has since written or
+    /// trimmed their page. If the frame is then no longer full, it waits for more units, unless
     /// `padded` is `true`.
     fn program(
         &mut self,
@@ -251,15 +251,15 @@ impl PageMapped {
         frontier.next += 1;
         let full = frontier.next == self.layout.frames_per_block;
 
-        // the cause of the first unit of the host, if there is one
+        // the frame gets the cause of its first host unit, if it has one
         let (mut host_units, mut cause) = (0, buffer[0].cause);
         for p in buffer.iter().filter(|p| p.is_host()) {
             cause = if host_units == 0 { p.cause } else { cause };
             host_units += 1;
         }
         let copies = buffer.len() as u32 - host_units;
-        // at the paces `even` and `paced`, a frame of the host waits for the share of collection
-        // that followed the last frame but one
+        // at the paces `even` and `paced`, a host frame waits for the share of collection that
+        // followed the frame before the previous one
         let mut after: SmallVec<[OpId; 8]> = SmallVec::new();
         if host_units > 0 && self.settings.pace != GcPace::Burst {
             after.push(self.lanes[lane].shares[0]);
@@ -330,7 +330,7 @@ impl PageMapped {
     }
 }
 
-/// Returns for each unit the number of units right after it that continue it in logical order.
+/// Returns, for each unit, the number of units directly after it that continue its logical order.
 fn followers(units: &[Pending]) -> [u8; 64] {
     let mut ahead = [0; 64];
     for i in (1..units.len()).rev() {
@@ -445,7 +445,7 @@ impl Ftl for PageMapped {
     fn flush(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         self.at.now = cx.command.now;
         for f in self.gathering.keys() {
-            // host units wait only in the lane in which their stream gathers
+            // host units wait only in the lane in which their stream is gathering a frame
             if let Some(lane) = self.gathering[f]
                 && self.lanes[lane].frontiers[f].buffer.iter().any(Pending::is_host)
             {

@@ -1,20 +1,20 @@
-//! The mount of the page-mapped FTL: its tables are built from the medium.
+//! The mount of the page-mapped FTL, which builds its tables from the medium.
 //!
-//! 1. The spare area of each block's first page shows whether it is erased, or holds data or map
-//!    pages. (If this page cannot be read, the first readable one is used.) A block without a
-//!    readable page is erased.
-//! 2. The map store puts the surviving parts of the map together: map pages on flash, segments in
+//! 1. The spare area of each block's first page shows whether the block is erased, or stores data
+//!    or map pages. (If this page is unreadable, the first readable page is used.) A block without
+//!    a readable page is erased.
+//! 2. The map store rebuilds the map from its surviving parts: map pages on flash, and segments in
 //!    NVM.
 //! 3. Roll forward: the mount reads the spare areas of data that was programmed after the oldest
-//!    change that this map may lack. The last page of each block shows whether the block holds such
+//!    change that this map may lack. The last page of each block shows whether the block has such
 //!    data. The mount takes an entry from a spare area if its program has a larger number than any
 //!    program that the map covers, and if the entry is the newest of its page.
-//! 4. Slots that entries lead to become valid. An entry of the map store is lost if it leads to a
+//! 4. Slots that entries point to become valid. An entry of the map store is lost if it points to a
 //!    slot of another page and no newer entry supersedes it.
-//! 5. The store writes the entries that it cannot keep in memory.
+//! 5. The store writes the entries that do not fit into its memory.
 //!
-//! The drive goes on writing to blocks that are neither erased nor full: if it was collecting when
-//! the power failed, it may have no other room.
+//! The drive continues to write to blocks that are neither erased nor full. If it was collecting
+//! when the power failed, it may have no other room.
 
 use super::frontier::Frontier;
 use super::history::History;
@@ -36,7 +36,8 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
 impl PageMapped {
-    /// Rebuilds the tables: of several copies of a page the one programmed last is valid.
+    /// Rebuilds the tables. If a page has several copies, the copy that was programmed last is
+    /// valid.
     pub(super) fn mount(
         config: &SchemeConfig<'_>,
         cx: &mut FtlContext<'_>,
@@ -123,9 +124,9 @@ impl PageMapped {
         self.mount.read_spare_areas(&self.layout, block, count);
     }
 
-    /// Lists free blocks and returns the others: blocks of data, blocks of map pages, and blocks of
-    /// which no page can be read. The blocks without a readable page will be erased: their erase or
-    /// their first program was cut, and their role is not known.
+    /// Lists free blocks and returns the others: blocks of data, blocks of map pages, and blocks
+    /// without a readable page. The last kind will be erased, because its role is unknown: an erase
+    /// or the first program was interrupted.
     fn sort_blocks(&mut self, medium: &Medium) -> (Vec<BlockId>, Vec<BlockId>, Vec<BlockId>) {
         let (mut data, mut map, mut unreadable) = (Vec::new(), Vec::new(), Vec::new());
         for block in self.layout.block_ids() {
@@ -152,11 +153,11 @@ impl PageMapped {
         (data, map, unreadable)
     }
 
-    /// Makes frontiers of blocks that are not full, and returns the other blocks.
+    /// Makes frontiers of the blocks that are not full, and returns the other blocks.
     ///
-    /// Collection gets the blocks with the most room: if the power failed during a collection and
-    /// no block is free, the victim has to fit the rest of the block that its pages were moving to.
-    /// Cold data gets the fullest block.
+    /// Collection gets the blocks with the most room. If the power failed during a collection and
+    /// no block is free, the victim must fit into the rest of the block that its pages were moving
+    /// to. Cold data gets the fullest block.
     fn adopt_frontiers(&mut self, medium: &Medium, data: Vec<BlockId>) -> Vec<BlockId> {
         let (mut partial, mut full): (Vec<BlockId>, Vec<BlockId>) =
             data.into_iter().partition(|&b| medium.write_pointer(b) < self.layout.frames_per_block);
@@ -179,8 +180,8 @@ impl PageMapped {
         full
     }
 
-    /// Returns the blocks of data that may have entries which the map lacks, the newest first.
-    /// Their spare areas are read.
+    /// Returns the data blocks that may have entries which the map lacks, newest first. Their spare
+    /// areas are read.
     fn read_data_blocks(&mut self, medium: &Medium, data: &[BlockId], from: u64) -> Vec<BlockId> {
         let mut blocks = newest_first(medium, data);
         blocks.retain(|&block| {
@@ -200,13 +201,13 @@ impl PageMapped {
         blocks
     }
 
-    /// Returns whether a slot holds a version of a page. (Spare areas in map blocks name map
+    /// Returns whether a slot contains a version of a page. (Spare areas in map blocks name map
     /// pages.)
     pub(super) fn holds(&self, medium: &Medium, slot: Ppn, lpn: Lpn) -> bool {
         medium.lpn(slot) == Ok(lpn) && medium.oob_role(self.layout.block_of(slot)) != OobRole::MAP
     }
 
-    /// Makes every slot valid that an entry leads to.
+    /// Marks every slot that an entry points to as valid.
     fn follow_entries(&mut self, medium: &Medium) {
         for lpn in (0..self.layout.logical_units).map(Lpn) {
             beat(1);
@@ -221,9 +222,9 @@ impl PageMapped {
     }
 }
 
-/// Returns blocks sorted so that the block that was written to last comes first. The mount then
-/// meets most pages in their newest version first. It compares the older versions with that one and
-/// skips them: only an entry that is taken changes the table.
+/// Sorts blocks so that the block that was written last comes first. The mount then meets most
+/// pages in their newest version first. It compares later versions with this version and skips
+/// them. Only an entry that is taken changes the table.
 fn newest_first(medium: &Medium, blocks: &[BlockId]) -> Vec<BlockId> {
     let last = |&block: &BlockId| {
         let sequence = medium.last_programmed(block).map(|frame| medium.frame_sequence(frame));

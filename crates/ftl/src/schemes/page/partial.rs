@@ -1,17 +1,17 @@
-//! Collection at an even pace: a part of a victim with each frame that the host fills.
+//! Collection at an even pace: a part of a victim is collected with each frame that the host fills.
 //!
-//! A lane that is about to need blocks goes through a victim frame by frame. For every slot that
-//! the host fills, it passes one slot that is not valid, and moves the valid slots that it meets on
-//! the way. In the steady state this gives back blocks as fast as the host uses them, and no write
-//! waits for more than its share of copies. The host may change pages of the victim in between:
-//! these pages need no copy. If blocks run out all the same, the lane collects as at the pace
-//! `burst`.
+//! A lane that will soon need blocks collects a victim frame by frame. For every slot that the host
+//! fills, the lane passes one slot of the victim that is not valid, and moves the valid slots that
+//! it meets on the way. In the steady state this frees blocks as fast as the host uses them, and no
+//! write waits for more than its share of copies. The host may supersede pages of the victim in the
+//! meantime. These pages need no copy. If the lane still runs out of blocks, it collects as at the
+//! pace `burst`.
 //!
-//! At the pace `paced` collection keeps the room of the lane constant. A step has a bound, and
-//! collection makes up later for what a step leaves over. A lane does not collect because another
-//! one does. The map knows the places of moved pages before they are written
-//! (`maps::pages::moves`). Whenever the host needs a block, the room is enough for a free block, or
-//! for a victim that is about to become free. Only a drive on which nearly everything is valid also
+//! At the pace `paced`, collection keeps the room of the lane constant. Each step is bounded, and
+//! later steps do the work that a step could not finish. A lane does not collect because another
+//! lane does. The map has the new places of moved pages before they are written to flash
+//! (`maps::pages::moves`). Whenever the host needs a block, the room contains a free block or a
+//! victim that is about to become free. Only a drive on which nearly all pages are valid also
 //! collects in bursts.
 
 use super::frontier::{Frontier, Leaving};
@@ -19,7 +19,7 @@ use super::{GcPace, PageMapped};
 use crate::FtlContext;
 use flashatlas_types::{BlockId, Cause, FtlError, LaneId};
 
-/// The victim that a lane goes through.
+/// The victim that a lane collects frame by frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sweep {
     victim: BlockId,
@@ -28,7 +28,7 @@ pub(super) struct Sweep {
 }
 
 impl PageMapped {
-    /// Collects a share of a victim, because the host has filled a frame of the lane.
+    /// Collects a share of a victim after the host has filled a frame of the lane.
     pub(super) fn keep_pace(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -41,7 +41,7 @@ impl PageMapped {
         lane_now.shares[0] = lane_now.shares[1];
         let owed = &mut lane_now.owed_slots;
         *owed = (*owed + self.layout.slots_per_frame).min(self.layout.slots_per_block);
-        // one victim at most for each frame: where nearly everything is valid, bursts do the rest
+        // at most one victim for each frame; if nearly all pages are valid, bursts do the rest
         let most = match self.settings.pace {
             GcPace::Paced => self.settings.gc_step,
             _ => self.layout.frames_per_block,
@@ -62,25 +62,25 @@ impl PageMapped {
         Ok(())
     }
 
-    /// Returns whether collection is to go on in a lane.
+    /// Returns whether a lane must continue to collect.
     fn owes(&self, lane: LaneId) -> bool {
         let wanted = self.settings.blocks_of_room() * self.layout.slots_per_block;
         match self.settings.pace {
-            // two frames more: the last copies of a victim may wait for the rest of their frame
+            // two more frames, because the last copies of a victim may wait for their frame to fill
             GcPace::Paced => self.room(lane) < wanted + 2 * self.layout.slots_per_frame,
             _ => self.lanes[lane].owed_slots > 0,
         }
     }
 
-    /// Returns the number of slots of a lane that are free, or will be: the slots of free blocks,
-    /// the rest of each frontier, and the passed part of the blocks that are leaving.
+    /// Returns the number of slots of a lane that are free or will become free: the slots of free
+    /// blocks, the rest of each frontier, and the passed part of the blocks that are leaving.
     ///
-    /// A frame that the host fills takes all of its slots. A frame that is passed gives back the
-    /// slots that are not valid.
+    /// A frame that the host fills uses up all of its slots. A frame that is passed frees the slots
+    /// that are not valid.
     fn room(&self, lane: LaneId) -> u32 {
         let (block, frame) = (self.layout.slots_per_block, self.layout.slots_per_frame);
         let lane_now = &self.lanes[lane];
-        // cold data takes a free block only when it gives another one back
+        // cold data takes a free block only when it frees another block
         let frontiers = &lane_now.frontiers[..self.settings.cold_frontier()];
         let open: u32 = frontiers.iter().map(|f| self.rest(f)).sum();
         let waiting: usize = frontiers.iter().map(|f| f.buffer.len()).sum();
@@ -92,15 +92,15 @@ impl PageMapped {
         (self.pool.free(lane) * block + open + passed).saturating_sub(waiting as u32)
     }
 
-    /// Returns the number of slots of a frontier's block that are not programmed yet.
+    /// Returns the number of slots in a frontier's block that are not programmed yet.
     fn rest(&self, frontier: &Frontier) -> u32 {
         let left = self.layout.frames_per_block - frontier.next;
         frontier.block.map_or(0, |_| left * self.layout.slots_per_frame)
     }
 
-    /// Returns the number of blocks that the victim at hand gives back without taking one. It is 1
-    /// if the rest of the victim fits each frontier of collection and leaves a frame for a torn
-    /// page, else 0.
+    /// Returns the number of blocks that the current victim will free without taking one. The
+    /// number is 1 if the rest of the victim fits into each frontier of collection and leaves one
+    /// frame for a torn page, otherwise 0.
     pub(super) fn about_to_be_free(&self, lane: LaneId) -> u32 {
         let lane_now = &self.lanes[lane];
         let Some(Sweep { victim, .. }) = lane_now.sweep.filter(|_| self.settings.is_paced()) else {
@@ -110,10 +110,10 @@ impl PageMapped {
         u32::from(self.frontiers_of_collection(lane).iter().all(|f| self.rest(f) >= needed))
     }
 
-    /// Chooses a victim, if the lane is short of blocks and has one; returns `true` if it did.
+    /// Selects a victim if the lane needs blocks and has a victim. Returns `true` if it did.
     fn begin_sweep(&mut self, cx: &mut FtlContext<'_>, lane: LaneId) -> Result<bool, FtlError> {
-        // a block more than bursts keep: the victim is free only when its last frame has been
-        // moved
+        // one block more than for bursts, because the victim is free only after its last frame has
+        // been moved
         let wanted = self.settings.low_water + 2;
         let enough = self.settings.pace == GcPace::Even && self.pool.free(lane) >= wanted;
         if enough || !self.collection_has_room(lane) {
@@ -149,8 +149,8 @@ impl PageMapped {
         Ok(())
     }
 
-    /// Moves the rest of the victim, because the collection of another one in this lane needs the
-    /// room first. Returns `true` if there was a victim.
+    /// Moves the rest of the victim, because the collection of another victim in this lane needs
+    /// the room first. Returns `true` if there was a victim.
     pub(super) fn finish_sweep(
         &mut self,
         cx: &mut FtlContext<'_>,

@@ -1,4 +1,4 @@
-//! Roll forward: entries of the map are taken from the spare areas of data that was programmed
+//! Roll forward: a mount takes entries of the map from the spare areas of data that was programmed
 //! after the map was written.
 
 use super::PageMapped;
@@ -10,7 +10,7 @@ use flashatlas_types::{BlockId, FtlError, Ppn, beat};
 
 impl PageMapped {
     /// Takes newer entries from the spare areas of these blocks, in this order. If the map was
-    /// blank, the slots that they lead to become valid.
+    /// blank, the slots that the entries point to become valid.
     ///
     /// # Errors
     /// Returns the errors of the medium.
@@ -52,7 +52,7 @@ impl PageMapped {
                     }
                     let known = self.map.peek(lpn).mapped();
                     let is_newer = known.is_none_or(|known| {
-                        // a blank map has only the entries that were just taken
+                        // a blank map has only entries that this function has taken
                         !(was_blank || self.holds(medium, known, lpn))
                             || versions.is_newer(slot, known)
                     });

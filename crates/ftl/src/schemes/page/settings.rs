@@ -1,4 +1,4 @@
-//! The parameters of the page-mapped FTL, and the check that a layout leaves it room.
+//! The parameters of the page-mapped FTL, and the check that a layout has enough room.
 
 use crate::MountLimit;
 use crate::blocks::WEAR_DYNAMIC;
@@ -91,7 +91,7 @@ pub(super) const PARAMS: &[ParamDef] = &[
     WEAR_THRESHOLD.def,
 ];
 
-/// The frontier that survivors of collection go to.
+/// The choice of the frontier for survivors of collection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum GcMode {
     Single,
@@ -111,26 +111,26 @@ pub(super) struct PageSettings {
     pub pace: GcPace,
     pub gc_step: u32,
     pub streams: Streams,
-    /// `true` if a classifier sorts pages.
+    /// `true` if a classifier chooses the streams of pages.
     pub classified: bool,
     pub low_water: u32,
     pub gc_parallel: bool,
     pub idle_free: u32,
-    /// The name of the victim policy, to name it in its faults.
+    /// The name of the victim policy, for error messages.
     pub victim: &'static str,
-    /// The name of the classifier, for the same use.
+    /// The name of the classifier, for error messages.
     pub classifier: &'static str,
-    /// The most valid slots of a victim in idle time.
+    /// The largest number of valid slots of a victim in idle time.
     pub idle_valid: u32,
     pub wear_static: bool,
     pub wear_threshold: u32,
-    /// Blocks that are kept for map pages.
+    /// Blocks that are reserved for map pages.
     pub map_quota: MapQuota,
-    /// `true` if streams keep more blocks open than is good for collection.
+    /// `true` if streams keep too many blocks open, so that collection lacks room.
     pub streams_crowd: bool,
 }
 
-/// Returns `ftl.low_water`, resolved.
+/// Returns the low-water mark. If `ftl.low_water` is 0, the mark follows from the streams.
 fn low_water(params: &Params, streams: Streams) -> u32 {
     match params.get(LOW_WATER) {
         0 => streams.collection + 1,
@@ -138,10 +138,10 @@ fn low_water(params: &Params, streams: Streams) -> u32 {
     }
 }
 
-/// Returns the number of blocks that a lane cannot use for data: the frontiers it keeps open (with
-/// static wear levelling also the frontier of cold data), the blocks that collection needs, and the
-/// blocks of map pages. If several units share a frame, the blocks whose last survivors wait for
-/// the rest of their frame count as well.
+/// Returns the number of blocks that a lane cannot use for data: its open frontiers (with static
+/// wear levelling also the frontier of cold data), the blocks that collection needs, and the blocks
+/// of map pages. If several units share a frame, blocks whose last survivors wait for their frame
+/// to fill count as well.
 fn reserve(params: &Params, layout: &Layout, streams: Streams, map_quota: u32) -> u64 {
     let (host, collection) = (u64::from(streams.host), u64::from(streams.collection));
     let shared_frames = u64::from(layout.slots_per_frame > 1) * collection;
@@ -153,8 +153,8 @@ fn reserve(params: &Params, layout: &Layout, streams: Streams, map_quota: u32) -
     collection + u64::from(map_quota)
 }
 
-/// Returns `true` if several streams reserve more than a quarter of the blocks that a lane has
-/// beside its data. Collection lacks these blocks.
+/// Returns `true` if several streams reserve more than a quarter of the blocks that a lane has in
+/// addition to its data. Collection lacks these blocks.
 fn streams_crowd(params: &Params, layout: &Layout, streams: Streams) -> bool {
     let per_block = u64::from(layout.lanes) * u64::from(layout.slots_per_block);
     let data = u64::from(layout.logical_units).div_ceil(per_block);
@@ -162,8 +162,8 @@ fn streams_crowd(params: &Params, layout: &Layout, streams: Streams) -> bool {
     streams.collection > 1 && 4 * reserve(params, layout, streams, 0) > spare
 }
 
-/// Returns the numbers of streams of the host and of collection: the classifier's own, or
-/// `ftl.streams` of each.
+/// Returns the numbers of streams of the host and of collection. They are the classifier's own
+/// numbers, or `ftl.streams` for each.
 pub(super) fn streams(config: &SchemeConfig<'_>) -> Result<Streams, ConfigError> {
     let given = config.params.get(STREAMS);
     let classifier = config.parts.classifier(config.params.get(CLASSIFIER))?;
@@ -180,15 +180,15 @@ pub(super) fn streams(config: &SchemeConfig<'_>) -> Result<Streams, ConfigError>
     Ok(own)
 }
 
-/// Returns the blocks that the map store keeps for map pages.
+/// Returns the blocks that the map store reserves for map pages.
 fn map_quota(config: &SchemeConfig<'_>, layout: &Layout) -> Result<MapQuota, ConfigError> {
     let store = config.parts.store(config.params.get(STORE))?;
     (store.fits)(&config.store(), layout)
 }
 
-/// Returns the most work that a mount takes. Map pages are written once each. The room for one may
-/// cost the collection of a block in which all frames but one are valid. A block in which programs
-/// fail may be replaced in each lane.
+/// Returns the maximum work of a mount. Each map page is written at most once. Making room for it
+/// may need the collection of a block in which all frames but one are valid. In each lane, a block
+/// with failing programs may be replaced.
 pub(super) fn mount_limit(config: &SchemeConfig<'_>, layout: &Layout) -> MountLimit {
     let quota = map_quota(config, layout).expect("the configuration is checked");
     let (blocks, frames) = (u64::from(layout.blocks()), u64::from(layout.frames_per_block));
@@ -202,8 +202,8 @@ pub(super) fn mount_limit(config: &SchemeConfig<'_>, layout: &Layout) -> MountLi
     }
 }
 
-/// Refuses parameters that single mode does not use. A default is always accepted. So is
-/// `ftl.idle_free` = 0, which is how single mode works.
+/// Refuses parameters that single mode does not use. A default is always accepted, and so is
+/// `ftl.idle_free` = 0, because single mode never collects in idle time.
 fn refuse_unreached(params: &Params) -> Result<(), ConfigError> {
     if params.get(GC_MODE) == "dual" {
         return Ok(());
@@ -261,7 +261,7 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
     if params.get(CLASSIFIER) != "none" && streams.collection < 2 {
         return Err(ConfigError::new("ftl.streams", "a classifier needs at least 2 streams"));
     }
-    // lanes without map pages have more room: only the room that all have is counted
+    // lanes without map pages have more room, but only the room of all lanes counts
     let map_quota = map_quota(config, layout)?.blocks;
     let reserve = reserve(params, layout, streams, map_quota);
     let per_lane = u64::from(layout.blocks_per_lane).saturating_sub(reserve);
@@ -273,7 +273,7 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
     let data = u64::from(layout.logical_units).div_ceil(lane_units);
     let missing = data + reserve - u64::from(layout.blocks_per_lane);
     let low_water = u64::from(low_water(params, streams));
-    // `ftl.low_water` is named where a smaller value would do
+    // `ftl.low_water` is named if a smaller value would fit
     let collection = params.get(GC_MODE) == "dual"
         && u64::from(params.get(LOW_WATER)) > missing
         && low_water - missing > u64::from(streams.collection);
@@ -325,12 +325,12 @@ impl PageSettings {
         }
     }
 
-    /// Returns the room that a lane keeps at the pace `paced`, in blocks: the low-water mark, and
-    /// one block for each frontier except the one that the host has filled.
+    /// Returns the room that a lane keeps at the pace `paced`, in blocks. This is the low-water
+    /// mark, plus one block for each frontier except the frontier that the host has filled.
     ///
-    /// The rest of the other frontiers and the collected part of the victim count as room. So the
-    /// mark is left in free blocks when the host opens a block, and the victim becomes free later
-    /// without taking one. Cold data has room of its own.
+    /// The rest of the other frontiers and the collected part of the victim count as room. So when
+    /// the host opens a block, the free blocks are at the mark, and the victim becomes free later
+    /// without taking a block. Cold data has its own room.
     pub fn blocks_of_room(&self) -> u32 {
         self.low_water + self.cold_frontier().number() - 1
     }
@@ -340,14 +340,14 @@ impl PageSettings {
         self.pace == GcPace::Paced
     }
 
-    /// Returns the frontier that takes a stream of host writes: the host has the first ones.
+    /// Returns the frontier for a stream of host writes. The host has the first frontiers.
     #[inline]
     pub fn frontier_of_host(&self, stream: StreamId) -> FrontierId {
         FrontierId::new(stream.number())
     }
 
-    /// Returns the frontier that takes a stream of collection: one of its own in dual mode, else
-    /// the host's.
+    /// Returns the frontier for a stream of collection. In dual mode collection has its own
+    /// frontiers, otherwise it uses the host's.
     #[inline]
     pub fn frontier_of_copies(&self, stream: StreamId) -> FrontierId {
         match self.mode {
@@ -356,25 +356,27 @@ impl PageSettings {
         }
     }
 
-    /// Returns the first frontier of collection in dual mode, behind the frontiers of the host.
+    /// Returns the first frontier of collection in dual mode, which follows the frontiers of the
+    /// host.
     pub fn first_of_collection(&self) -> FrontierId {
         FrontierId::new(self.streams.host)
     }
 
-    /// Returns the frontier of cold data, behind the frontiers of the host and, in
-    /// dual mode, of collection.
+    /// Returns the frontier of cold data, which follows the frontiers of the host and, in dual
+    /// mode, of collection.
     pub fn cold_frontier(&self) -> FrontierId {
         let of_collection = if self.mode == GcMode::Dual { self.streams.collection } else { 0 };
         FrontierId::new(self.streams.host + of_collection)
     }
 
-    /// Returns a table with the same entry for each frontier of a lane: of the host, in dual mode
-    /// of collection, and with static wear levelling of cold data.
+    /// Returns a table with the same entry for each frontier of a lane: the host's frontiers, in
+    /// dual mode the frontiers of collection, and with static wear levelling the frontier of cold
+    /// data.
     pub fn per_frontier<T: Clone>(&self, entry: T) -> TiVec<FrontierId, T> {
         ti_vec![entry; self.cold_frontier().index() + usize::from(self.wear_static)]
     }
 
-    /// Returns a table with the same entry for each frontier of the host.
+    /// Returns a table with the same entry for each host frontier.
     pub fn per_host_frontier<T: Clone>(&self, entry: T) -> TiVec<FrontierId, T> {
         ti_vec![entry; self.first_of_collection().index()]
     }

@@ -1,9 +1,9 @@
-//! A blank medium brought into the steady state of the page-mapped FTL, by programs alone.
+//! The steady state of the page-mapped FTL, programmed directly onto a blank medium.
 //!
-//! Each lane gets the number of full blocks that it has in the steady state. The victim policy's
-//! model gives the number of valid slots in each ([`crate::steady`]). Blocks are programmed from
-//! the one that is to be collected first to the newest. A slot that is to be invalid gets an old
-//! version of a page whose valid version comes later.
+//! Each lane gets as many full blocks as it has in the steady state. The victim policy's model
+//! determines the number of valid slots in each ([`crate::steady`]). Blocks are programmed in the
+//! order from the block that will be collected first to the newest. A slot that must be invalid
+//! gets an old version of a page whose valid version is programmed later.
 
 use super::settings::{GcMode, GcPace, PageSettings};
 use crate::FtlContext;
@@ -51,7 +51,7 @@ fn model(config: &SchemeConfig<'_>) -> Result<Steady, ConfigError> {
 /// Checks that the victim policy and the classifier have a model of the steady state.
 ///
 /// # Errors
-/// Returns an error if one of them has none.
+/// Returns an error if one of them has no model.
 pub fn check(config: &SchemeConfig<'_>) -> Result<(), ConfigError> {
     model(config).map(|_| ())
 }
@@ -67,7 +67,7 @@ pub(super) fn make(
     let settings = PageSettings::new(config, &layout);
     let steady = model(config)?;
     let mut rng = Rng::stream(seed, "precondition.steady");
-    // free blocks at the moment at which the host's frontier has been filled
+    // the number of free blocks when the host has just filled its frontier
     let free = settings.map_quota.blocks
         + match settings.mode {
             GcMode::Single => 1,
@@ -93,15 +93,15 @@ pub(super) fn make(
                 ),
             ));
         }
-        // most lanes are of one shape, and its model is solved once
+        // most lanes have the same shape, and the model of a shape is solved only once
         let lane = models
             .entry((n, share))
             .or_insert_with(|| Lane::new(steady, config.params, n, layout.slots_per_block, share));
         lanes.push(blocks.into_iter().zip(lane.draw(&mut rng)).collect());
     }
     let longest = lanes.iter().map(Vec::len).max().unwrap_or(0);
-    // lanes have unequal numbers of blocks where some are bad: their newest ones are programmed
-    // together
+    // if some blocks are bad, lanes have different numbers of blocks: their newest blocks are
+    // programmed together
     let order: Vec<(BlockId, u32)> = (0..longest)
         .flat_map(|age| {
             let of_age = move |lane: &Vec<_>| {
@@ -118,7 +118,7 @@ pub(super) fn make(
     let mut writer = Writer { units: Vec::new(), stamp, bytes };
     let slots = layout.block_len();
     let (mut placed, mut stopped) = (0, false);
-    // the contents of the next blocks are drawn while the ones before are programmed
+    // the contents of the next blocks are drawn while the previous blocks are programmed
     let chunks = order.chunks((DRAWN_TOGETHER / slots).max(1));
     std::thread::scope(|scope| {
         let (sender, drawn) = mpsc::sync_channel::<Vec<Drawn>>(DRAWN_AHEAD);
@@ -152,11 +152,11 @@ pub(super) fn make(
     Ok(!stopped)
 }
 
-/// The page that a slot holds, and `true` if it is the valid version.
+/// The page in a slot, and `true` if the slot has the valid version.
 type Drawn = (Lpn, bool);
 
-/// The number of slots that are drawn together: many, so that threads wait for each other seldom,
-/// and few enough for a processor's caches.
+/// The number of slots that are drawn together. It is large, so that threads seldom wait for each
+/// other, but small enough for the processor's caches.
 const DRAWN_TOGETHER: usize = 1 << 14;
 
 /// The number of drawn chunks that may wait to be programmed.
@@ -171,11 +171,11 @@ struct Draws {
 }
 
 impl Draws {
-    /// Draws the contents of the slots of a block. Of these, `valid` slots at random are valid.
+    /// Draws the contents of the slots of a block. Randomly chosen `valid` slots become valid.
     ///
     /// A valid slot gets the next page. Any other slot gets an old version of a page whose valid
-    /// version comes later (padding if none does). No draw waits for a page, so that the pages of
-    /// several slots are loaded from memory together.
+    /// version comes later, or padding if there is no such page. The draws do not depend on each
+    /// other, so the pages of several slots are loaded from memory together.
     fn draw(&mut self, slots: usize, valid: u32, drawn: &mut Vec<Drawn>) {
         let mut valid = u64::from(valid);
         for left in (1..=slots as u64).rev() {
@@ -218,15 +218,15 @@ impl Writer<'_> {
     }
 }
 
-/// The most pages that are shuffled in memory. The shuffle of more would wait for memory at each
-/// page.
+/// The largest number of pages that are shuffled in memory. With more pages, a shuffle would wait
+/// for memory at each page.
 const NEAR: u32 = 1 << 26;
 
 /// All pages, in a random order.
 enum Pages {
-    /// Each order is as likely as another.
+    /// Each order is equally likely.
     Shuffled(Vec<u32>),
-    /// The order is pseudo-random, and takes no memory.
+    /// The order is pseudo-random and needs no memory.
     Permuted(Permutation),
 }
 
@@ -240,7 +240,7 @@ impl Pages {
         Pages::Shuffled(pages)
     }
 
-    /// Returns the page at a place. Panics beyond the last page.
+    /// Returns the page at an index. Panics beyond the last page.
     #[inline]
     fn at(&self, place: u32) -> Lpn {
         Lpn(match self {
@@ -250,8 +250,8 @@ impl Pages {
     }
 }
 
-/// Shuffles items (Fisher and Yates), from the last item to the second. Some of the places to swap
-/// with are drawn ahead, so that the items there are loaded from memory together.
+/// Shuffles items (Fisher and Yates), from the last item to the second. Some swap positions are
+/// drawn ahead, so that their items are loaded from memory together.
 fn shuffle<T: Copy>(items: &mut [T], rng: &mut Rng) {
     let mut end = items.len();
     while end > 1 {

@@ -1,16 +1,16 @@
-//! The tables as a whole, each summed up in the order in which it lies in memory. Two sums show
-//! whether entries and slots agree, without a wait for memory for each page.
+//! Sums over whole tables, each computed in memory order. Two sums show whether entries and slots
+//! agree, without a random memory access for each page.
 
 use super::PageMapped;
 use flashatlas_nand::{Medium, OobRole};
 use flashatlas_types::{BlockId, Lpn, PairSum, Ppn, Stamp, StampSum, at_once, share};
 use std::iter::Sum;
 
-/// The number of blocks below which looking takes less time than starting a thread.
+/// The number of blocks below which a scan takes less time than the start of a thread.
 const WORTH_A_THREAD: usize = 1 << 10;
 
 impl PageMapped {
-    /// Returns the number of entries that lead to a slot, and the pairs of pages and slots.
+    /// Returns the number of mapped entries, and the sum of their pairs of page and slot.
     pub(super) fn entries(&self) -> (u64, PairSum) {
         let (mut count, mut sum) = (0, PairSum::default());
         for lpn in (0..self.layout.logical_units).map(Lpn) {
@@ -22,8 +22,8 @@ impl PageMapped {
         (count, sum)
     }
 
-    /// Returns the pairs of pages and slots that the spare areas of valid slots name, without slots
-    /// that hold the map. A slot that cannot be read is paired with no page.
+    /// Returns the sum of the pairs of page and slot that the spare areas of valid slots name.
+    /// Slots with map pages are skipped. An unreadable slot is paired with no page.
     pub(super) fn valid_slots(&self, medium: &Medium) -> PairSum {
         self.sum_slots(medium, |sum: &mut PairSum, ppn| {
             sum.add(medium.lpn(ppn).unwrap_or(Lpn::NONE).0, ppn.0);
@@ -38,7 +38,7 @@ impl PageMapped {
             }
         });
         for &lpn in self.buffered.keys() {
-            // the version on flash is valid until this one is programmed
+            // the version on flash is valid until the buffered version is programmed
             let old = self.map.peek(lpn).mapped().and_then(|ppn| medium.unit_by_stamp(ppn).ok());
             let old = old.map_or(Stamp::ZERO, |unit| unit.stamp);
             sum.replace(lpn, old, self.in_buffer(lpn).map_or(old, |pending| pending.unit.stamp));
@@ -46,8 +46,8 @@ impl PageMapped {
         sum
     }
 
-    /// Returns the sum over each valid slot that does not hold the map, as `add` adds it, on all
-    /// cores.
+    /// Returns a sum over all valid slots without map pages, computed on all cores. `add` adds a
+    /// slot to the sum.
     fn sum_slots<S: Sum + Default + Send>(
         &self,
         medium: &Medium,

@@ -1,18 +1,18 @@
-//! The comparison by which a mount finds the newest version of a page.
+//! The comparison with which a mount finds the newest version of a page.
 
 use flashatlas_nand::Medium;
 use flashatlas_types::{BLOCK_STEPS, BlockId, Ppn, SeededBug, TiVec, beat};
 
-/// A comparison of two versions of a page: the one that was programmed last is newer.
+/// A comparison of two versions of a page. The version that was programmed last is newer.
 pub(super) struct Versions<'a> {
     medium: &'a Medium,
-    /// For each block that was read, the least and the greatest number of its programs. Other
+    /// For each block that was read, the smallest and the largest number of its programs. Other
     /// blocks have the range of all numbers.
     numbers: TiVec<BlockId, (u64, u64)>,
 }
 
 impl<'a> Versions<'a> {
-    /// Begins with no block read.
+    /// Returns the comparison before any block is read.
     pub fn new(medium: &'a Medium) -> Versions<'a> {
         Versions { medium, numbers: medium.layout().per_block((0, u64::MAX)) }
     }
@@ -28,13 +28,14 @@ impl<'a> Versions<'a> {
         });
     }
 
-    /// Returns `true` if a slot was programmed after the `known` one; in one frame the later slot
-    /// counts as newer. Panics if one of them cannot be read.
+    /// Returns `true` if a slot was programmed after slot `known`. Within one frame, the later slot
+    /// counts as newer. Panics if one of the slots is unreadable.
     pub fn is_newer(&self, slot: Ppn, known: Ppn) -> bool {
         if SeededBug::SkipSequence.is_active() {
             return true;
         }
-        // the numbers of blocks are near, the numbers of their frames are far away in memory
+        // the numbers of blocks are in few cache lines, but the numbers of frames are spread over
+        // memory
         let layout = self.medium.layout();
         let of_block = |slot| self.numbers[layout.block_of(slot)];
         if of_block(slot).1 < of_block(known).0 {

@@ -1,19 +1,21 @@
 //! Static wear levelling: the cold-data migration of the dual-pool algorithm (Chang, On Efficient
 //! Wear Leveling for Large-Scale Flash-Memory Storage Systems, SAC 2007).
 //!
-//! Blocks wear unevenly because long-lived data keeps its blocks from being erased. When a free
-//! block has been erased more often than the least worn closed block of its lane by more than
-//! `ftl.wear_threshold`, the data of the closed block moves into the free one. The worn block then
-//! holds cold data and is seldom erased, and the young block is erased like the others.
+//! Blocks wear unevenly because long-lived data keeps its blocks from being erased. A lane compares
+//! the erases of its free blocks with the erases of its least worn closed block. If a free block
+//! has more erases, by more than `ftl.wear_threshold`, the data of the closed block is moved into
+//! the free block. The worn block then stores cold data and is seldom erased, and the little-worn
+//! block is erased like the others.
 //!
-//! The paper keeps two pools, so that a block rests until the others have caught up. Here the erase
-//! counts do that: a block that has just taken cold data is the most worn of its lane, and is
-//! chosen again only when it has become the least worn.
+//! The paper has two pools, so that a block rests until the others have caught up. Here the erase
+//! counts have the same effect. A block that has just received cold data is the most worn block of
+//! its lane, and is selected again only when it has become the least worn.
 //!
-//! The lane compares whenever the host opens a block. So data of the host goes only to blocks that
-//! are within the threshold. A closed block exceeds the least worn one of its lane by at most
-//! `ftl.wear_threshold` plus two: one erase after it was last within the threshold, and one more if
-//! a block that collection freed was opened for copies before the next comparison.
+//! The lane compares whenever the host opens a block. So host data is written only to blocks that
+//! are within the threshold. The erases of a closed block exceed the erases of the least worn
+//! closed block of its lane by at most `ftl.wear_threshold` plus two. The block may have one erase
+//! after it was last within the threshold. One more is possible if a block that collection freed
+//! was opened for copies before the next comparison.
 
 use super::PageMapped;
 use super::frontier::{Frontier, Pending};
@@ -23,7 +25,7 @@ use flashatlas_nand::{Medium, OobRole};
 use flashatlas_types::{BlockId, Cause, FtlError, LaneId};
 
 impl PageMapped {
-    /// Moves the data of the least worn blocks of a lane into free ones that are worn too much.
+    /// Moves the data of the least worn blocks of a lane into free blocks that are worn too much.
     #[inline]
     pub(super) fn level_wear(
         &mut self,
@@ -37,7 +39,7 @@ impl PageMapped {
             && let Some(source) = self.behind(cx.flash.medium, lane)
         {
             self.collect(cx, lane, source, Cause::Wear)?;
-            // the source is free at once: the missing part of its last frame is padded
+            // the missing part of the last frame is padded, so that the source is free at once
             let cold = self.settings.cold_frontier();
             if !self.lanes[lane].frontiers[cold].buffer.is_empty() {
                 self.program(cx, lane, cold, true)?;
@@ -46,9 +48,9 @@ impl PageMapped {
         Ok(())
     }
 
-    /// Returns the least worn closed block of a lane, if a free one exceeds it by more than the
-    /// threshold; otherwise `None`. Of several, it is the block that was filled first: its data has
-    /// lived longest.
+    /// Returns the least worn closed block of a lane, if the erases of a free block exceed its
+    /// erases by more than the threshold; otherwise `None`. Among several, the block that was
+    /// filled first is returned, because its data has lived longest.
     fn behind(&self, medium: &Medium, lane: LaneId) -> Option<BlockId> {
         let most = self.pool.listed(lane).iter().map(|b| medium.erases(b)).max()?;
         let blocks = self.layout.lane_blocks(lane);
@@ -61,7 +63,7 @@ impl PageMapped {
         (most - most.min(medium.erases(least)) > self.settings.wear_threshold).then_some(least)
     }
 
-    /// Returns whether a victim has only valid slots and is too worn to be erased without gain. A
+    /// Returns whether a victim has only valid slots and is too worn for an erase without gain. A
     /// policy that draws at random may pick such a block, and then draws again.
     pub(super) fn rests(&self, medium: &Medium, lane: LaneId, victim: BlockId) -> bool {
         if !self.settings.wear_static
@@ -75,7 +77,7 @@ impl PageMapped {
         medium.erases(victim) - least >= self.settings.wear_threshold
     }
 
-    /// Returns `true` if a block for cold data leaves collection the blocks that it needs.
+    /// Returns `true` if collection still has the blocks that it needs after cold data takes one.
     fn cold_data_has_room(&self, lane: LaneId) -> bool {
         let open = |f: &&Frontier| f.block.is_none();
         let needed = self.frontiers_of_collection(lane).iter().filter(open).count() as u32;

@@ -1,12 +1,13 @@
-//! Collection worked out by hand, on one die with blocks of four pages: what each write moves, and
-//! what each erase waits for. No operation completes, so everything is in flight.
+//! Tests of collection, calculated by hand on one die with blocks of four pages: the pages that
+//! each write moves, and the operations that each erase waits for. No operation completes, so all
+//! operations are in flight.
 
 use flashatlas_device::{Cmd, Device, Registry, Reply, Ssd};
 use flashatlas_types::{BlockId, Lba, Lpn, OpId, OpKind, Ps, Seed, Tag};
 use std::collections::BTreeSet;
 
-/// A write of a page: its program, and the copies and erases in the same plan. A copy has its page,
-/// an erase the operations that it waits for.
+/// A write of a page: its program, and the copies and erases in the same plan. Each copy has its
+/// page. Each erase has the operations that it waits for.
 struct Written {
     program: OpId,
     /// Operations that the program waits for.
@@ -42,7 +43,7 @@ impl Drive {
         Drive { drive: config.build(Seed(1)).unwrap(), written: 0 }
     }
 
-    /// Writes one page. The host's program is the last one of that page in a plan.
+    /// Writes one page. The host's program is the last program of that page in the plan.
     fn write(&mut self, page: u32) -> Written {
         self.written += 1;
         let write = Cmd::Write {
@@ -84,14 +85,16 @@ fn sorted(mut ops: Vec<OpId>) -> Vec<OpId> {
     ops
 }
 
-/// Blocks 0, 1 and 2 hold pages 0 to 11. Block 3 gets 0, 1, 4, 5; block 4 gets 8, 0, 1, 2, block 5
-/// 4, 5, 4, 5. Nothing in block 3 is valid then. The next write finds two free blocks, which are
-/// kept, and collects block 3: its erase waits for the programs of the newer 0, 1, 4, 5 (the first
-/// of each), and not for 8, 2 or the second 4 and 5, which are in flight as well.
+/// Blocks 0, 1 and 2 store pages 0 to 11. Block 3 gets 0, 1, 4, 5; block 4 gets 8, 0, 1, 2; block 5
+/// gets 4, 5, 4, 5. Then no page in block 3 is valid. The next write finds two free blocks, which
+/// are reserved, and collects block 3. Its erase waits for the programs of the newer 0, 1, 4, 5
+/// (the first program of each). It does not wait for 8, 2 or the second 4 and 5, which are in
+/// flight as well.
 ///
-/// Then another block gets 9, 9, 8, 0. Page 3 is the only valid one of block 0, and no block has
-/// fewer. Its erase waits for the copy of 3 and for the programs that superseded 0, 1 and 2. (One
-/// victim does not free a block, so the same write collects another.)
+/// Then another block gets 9, 9, 8, 0. Page 3 is the only valid page of block 0, and no block has
+/// fewer valid pages. The erase of block 0 waits for the copy of 3 and for the programs that
+/// superseded 0, 1 and 2. (One victim does not free a block, so the same write collects another
+/// victim.)
 #[test]
 fn the_erase_of_a_data_block_waits_for_its_own_pages() {
     let mut drive = Drive::new(&[]);
@@ -109,11 +112,12 @@ fn the_erase_of_a_data_block_waits_for_its_own_pages() {
     assert_eq!((block.number(), sorted(after.clone())), (0, expected));
 }
 
-/// FAST with a log block for sequential writes and two for others. Blocks 0 to 2 of the host hold
-/// pages 0 to 11. Pages 1, 5, 2, 9 fill a log block, and 6, 10, 7, 3 the second. The next random
-/// page reclaims the first: full merges of logical blocks 0, 1 and 2. The erase of each data block
-/// waits for the copies of its logical block and for the programs that superseded its pages in the
-/// log. The erase of the log block waits for the copies of its own pages 1, 5, 2 and 9.
+/// FAST has one log block for sequential writes and two for other writes. Data blocks 0 to 2 store
+/// pages 0 to 11. Pages 1, 5, 2, 9 fill a log block, and 6, 10, 7, 3 fill the second. The next
+/// random page reclaims the first log block by full merges of logical blocks 0, 1 and 2. The erase
+/// of each data block waits for the copies of its logical block, and for the programs that
+/// superseded its pages in the log. The erase of the log block waits for the copies of its own
+/// pages 1, 5, 2 and 9.
 #[test]
 fn the_erase_of_a_log_block_waits_for_its_own_pages() {
     let settings = ["ftl.scheme=fast", "ftl.log_blocks=3", "drive.blocks=16"];
@@ -123,7 +127,7 @@ fn the_erase_of_a_log_block_waits_for_its_own_pages() {
     let of = |i: usize| log[i].program;
     let merged = drive.write(5);
     assert_eq!(merged.copies.len(), 12, "three full merges of four pages");
-    // what supersedes the pages of each data block, and of the log block
+    // the programs that supersede the pages of each data block, and of the log block
     let copy = |page| merged.copy(page);
     let expected = [
         vec![copy(0), of(0), of(2), of(7)],
@@ -136,11 +140,11 @@ fn the_erase_of_a_log_block_waits_for_its_own_pages() {
     assert_eq!(expected, found);
 }
 
-/// The pace is `even`. Blocks 0 to 2 hold pages 0 to 11, block 3 gets 0, 2, 4, 0. Three blocks are
-/// free when the next one is begun, one less than this pace keeps. Block 0 has the fewest valid
-/// pages: 1 and 3. The write of 5 passes the slot of page 0. The write of 6 moves 1 and passes the
-/// slot of page 2. The write of 7 moves 3, and block 0 is erased. The write after it waits for the
-/// copy of 1, the one after that for the copy of 3.
+/// The pace is `even`. Blocks 0 to 2 store pages 0 to 11, and block 3 gets 0, 2, 4, 0. When the
+/// next block is opened, three blocks are free, one less than this pace maintains. Block 0 has the
+/// fewest valid pages: 1 and 3. The write of 5 passes the slot of page 0. The write of 6 moves 1
+/// and passes the slot of page 2. The write of 7 moves 3, and block 0 is erased. The next write
+/// waits for the copy of 1, and the write after that waits for the copy of 3.
 #[test]
 fn an_even_pace_moves_a_part_of_a_victim_with_each_write() {
     let mut drive = Drive::new(&["ftl.gc_pace=even"]);
@@ -165,10 +169,11 @@ fn an_even_pace_moves_a_part_of_a_victim_with_each_write() {
 }
 
 /// The pace is `paced`. The room of the lane is kept at three blocks (the low-water mark and one
-/// for the frontier of collection) and two frames: 14 slots. The first 19 of the 32 slots leave 13,
-/// so each write from the 19th on passes a slot that is not valid. Block 1 holds pages 4 to 7; 4, 5
-/// and 6 are written again, and three writes pass their slots. The fourth moves 7, which gives no
-/// room, and passes a slot of block 2, in which nothing is valid any more.
+/// for the frontier of collection) and two frames, which are 14 slots. After the first 19 of the 32
+/// slots, 13 are left, so each write from the 19th on passes a slot that is not valid. Block 1
+/// stores pages 4 to 7. Pages 4, 5 and 6 are written again, and three writes pass their slots. The
+/// fourth write moves 7, which frees no slot, and passes a slot of block 2, which has no valid page
+/// left.
 #[test]
 fn paced_passes_a_slot_that_is_not_valid_with_each_write() {
     for step in ["16", "2"] {
@@ -183,7 +188,8 @@ fn paced_passes_a_slot_that_is_not_valid_with_each_write() {
         let programs = [&before[2], &writes[0], &writes[1]].map(|write| write.program);
         let expected = sorted([&programs[..], &[writes[5].copy(7)]].concat());
         assert_eq!((block.number(), sorted(after.clone())), (1, expected));
-        // three slots of block 2 are left: three writes later it is erased, without a copy
+        // three slots of block 2 are left: the third write from here erases the block without a
+        // copy
         let later = drive.write_all(&[0, 2, 4]);
         assert!(later.iter().all(|write| write.copies.is_empty()));
         let erases: Vec<usize> = later.iter().map(|write| write.erases.len()).collect();
@@ -191,8 +197,8 @@ fn paced_passes_a_slot_that_is_not_valid_with_each_write() {
     }
 }
 
-/// With a step of one frame, the write that moves a page passes no other slot. The four slots of
-/// block 2 are passed by the four writes after it, one more than with a larger step.
+/// With a step of one frame, the write that moves a page passes no other slot. The next four writes
+/// pass the four slots of block 2. With a larger step, three writes are enough.
 #[test]
 fn a_step_bounds_what_is_moved_with_one_write() {
     let mut drive = Drive::new(&["ftl.gc_pace=paced", "ftl.gc_step=1"]);

@@ -1,4 +1,5 @@
-//! A blank drive that is filled without its tables, compared with one that is written page by page.
+//! A blank drive that is filled without its tables, compared with a drive that is written page by
+//! page.
 
 use flashatlas_device::{DriveConfig, Registry, Ssd, Storage};
 use flashatlas_fixtures::proofs;
@@ -8,7 +9,7 @@ use std::collections::BTreeMap;
 
 const CASES: usize = 4_000;
 
-/// Values of each setting; the first is the default.
+/// Values of each setting. The first value is the default.
 const SETTINGS: &[(&str, &[&str])] = &[
     ("map.unit", &["2KiB", "512", "4KiB"]),
     ("map.store", &["dram", "dram", "dram", "nvm-hybrid", "dftl"]),
@@ -29,7 +30,7 @@ const SETTINGS: &[(&str, &[&str])] = &[
     ("ftl.victim", &["greedy", "cost-benefit", "fifo"]),
 ];
 
-/// Settings with which the result of a fill depends on more than the order of pages.
+/// Settings with which the result of a fill depends on more than the page order.
 const BY_WRITES: &[&str] = &[
     "ftl.classifier=dac",
     "ftl.scheme=fast",
@@ -39,7 +40,7 @@ const BY_WRITES: &[&str] = &[
     "nand.data=ram",
 ];
 
-/// Returns a drive of drawn settings that exports as many units as it can, or a few less.
+/// Returns a drive with random settings that exports as many units as it can, or a few less.
 ///
 /// Some of its lanes have more bad blocks than others, and may have to collect.
 fn drawn(rng: &mut Rng) -> Option<(Vec<String>, DriveConfig)> {
@@ -71,7 +72,7 @@ fn stamp(lpn: Lpn) -> Stamp {
     Stamp(lpn.0 * 3 + 1)
 }
 
-/// Takes a drive's medium, and returns its image and its counters.
+/// Returns the medium of a drive as an image, and the counters of the medium.
 fn left(drive: Ssd) -> (Image, flashatlas_nand::Counters) {
     let medium = drive.into_medium();
     let counters = medium.counters;
@@ -82,7 +83,7 @@ fn left(drive: Ssd) -> (Image, flashatlas_nand::Counters) {
 fn a_blank_drive_holds_what_writes_of_every_page_leave() {
     let mut rng = Rng::stream(Seed(3), "filled");
     let (mut built, mut faster) = (0, 0);
-    // for each setting, the numbers of drives that were filled page by page and the faster way
+    // for each setting, the numbers of drives that were filled page by page and by the faster way
     let mut seen: BTreeMap<String, [u32; 2]> = BTreeMap::new();
     for _ in 0..proofs::cases(CASES) {
         let Some((settings, config)) = drawn(&mut rng) else { continue };

@@ -1,5 +1,5 @@
-//! Requests of a map store to page mapping: to choose the frontier of a page, to have collection
-//! sort the pages that it moves, and to be told of full blocks. `learnedftl` asks for all three.
+//! Features that a map store may request from page mapping: the choice of the frontier of a page,
+//! sorted copies in collection, and notices of full blocks. `learnedftl` requests all three.
 
 use flashatlas_device::{Cmd, Device, Registry, Reply, Ssd, Storage};
 use flashatlas_types::{BlockId, Lba, Ppn, Ps, Rng, Seed, Tag};
@@ -58,15 +58,15 @@ fn pages_of_a_group_share_blocks_with_no_other_group() {
     };
     let (mixed, used) = groups("map.store=learnedftl", "map.group_pages=1");
     assert!(mixed == 0 && used > 20, "{mixed} of {used} blocks");
-    // a store that does not choose frontiers mixes the groups
+    // a store that does not choose frontiers mixes the groups in blocks
     let (mixed, used) = groups("map.store=tpftl", "map.prefetch_threshold=3");
     assert!(mixed > used / 2, "{mixed} of {used} blocks");
 }
 
 #[test]
 fn collection_sorts_what_it_moves() {
-    // the share of neighbouring pages of a block whose numbers ascend: half of them with random
-    // writes
+    // the share of neighbouring pages in a block whose numbers ascend; with random writes it is one
+    // half
     let ascending = |store: &str| {
         let mut drive = drive(&[store]);
         random_writes(&mut drive, 4000);
@@ -78,7 +78,7 @@ fn collection_sorts_what_it_moves() {
     };
     let (sorted, unsorted) = (ascending("map.store=learnedftl"), ascending("map.store=tpftl"));
     assert!((0.45..0.55).contains(&unsorted), "{unsorted}");
-    // about two pages in three are copies here, in runs of some ten
+    // here about two pages in three are copies, in runs of about ten
     assert!(sorted > 0.65, "{sorted}");
 }
 
@@ -98,9 +98,9 @@ fn a_block_that_is_full_is_known_and_its_pages_are_read_without_the_map() {
     }
     let report = drive.ftl_report();
     let (hits, loads) = (count(&drive, "model_hits"), report.map_pages.loads);
-    // two entries are in memory, and every other one is predicted
+    // two entries are in memory, and all other entries are predicted
     assert!(hits >= 318 && loads == 0, "{hits} predictions, {loads} map pages");
-    // a written page is forgotten, and nothing else
+    // a page that is written loses its prediction, and no other page does
     write(&mut drive, 7, 2);
     assert_eq!((count(&drive, "pages_known"), count(&drive, "forgotten")), (319, 1));
 }

@@ -1,5 +1,6 @@
-//! Schemes, map stores and policies: compared with independent references, worked out by hand, and
-//! on whole drives compared with a plain array, with the power cut at every operation.
+//! Tests of schemes, map stores and policies. They are compared with independent references and
+//! with results calculated by hand. Whole drives are compared with a plain array, and the power is
+//! cut at every operation.
 
 mod collection;
 mod filled;

@@ -1,7 +1,7 @@
-//! Map stores of the page-mapped FTL, on small drives that collect data and map pages all the time.
-//! After every FLUSH the drive loses its memory, mounts, and has the same map as before. After
-//! every power cut the drive mounts and obeys its rules, and each page holds the version that was
-//! flushed or a newer one.
+//! Map stores of the page-mapped FTL, on small drives that constantly collect data and map pages.
+//! After every FLUSH a copy of the drive's medium is mounted, and has the same map. After every
+//! power cut the drive mounts and obeys its rules, and each page has the flushed version or a newer
+//! version.
 
 use flashatlas_device::Registry;
 use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Ssd, Storage};
@@ -10,8 +10,8 @@ use flashatlas_nand::{Medium, OobRole};
 use flashatlas_types::{Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Stores that keep a map over a mount, with parameters with which they take each of their paths;
-/// see `every_store_is_here`.
+/// Stores whose map survives a mount, with parameters that together reach all their code paths; see
+/// `every_store_is_here`.
 const STORES: &[&[&str]] = &[
     &["map.store=dram", "map.flush=pages", "map.page_bytes=512"],
     &["map.store=dram", "map.flush=segments", "map.segment_bytes=64", "map.entry_bytes=8"],
@@ -37,7 +37,7 @@ const STORES: &[&[&str]] = &[
         "map.directory=page",
         "map.roll_forward=false",
     ],
-    // room for every segment, for some, for one (the spare slot), and none at all
+    // room for all segments, for some segments, for one (the spare slot), and for none
     &["map.store=nvm-hybrid", "map.segment_bytes=128", "nvm.bytes=4KiB"],
     &[
         "map.store=nvm-hybrid",
@@ -49,7 +49,7 @@ const STORES: &[&[&str]] = &[
     &["map.store=nvm-hybrid", "map.segment_bytes=64", "nvm.bytes=300", "map.nvm_idle=10us"],
     &["map.store=nvm-hybrid", "map.segment_bytes=256", "nvm.bytes=0"],
     &["map.store=nvm-hybrid", "map.segment_bytes=64", "nvm.bytes=640", "map.roll_forward=false"],
-    // pages of 16 entries: six of them
+    // the map has six pages of 16 entries
     &["map.store=demand", "map.page_bytes=64", "map.cache_bytes=64"],
     &["map.store=demand", "map.page_bytes=64", "map.cache_bytes=200", "map.changed_share=0"],
     &["map.store=dftl", "map.page_bytes=64", "map.cache_bytes=16", "map.lanes=1"],
@@ -91,7 +91,7 @@ const STORES: &[&[&str]] = &[
         "drive.logical_pages=180",
         "drive.spare_bytes=128",
     ],
-    // a segment of several map pages
+    // a segment consists of several map pages
     &[
         "map.store=nvm-hybrid",
         "map.segment_bytes=8KiB",
@@ -101,7 +101,7 @@ const STORES: &[&[&str]] = &[
     ],
 ];
 
-/// Returns a drive of 90 pages in blocks of eight, with hardly more blocks than it needs.
+/// Returns a drive of 90 pages in blocks of eight, with only a few blocks more than it needs.
 fn config(settings: &[&str]) -> DriveConfig {
     let common =
         ["drive.ways=1", "drive.blocks=14", "drive.logical_pages=90", "cache.mode=write-through"];
@@ -122,8 +122,8 @@ enum Step {
     Idle,
 }
 
-/// Returns steps, mostly writes of runs and single pages in a hot part; in between reads, trims,
-/// FLUSHes and idle times.
+/// Returns steps. Most are writes of runs and of single pages in a hot part. Reads, trims, FLUSHes
+/// and idle times come in between.
 fn workload(seed: u64, pages: u32, steps: u32) -> Vec<Step> {
     let mut rng = Rng::stream(Seed(seed), "steps");
     let one = |_| {
@@ -145,7 +145,8 @@ fn workload(seed: u64, pages: u32, steps: u32) -> Vec<Step> {
     (0..steps).map(one).collect()
 }
 
-/// A drive, and what its pages may hold: the last version that was flushed, and every one since.
+/// A drive, and the versions that each page may have: the last flushed version, and every later
+/// version.
 struct Model {
     drive: Ssd,
     versions: Vec<Vec<Stamp>>,
@@ -185,7 +186,7 @@ impl Model {
             Step::Read(page) => Cmd::Read { lba: lba(page), sectors: unit },
             Step::Flush => Cmd::Flush,
             Step::Idle => {
-                // work in idle time takes time, which does not pass while commands are instant
+                // idle work takes time, and no time passes while commands are instant
                 self.drive.set_instant(false);
                 let now = self.drive.drain();
                 let done = self.drive.idle(now, now.after(flashatlas_types::Dur::from_us(400_000)));
@@ -217,8 +218,8 @@ fn held(drive: &Ssd, page: usize) -> Stamp {
         .map_or(Stamp::ZERO, |u| u.stamp)
 }
 
-/// Mounts a medium and compares every page: with the newest version that it may hold if `exactly`,
-/// otherwise with all of them.
+/// Mounts a medium and compares every page. If `exactly` is `true`, a page must have its newest
+/// version. Otherwise it may have any of its versions.
 fn mounts(config: &DriveConfig, medium: Medium, versions: &[Vec<Stamp>], exactly: bool) -> Ssd {
     let drive = config.build_on(medium, Seed(1)).unwrap_or_else(|e| panic!("{e}"));
     drive.check().unwrap_or_else(|v| panic!("after the mount: {v}"));
@@ -296,7 +297,7 @@ fn a_flush_keeps_the_whole_map() {
     });
 }
 
-/// Cuts the power in every program, erase, store and fence of short workloads.
+/// Cuts the power in every program, erase, NVM store and fence of short workloads.
 #[test]
 fn every_cut_leaves_what_was_flushed_or_something_newer() {
     on_every_store(|config| {
@@ -337,8 +338,8 @@ fn every_cut_leaves_what_was_flushed_or_something_newer() {
     });
 }
 
-/// The mount after a cut is cut, too, at each of its operations, and so is the second mount. The
-/// third mount is not cut.
+/// Cuts the mount after a power cut at each of its operations, and the second mount too. The third
+/// mount is not cut.
 #[test]
 fn mounts_that_are_cut_take_nothing_away() {
     let cut_mounts = AtomicU64::new(0);

@@ -1,9 +1,9 @@
-//! The DRAM+NVM map, FLUSH by FLUSH: which segments go to NVM and which to flash, worked out by
-//! hand from the paper's section 2 and the rules at the top of `maps/nvm_hybrid.rs`. The last tests
-//! damage slots and map pages.
+//! The DRAM+NVM map, FLUSH by FLUSH. The tests check which segments go to NVM and which to flash.
+//! The expected results are calculated by hand from the paper's section 2 and the rules at the top
+//! of `maps/nvm_hybrid.rs`. The last tests damage slots and map pages.
 //!
-//! Six segments of 16 pages each. A slot of NVM takes 128 bytes: a segment of 64 and its header of
-//! 64.
+//! The map has six segments of 16 pages each. A slot of NVM has 128 bytes: 64 for a segment and 64
+//! for its header.
 
 use flashatlas_device::Registry;
 use flashatlas_device::{Cmd, Device, DriveConfig, Reply, Ssd, Storage};
@@ -55,8 +55,8 @@ impl Drive {
         self.submit(Cmd::Write { lba, sectors, fua: false, content: self.content, data: None });
     }
 
-    /// Sends a FLUSH. Returns the numbers of sparse, dense and full segments that it sent to NVM,
-    /// and of full segments and of others that it sent to flash.
+    /// Sends a FLUSH. Returns the numbers of sparse, dense and full segments that it wrote to NVM,
+    /// and then the numbers of full segments and of other segments that it wrote to flash.
     fn flush(&mut self) -> [u64; 5] {
         let before = self.segments();
         self.submit(Cmd::Flush);
@@ -104,9 +104,9 @@ fn with_enough_nvm_every_segment_goes_there_whatever_its_state() {
     assert_eq!(drive.flush(), [1, 1, 1, 0, 0]);
     assert_eq!(drive.ssd.ftl_report().map_pages.writes, [0; 7], "no map page goes to flash");
     let nvm = drive.ssd.medium().nvm.counters;
-    assert_eq!((nvm.stored, nvm.fences), (3 * 128, 3), "three slots, each made durable by itself");
+    assert_eq!((nvm.stored, nvm.fences), (3 * 128, 3), "three slots with a fence for each");
     assert_eq!(drive.flush(), [0; 5], "nothing has changed since");
-    // all six segments and the spare slot: seven just suffice
+    // six segments and the spare slot need exactly seven slots
     drive.write(0..96);
     assert_eq!(drive.flush(), [0, 0, 6, 0, 0]);
     assert_eq!(drive.detail("nvm_slots_used"), 6);
@@ -122,12 +122,12 @@ fn a_segment_that_is_flushed_again_moves_to_the_spare_slot() {
         assert_eq!(
             drive.flush(),
             [1, 0, 0, 0, 0],
-            "round {round}: its old copy does not count as space"
+            "round {round}: the slot of the old copy does not count as free"
         );
         assert_eq!(drive.detail("nvm_slots_used"), 1);
         drive.mounts(drive.ssd.medium().clone());
     }
-    // the two slots were used in turn: three stores to the lines of the first, two to the other's
+    // the two slots were used in turn: three stores to the first, two stores to the second
     assert_eq!(drive.ssd.medium().nvm.wear_max(), 3);
 }
 
@@ -137,17 +137,17 @@ fn when_nvm_is_short_sparse_goes_first_then_dense_and_full_to_flash() {
     drive.write(0..16);
     drive.write(16..24);
     drive.write(32..33);
-    // three segments need three slots and the spare one: there are three
+    // three segments need three slots and a spare slot, but there are only three
     assert_eq!(drive.flush(), [1, 1, 0, 1, 0], "full, dense and sparse in one FLUSH");
     assert_eq!(drive.ssd.ftl_report().map_pages.writes[1], 1, "one map page to flash");
     drive.mounts(drive.ssd.medium().clone());
-    // only the spare slot is left: a new sparse segment goes to flash, one that has a slot is
-    // copied beside it
+    // only the spare slot is left: a new sparse segment goes to flash, but a segment with a slot is
+    // copied to the spare slot
     drive.write(48..49);
     assert_eq!(drive.flush(), [0, 0, 0, 0, 1]);
     drive.write(33..34);
     assert_eq!(drive.flush(), [1, 0, 0, 0, 0]);
-    // together they do not fit, and the one that has a slot goes on having it
+    // both segments do not fit, and the segment with a slot keeps a slot
     drive.write(48..49);
     drive.write(33..34);
     assert_eq!(drive.flush(), [1, 0, 0, 0, 1]);
@@ -160,7 +160,7 @@ fn the_less_a_dense_segment_has_changed_the_sooner_it_gets_a_slot() {
     drive.write(0..12); // segment 0: 12 of 16
     drive.write(16..25); // segment 1: 9 of 16
     assert_eq!(drive.flush(), [0, 1, 0, 0, 1]);
-    // segment 1 has the slot and is flushed again; there would be no room for segment 0 as well
+    // segment 1 has a slot and is flushed again; there is no room for segment 0
     drive.write(16..17);
     assert_eq!(drive.flush(), [1, 0, 0, 0, 0]);
 }
@@ -172,7 +172,7 @@ fn a_full_segment_that_goes_to_flash_gives_its_slot_back() {
     assert_eq!((drive.flush(), drive.detail("nvm_slots_used")), ([1, 0, 0, 0, 0], 1));
     drive.write(0..16);
     drive.write(16..17);
-    // the two do not fit together: only the spare slot is left for the sparse one, so that both go
+    // the two do not fit together: only the spare slot is left for the sparse segment, so both go
     // to flash
     assert_eq!((drive.flush(), drive.detail("nvm_slots_used")), ([0, 0, 0, 1, 1], 0));
     drive.mounts(drive.ssd.medium().clone());
@@ -206,7 +206,7 @@ fn idle_time_moves_segments_to_flash_and_the_longest_held_first() {
         drive.write(segment * 16..segment * 16 + 1);
         drive.flush();
     }
-    // segments move from 200 ms on; a program takes 200 us and its transfer, so that only one
+    // segments move from 200 ms on; a program takes 200 us and its transfer, so only one program
     // begins before the idle time ends at 200.1 ms
     let now = drive.ssd.drain();
     drive.ssd.idle(now, now.after(Dur::from_us(200_100))).unwrap();
@@ -226,19 +226,19 @@ fn an_update_races_the_write_back() {
     let mut drive = Drive::with_slots(7);
     drive.write(0..1);
     drive.flush();
-    // an update that no FLUSH has followed goes to flash with the segment, and nothing is left to
-    // flush
+    // an update after the last FLUSH goes to flash with its segment, and then there is nothing left
+    // to flush
     drive.write(1..2);
     drive.idle();
     assert_eq!((drive.detail("segments_to_flash_idle"), drive.detail("nvm_slots_used")), (1, 0));
     assert_eq!(drive.flush(), [0; 5]);
-    // an update after the write-back stays in DRAM until the next FLUSH puts it into NVM, which
+    // an update after the write-back stays in DRAM until the next FLUSH writes it to NVM, which
     // then has the newer copy
     drive.write(2..3);
     assert_eq!(drive.flush(), [1, 0, 0, 0, 0]);
     let mount = drive.mounts(drive.ssd.medium().clone());
     assert_eq!((mount.map_page_reads, mount.rolled_forward), (1, 0));
-    // and the other way round: flash has the newer one after the next write-back
+    // in the opposite order, flash has the newer copy after the next write-back
     drive.write(2..3);
     drive.idle();
     drive.mounts(drive.ssd.medium().clone());
@@ -246,7 +246,7 @@ fn an_update_races_the_write_back() {
 
 #[test]
 fn a_flush_waits_for_nvm_and_for_flash() {
-    // PCM: 150 ns and 128 bytes at 2.55 GB/s to store a slot, 150 ns to fence it: 150 + 50 + 150 ns
+    // PCM: a slot takes 150 ns and 128 bytes at 2.55 GB/s (50 ns) to store, and 150 ns to fence
     let time = |slots: u32| {
         let mut drive = Drive::with_slots(slots);
         drive.write(0..1);
@@ -256,7 +256,7 @@ fn a_flush_waits_for_nvm_and_for_flash() {
         done[0].at.since(now)
     };
     assert_eq!(time(2).0 / 1000, 350);
-    // without NVM: a map page over the channel (2 KiB at 40 MB/s: 51.2 us) and a program of 200 us
+    // without NVM: a map page on the channel (2 KiB at 40 MB/s: 51.2 us) and a program of 200 us
     assert_eq!(time(0).0 / 1000, 251_200);
 }
 
@@ -278,14 +278,14 @@ fn a_damaged_slot_is_found_and_mended_from_spare_areas() {
     drive.flush();
     drive.write(5..6);
     drive.flush();
-    // a byte of each field of the slot's header, or of its entries, is damaged; segment 0 is in the
-    // fourth slot
+    // one byte of each field of the header, or of the entries, is damaged in turn; segment 0 is in
+    // the fourth slot
     for at in [0, 4, 8, 12, 16, 24, 32, 40, 64, 100, 127] {
         let mut medium = drive.ssd.medium().clone();
         medium.nvm.corrupt(3 * 128 + at);
         let mount = drive.mounts(medium);
         assert_eq!(mount.damaged_nvm_slots, 1, "byte {at}");
-        assert!(mount.rolled_forward > 0, "byte {at}: the entries come from spare areas");
+        assert!(mount.rolled_forward > 0, "byte {at}: the entries are read from spare areas");
     }
 }
 
@@ -307,7 +307,7 @@ fn a_damaged_map_page_is_found_and_mended_from_an_older_one_and_spare_areas() {
     medium.corrupt(newest);
     let mount = drive.mounts(medium.clone());
     assert_eq!((mount.damaged_map_pages, mount.rolled_forward), (1, 1));
-    // the older one is damaged, too: every entry comes from spare areas
+    // the older version is damaged too, so every entry comes from spare areas
     medium.corrupt(pages.iter().find(|p| p.0 == 0).unwrap().1);
     let mount = drive.mounts(medium);
     assert_eq!((mount.damaged_map_pages, mount.rolled_forward), (2, 16));
@@ -339,7 +339,7 @@ fn a_map_page_that_is_damaged_while_the_drive_runs_is_an_error() {
         ssd.submit(Ps::ZERO, Tag(0), Cmd::Read { lba: Lba(0), sectors: 4 }, &mut Reply::default())
     };
     read(&mut ssd).unwrap();
-    // another map page takes the only place in memory
+    // another map page replaces the page in memory, which has room for only one
     let other = Cmd::Read { lba: Lba(90 * 4), sectors: 4 };
     ssd.submit(Ps::ZERO, Tag(0), other, &mut Reply::default()).unwrap();
     let (_, at) = *map_pages(ssd.medium()).iter().rev().find(|p| p.0 == 0).unwrap();

@@ -1,9 +1,9 @@
-//! The plan graph of random short workloads. A power cut may leave any downward-closed subset of it
-//! complete. In each subset every page has a version, and a command is complete only after what it
-//! promises is on flash.
+//! The plan graph of random short workloads. At a power cut, any downward-closed subset of the
+//! graph may be complete. In each subset every page must have a version, and a command may be
+//! complete only after the data that it promises is on flash.
 //!
-//! Needs `Ssd::plan` and `Ssd::is_complete`. Idle collection is not covered: its plans follow one
-//! another inside one call.
+//! The tests use `Ssd::plan` and `Ssd::is_complete`. They do not cover idle collection, because one
+//! call makes several plans in a row.
 
 use flashatlas_device::Registry;
 use flashatlas_device::{Cmd, Device, Reply, Ssd};
@@ -68,11 +68,11 @@ const DRIVES: &[&[&str]] = &[
     ],
 ];
 
-/// Requests go to the first sectors of the drive, so that they meet one another.
+/// Requests go to the first sectors of the drive, so that they overlap often.
 const SECTORS: u64 = 160;
 
-/// A set of operations: `true` for each number that is in. Number 0 stands for what was there from
-/// the start.
+/// A set of operations: `true` for the number of each member. Number 0 stands for the state at the
+/// start.
 type Ops = Vec<bool>;
 
 fn add_all(to: &mut Ops, from: &Ops) {
@@ -84,8 +84,8 @@ fn has(ops: &Ops, op: u64) -> bool {
     op == 0 || ops.get(op as usize) == Some(&true)
 }
 
-/// One version of a page in one block: there once all of `programs` are complete, until the block
-/// is erased.
+/// One version of a page in one block. The version exists from the end of all `programs` until the
+/// erase of the block.
 struct Copy {
     lpn: u32,
     version: usize,
@@ -93,41 +93,41 @@ struct Copy {
     programs: Vec<u64>,
 }
 
-/// The mark of an erase, in place of a page.
+/// The mark of an erase, stored instead of a page.
 const ERASE: Option<u32> = Some(u32::MAX);
 
-/// An operation of a plan: its number, what it does, and what it waits for.
+/// An operation of a plan: its number, its kind, and the operations that it waits for.
 type Op = (u64, OpKind, Vec<u64>);
 
-/// Cases that a run put to the test.
+/// The numbers of interesting cases in a run.
 #[derive(Clone, Copy, Default)]
 struct Counted {
-    /// Programs of data that were in flight when an erase was planned, and that the erase need not
-    /// wait for.
+    /// Programs of data that were in flight when an erase was planned and that the erase did not
+    /// need to wait for.
     spared: usize,
-    /// Reads of a page at its old place, while its copy is in flight.
+    /// Reads of a page at its old place while its copy was in flight.
     past: usize,
 }
 
 struct World {
     drive: Ssd,
     unit: u64,
-    /// For each operation, itself and all operations that are complete before it is complete.
+    /// For each operation, the operations that complete before it, and the operation itself.
     before: Vec<Ops>,
-    /// For each block of a die, the operations since its erase, with the page of a program.
+    /// For each block of a die, the operations since its last erase. A program has its page.
     groups: HashMap<DieBlock, Vec<(u64, Option<u32>)>>,
     /// Programs of each page of a block of a die, in order.
     programs: HashMap<(DieBlock, u32), Vec<u64>>,
     copies: Vec<Copy>,
     /// Erases of each block of the FTL.
     erases: HashMap<BlockId, Vec<u64>>,
-    /// Operations that only join others, with what they wait for.
+    /// Operations that only join other operations, with the operations that they wait for.
     joins: HashMap<u64, Vec<u64>>,
     counted: Counted,
-    /// The versions of each page, in the order of the host's writes and trims. A version is its
-    /// stamp (zero for a trim) and the transfers that brought its data.
+    /// The versions of each page, in the order of the host's writes and trims. Each version has its
+    /// stamp (zero for a trim) and the transfers of its data.
     versions: Vec<Vec<(Stamp, BTreeSet<u64>)>>,
-    /// Transfer that brought each sector.
+    /// The transfer with the data of each sector.
     arrivals: Vec<u64>,
     /// Newest version of each page that a completed command wrote.
     confirmed: Vec<usize>,
@@ -172,7 +172,7 @@ impl World {
         }
     }
 
-    /// Lets time pass, and notes what was confirmed.
+    /// Lets time pass, and notes the versions that completed commands confirm.
     fn advance(&mut self, by: Dur) {
         self.now = self.now.after(by);
         let mut done = Vec::new();
@@ -228,7 +228,7 @@ impl World {
                     .iter()
                     .any(|op| matches!(op.1, OpKind::Erase { block: b, .. } if b == block))
                 {
-                    return Ok(false); // what it held cannot be looked up any more
+                    return Ok(false); // its old content is no longer available
                 }
                 self.programmed(*id, layout.block_on_die(block), page, &complete)?;
             }
@@ -246,7 +246,8 @@ impl World {
             let earlier = self.copies.iter().flat_map(|c| &c.programs).filter(|&&p| p < id);
             let known = |op: &&u64| has(&complete, **op) || has(&self.before[id as usize], **op);
             self.counted.spared += earlier.filter(|op| !known(op)).collect::<BTreeSet<_>>().len();
-            // everything that the block ever held is elsewhere, or superseded, before the erase
+            // before the erase, everything that the block ever stored must be elsewhere or
+            // superseded
             let mut state = self.before[id as usize].clone();
             add_all(&mut state, &complete);
             let held = |c: &&Copy| c.block == block && c.programs.last().is_none_or(|&p| p < id);
@@ -292,7 +293,7 @@ impl World {
         }
     }
 
-    /// Returns the programs of data among `after`, including the programs that joins stand for.
+    /// Returns the programs of data among `after`, including the programs that joins wait for.
     fn programs_in(&self, after: &[u64]) -> impl Iterator<Item = u64> {
         let mut open = after.to_vec();
         let mut found = BTreeSet::new();
@@ -308,9 +309,9 @@ impl World {
         found.into_iter()
     }
 
-    /// Returns `true` if `program` wrote a page that `block` holds, in the same version or a newer
-    /// one. Only pages that came to `block` after its last erase count, and only erases before
-    /// operation `first`, with which the plan begins.
+    /// Returns `true` if `program` wrote a page that `block` stores, in the same version or a newer
+    /// version. Only pages that were written to `block` after its last erase count. Only erases
+    /// before operation `first`, with which the plan begins, are considered.
     fn concerns(&self, program: u64, block: BlockId, first: u64) -> bool {
         let erased = self.erases[&block].iter().copied().filter(|&e| e < first).max();
         let here = |c: &&Copy| {
@@ -324,7 +325,7 @@ impl World {
             .any(|c| of_program().any(|new| new.lpn == c.lpn && new.version >= c.version))
     }
 
-    /// Adds an operation, with the three orders that the engine keeps by itself.
+    /// Adds an operation, with the three kinds of order that the engine itself ensures.
     fn order(&mut self, id: u64, kind: OpKind, after: &[u64]) {
         assert_eq!(id, self.before.len() as u64);
         let mut earlier = after.to_vec();
@@ -388,8 +389,8 @@ impl World {
         written
     }
 
-    /// Notes the versions that a program put on flash. Returns an error if the data of one had not
-    /// arrived.
+    /// Notes the versions that a program wrote to flash. Returns an error if the data of a version
+    /// had not arrived.
     fn programmed(
         &mut self,
         id: u64,
@@ -425,7 +426,7 @@ impl World {
                 .find(same)
                 .filter(|c| c.programs.last().is_some_and(|&p| p + 1 == id))
             {
-                Some(copy) => copy.programs.push(id), // another die under the same frame
+                Some(copy) => copy.programs.push(id), // the part of the frame on another die
                 None => {
                     self.copies.push(Copy { lpn: unit.lpn.0, version, block, programs: vec![id] })
                 }
@@ -434,8 +435,8 @@ impl World {
         Ok(())
     }
 
-    /// Returns `true` if `version` of a page, or a newer one, is on flash when exactly `state` is
-    /// complete. A trim needs no flash.
+    /// Returns `true` if `version` of a page, or a newer version, is on flash when exactly the
+    /// operations in `state` are complete. A trim does not need flash.
     fn survives(&self, lpn: u32, version: usize, state: &Ops) -> bool {
         let stands = |c: &&Copy| {
             let erased = |&&e: &&u64| e > c.programs.last().copied().unwrap_or(0) && has(state, e);
@@ -481,8 +482,8 @@ fn whatever_a_power_cut_leaves_holds_every_page() {
     let mut failures = Vec::new();
     for settings in DRIVES {
         for seed in 0..12 {
-            // the longest gap between requests: none, less than a program takes, and enough for all
-            // that is in flight
+            // the longest gap between requests: none, less than a program takes, or enough for all
+            // operations in flight
             failures.extend(run(settings, seed, 150, [0, 90, 20_000][seed as usize % 3]).err());
         }
     }
@@ -495,9 +496,9 @@ fn whatever_a_power_cut_leaves_holds_every_page() {
     );
 }
 
-/// Two rules are put to the test. An erase waits for no more than it must: while erases are
-/// planned, programs that do not concern them are in flight. A page whose copy is in flight is read
-/// where it was.
+/// Checks that two rules were really tested. An erase waits for no more than necessary: when erases
+/// are planned, programs that do not concern them are in flight. A page whose copy is in flight is
+/// read at its old place.
 #[test]
 fn erases_are_planned_while_other_programs_are_in_flight() {
     for scheme in ["page", "block", "bast", "sast", "fast", "faster", "superblock", "last", "mast"]

@@ -1,9 +1,9 @@
-//! Power cuts at every program and erase of short workloads on small drives: after every cut the
-//! drive mounts, its tables obey their rules, and every page holds the version that was
-//! acknowledged, or the one that was being written when the power failed.
+//! Power cuts at every program and erase of short workloads on small drives. After every cut the
+//! drive mounts and its tables obey their rules. Every page has the acknowledged version, or the
+//! version that was being written when the power failed.
 //!
-//! The drives have log-block schemes and no block to spare. Operations take effect in the order in
-//! which they are planned. (`plan_graph.rs` has operations that are in flight together on several
+//! The drives have log-block schemes and no spare blocks. Operations take effect in the order in
+//! which they are planned. (`plan_graph.rs` tests operations that are in flight together on several
 //! dies.)
 
 use flashatlas_device::Registry;
@@ -45,14 +45,14 @@ const DRIVES: &[&[&str]] = &[
     ],
 ];
 
-/// Pages of the drives: not a multiple of the eight in a block.
+/// Number of pages of the drives. It is not a multiple of the eight pages in a block.
 const PAGES: u32 = 45;
 
 /// A write: its first page, and its number of pages.
 type Write = (u32, u32);
 
-/// Returns writes: runs of a few pages that begin on a block boundary or elsewhere, and single
-/// pages, most of them in a hot part.
+/// Returns writes. Some are runs of a few pages that begin on a block boundary or elsewhere. The
+/// others are single pages, most of them in a hot part.
 fn workload(seed: u64) -> Vec<Write> {
     let mut rng = Rng::stream(Seed(seed), "writes");
     let one = |_| {
@@ -68,7 +68,7 @@ fn workload(seed: u64) -> Vec<Write> {
 }
 
 fn config(settings: &[&str]) -> DriveConfig {
-    // the fewest blocks that are enough: data, log, the reserve of two, and two for trims
+    // the smallest sufficient number of blocks: data, log, a reserve of two, and two for trims
     let log: u32 =
         settings.iter().find_map(|s| s.strip_prefix("ftl.log_blocks=")).unwrap().parse().unwrap();
     with_blocks(settings, PAGES.div_ceil(8) + log + 4)
@@ -101,15 +101,15 @@ fn filled(config: &DriveConfig) -> Ssd {
     drive
 }
 
-/// Returns the stamps that a write puts into its pages.
+/// Returns the stamps of the pages that a write covers.
 fn stamps(number: u64, (first, pages): Write) -> impl Iterator<Item = (usize, Stamp)> {
     (0..pages).map(move |i| ((first + i) as usize, Stamp::whole(number, i * 4)))
 }
 
-/// A drive whose power failed, and what its pages may hold.
+/// A medium after a power failure, and the versions that its pages may have.
 struct Cut {
     medium: Medium,
-    /// Stamps of the writes that were acknowledged.
+    /// Stamps after all acknowledged writes.
     expected: Vec<Stamp>,
     /// The request in which the power failed.
     torn: (u64, Write),
@@ -133,8 +133,8 @@ fn cut(config: &DriveConfig, work: &[Write], operations: u64) -> Option<Cut> {
     None
 }
 
-/// Asserts that the drive mounts, obeys its rules, holds every page, and takes the workload once
-/// more.
+/// Asserts that the drive mounts, obeys its rules, has every page, and accepts the workload a
+/// second time.
 fn goes_on(
     config: &DriveConfig,
     work: &[Write],
@@ -145,7 +145,7 @@ fn goes_on(
     let holds = |drive: &Ssd, page: usize| drive.peek(Lpn(page as u32)).unwrap().map(|u| u.stamp);
     for (page, stamp) in stamps(number, one) {
         if holds(&drive, page) == Some(stamp) {
-            expected[page] = stamp; // the page of the torn request arrived
+            expected[page] = stamp; // this page of the torn request was written
         }
     }
     let compare = |drive: &Ssd, expected: &[Stamp], when: &str| {
@@ -163,7 +163,7 @@ fn goes_on(
     compare(&drive, &expected, "after writing on");
 }
 
-/// Runs `test` on each cut of three workloads on every drive.
+/// Runs `test` for each cut of three workloads on every drive.
 fn on_every_cut(test: impl Fn(&DriveConfig, &[Write], Cut)) {
     for settings in DRIVES {
         let config = config(settings);
@@ -187,8 +187,8 @@ fn every_cut_leaves_a_drive_that_mounts() {
     on_every_cut(goes_on);
 }
 
-/// The mount after a cut is cut, too, at each of its operations, and the mount after that once more
-/// in its middle.
+/// Cuts the mount after a power cut at each of its operations, and the next mount once in the
+/// middle.
 #[test]
 fn mounts_that_are_cut_take_nothing_away() {
     let mounts = AtomicU64::new(0);

@@ -1,4 +1,4 @@
-//! Every file of a registry's folder is one of its entries.
+//! Test that every file in the folder of a registry is one of its entries.
 
 use flashatlas_fixtures::registries::assert_registered;
 use flashatlas_ftl::caching::CACHE_POLICIES;

@@ -1,11 +1,11 @@
-//! Static wear levelling over long runs: the spread of erases, and what it costs.
+//! Static wear levelling over long runs: the spread of erases, and the extra writes.
 
 use flashatlas_device::{Cmd, Device, Registry, Reply, Ssd, Storage};
 use flashatlas_fixtures::proofs::one_in;
 use flashatlas_ftl::Role;
 use flashatlas_types::{BlockId, Cause, Dur, Lba, Ps, Rng, Seed, Tag};
 
-/// A drive of one lane, with 128 blocks of 16 pages, a quarter more than data needs.
+/// A drive of one lane with 128 blocks of 16 pages, a quarter more than its data needs.
 const SMALL: &[&str] = &[
     "drive.channels=1",
     "drive.ways=1",
@@ -42,14 +42,14 @@ pub const LEVELLED: &[&[&str]] = &[
     ],
 ];
 
-/// A drive that was filled, and of which the first tenth is written at random.
+/// The results of a run that fills a drive and then writes to its first tenth at random.
 struct Written {
-    /// The largest difference between the erases of two closed blocks of one lane: at the end, and
-    /// at any look.
+    /// The largest difference between the erases of two closed blocks of one lane. `spread` is
+    /// measured at the end, and `widest` is the largest measurement during the run.
     spread: u32,
     widest: u32,
-    /// Programmed units for each write of the host, after the filling: by the host and collection,
-    /// and by wear levelling.
+    /// Programmed units for each host write after the fill. `host_and_gc` counts programs by the
+    /// host and by collection, and `moves` counts programs by wear levelling.
     host_and_gc: f64,
     moves: f64,
 }
@@ -93,7 +93,7 @@ impl Written {
     }
 }
 
-/// Writes between two looks at the drive.
+/// Number of writes between two measurements of the spread.
 const LOOK: u64 = 997;
 
 /// Returns the largest difference between the erases of two closed blocks of one lane.
@@ -110,8 +110,8 @@ fn spread(drive: &Ssd) -> u32 {
     ranges.iter().map(|(least, most)| most - least).max().unwrap()
 }
 
-/// Returns what is wrong with a run with levelling, compared with the same run without. Collection
-/// may write at most `most` more for each write of the host.
+/// Describes the fault of a run with levelling, compared with the same run without levelling, or
+/// returns `None`. For each host write, collection may write at most `most` more units.
 fn wrong(
     levelled: &Written,
     threshold: u32,
@@ -135,9 +135,10 @@ fn with<'a>(base: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// A drive of 256 blocks of 64 pages gets a million writes to a tenth of its addresses (250,000
-/// unless all proofs are taken). Without levelling the blocks of cold data are never erased: 205
-/// blocks hold data, 185 of them cold data, and some 70 others share the 15,625 erases of a million
-/// writes, 220 each. With levelling, all 256 blocks share them: 61 each.
+/// unless all proofs are run). Without levelling the blocks of cold data are never erased. Of the
+/// 205 blocks with data, 185 have cold data. About 70 other blocks share the 15,625 erases of a
+/// million writes, which are 220 erases for each. With levelling, all 256 blocks share the erases,
+/// 61 for each.
 #[test]
 fn the_spread_stays_within_the_threshold_over_a_million_writes() {
     let base = [
@@ -160,11 +161,11 @@ fn the_spread_stays_within_the_threshold_over_a_million_writes() {
     }
 }
 
-/// The same holds whatever part picks victims, sorts pages or keeps the map, at every pace, on one
+/// The same limit holds for every victim policy, classifier and map store, at every pace, on one
 /// lane and on several. One of the 25 spare blocks of a lane is the frontier of cold data, and
-/// collection lacks it: 0.03 more on a large drive may be 0.05 on these. `random` is left out where
-/// units share frames: padding in frames of cold data is not valid, so that `random` may collect
-/// these blocks.
+/// collection lacks this block. On a large drive this costs 0.03, and on these drives up to 0.05.
+/// `random` is left out if units share frames: padding in frames of cold data is not valid, so
+/// `random` may collect these blocks.
 #[test]
 fn the_spread_stays_within_the_threshold_on_every_kind_of_drive() {
     let kinds: &[&[&str]] = &[
@@ -206,8 +207,8 @@ fn the_spread_stays_within_the_threshold_on_every_kind_of_drive() {
 }
 
 /// A mount reads the erase counts from the medium, and makes frontiers of the blocks that are not
-/// full. After 200 power failures in the middle of operations, and after another 20,000 writes, the
-/// spread is the same as without failures: a failure leaves one block of each frontier torn, and no
+/// full. The spread after 200 power failures in the middle of operations, and another 20,000
+/// writes, is the same as without failures. A failure tears one block of each frontier, and no
 /// erase is forgotten.
 #[test]
 fn the_spread_stays_within_the_threshold_over_power_failures() {
@@ -247,7 +248,7 @@ fn the_spread_stays_within_the_threshold_over_power_failures() {
 }
 
 /// Single mode has no frontier for cold data, and collects only for a write. It refuses parameters
-/// that it would not use, and accepts their defaults.
+/// that have no effect in this mode, and accepts their defaults.
 #[test]
 fn single_mode_refuses_what_it_does_not_look_at() {
     let load = |setting: &str| {

@@ -1,4 +1,5 @@
-//! Questions that are asked of every unit of a drive: what it holds, and, at a mount, where it is.
+//! Functions that process every unit of a drive: reads of all stamps, and the search for units at a
+//! mount.
 
 use super::model::sum_of;
 use flashatlas_device::{Cmd, Device, DriveConfig, Registry, Reply, Ssd, Storage};
@@ -13,8 +14,8 @@ fn config() -> DriveConfig {
     Registry::DRIVES.load("tiny", None, &settings).unwrap()
 }
 
-/// Returns a drive on which most units are written at least once, in random order. The last ones
-/// are in the write cache.
+/// Returns a drive on which most units are written at least once, in random order. The last written
+/// units are in the write cache.
 fn written() -> Ssd {
     let mut drive = config().build(Seed(1)).unwrap();
     let mut rng = Rng::stream(Seed(1), "whole drives");
@@ -67,8 +68,8 @@ fn of_units_that_cannot_be_read_the_first_is_named() {
     }
 }
 
-/// A mount that takes every entry from spare areas meets the newest version of a page first. The
-/// exceptions are a few pages whose versions lie in blocks that were written at the same time.
+/// A mount that takes every entry from spare areas meets the newest version of most pages first.
+/// The exceptions are a few pages whose versions are in blocks that were written at the same time.
 #[test]
 fn a_mount_meets_the_newest_versions_first() {
     let mut drive = written();

@@ -4,8 +4,8 @@ use crate::model::{Model, SECTORS, Step, model};
 use flashatlas_device::{Cmd, Device, Reply, Storage};
 use flashatlas_types::{Lba, Lpn, Seed, Stamp, Tag};
 
-/// A scheme whose blocks wear out goes on with the rest: the log gets smaller, area by area. The
-/// drives have no block to spare beside the log and the reserve.
+/// A scheme whose blocks wear out continues with the remaining blocks, and the log becomes smaller,
+/// area by area. The drives have no spare blocks in addition to the log and the reserve.
 #[test]
 fn worn_out_blocks_leave_the_rest() {
     let tight = [
@@ -28,7 +28,7 @@ fn worn_out_blocks_leave_the_rest() {
         let mut rng = flashatlas_types::Rng::stream(Seed(3), "steps");
         let mut end = None;
         for content in 0..400_000 {
-            // runs that begin with a block, and single pages
+            // runs that begin at a block boundary, and single pages
             let (lba, sectors) = match rng.below(4) {
                 0 => (rng.below(SECTORS / 32 - 1) * 32, 4 + 4 * rng.below(8) as u32),
                 _ => (rng.below(SECTORS / 4 - 1) * 4, 4),
@@ -51,12 +51,12 @@ fn worn_out_blocks_leave_the_rest() {
         let end = end.unwrap_or_else(|| panic!("{scheme}: it did not wear out"));
         assert!(end.starts_with("no space: "), "{scheme}: {end}");
         assert!(retired > 8, "{scheme}: it went on with what was left: {retired} blocks went bad");
-        // and what is left is mounted
+        // the remaining blocks can be mounted
         model.drive.check().unwrap_or_else(|v| panic!("{scheme}: {v}"));
     }
 }
 
-/// A drive that has lost blocks is switched on again, even if its log was set up for more blocks.
+/// Mounts a drive that has lost blocks, even though its log was configured for more blocks.
 #[test]
 fn a_worn_drive_is_switched_on_again() {
     for scheme in ["bast", "sast", "fast", "faster", "superblock", "last", "mast"] {

@@ -1,5 +1,5 @@
-//! The parameters of MAST, and the check that the areas have enough blocks. The parameters of
-//! resizing are in [`super::sizes`].
+//! The parameters of MAST, and the check that the areas have enough blocks. The module
+//! `sizes` has the parameters of resizing.
 
 use super::sizes;
 use crate::logblock::{fits_budget, fits_parts, share};

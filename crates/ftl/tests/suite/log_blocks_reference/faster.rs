@@ -1,4 +1,4 @@
-//! FASTer.
+//! Settings of FASTer, and the comparison with its reference.
 
 use super::{Rules, Summary, run_all};
 use crate::naive::{Faster, FasterRules, Reference, Shape};
@@ -20,7 +20,7 @@ const VARIANTS: &[FasterRules] = &[
     FasterRules { sequential_pages: 9, ..FASTER },
     FasterRules { sequential_pages: 1000, isolation_interval: 2, ..FASTER },
     FasterRules { idle_blocks: 3, ..FASTER },
-    // a fifth of all log blocks, the sequential one included
+    // the isolation area has a fifth of all log blocks, including the sequential log block
     FasterRules { log_blocks: 20, isolation_blocks: 0, isolation_interval: 7, ..FASTER },
 ];
 

@@ -1,4 +1,4 @@
-//! LAST.
+//! Settings of LAST, and the comparison with its reference.
 
 use super::{Rules, Summary, run_all};
 use crate::naive::{Last, LastRules, Reference, Shape};
@@ -11,7 +11,7 @@ const LAST: LastRules = LastRules {
     idle_blocks: 0,
     hot_window: 0,
     hot_window_adaptive: false,
-    // times of the preset, in microseconds
+    // times of the preset `tiny`, in microseconds
     t_read: 25,
     t_program: 200,
     t_erase: 1500,

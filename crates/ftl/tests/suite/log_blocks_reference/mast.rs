@@ -1,4 +1,4 @@
-//! MAST.
+//! Settings of MAST, and the comparison with its reference.
 
 use super::{Rules, Summary, run_all};
 use crate::naive::{ColdVictim, Mast, MastRules, Reference, Shape};
@@ -24,7 +24,7 @@ const MAST: MastRules = MastRules {
     resize_reclaims: true,
 };
 
-/// Sizes that can change often.
+/// Settings with which the sizes can change often.
 const RESIZED: MastRules = MastRules {
     locality_blocks: 4,
     cold_blocks: 6,
@@ -112,7 +112,7 @@ impl Rules for MastRules {
 fn mast_does_what_its_rules_say() {
     let Summary { counts, resized } = run_all(VARIANTS);
     assert!(counts.values().all(|&count| count > 0), "{counts:?}");
-    // area 0 is sequential, 1 to 3 are locality, hot and cold
+    // area 0 is the sequential log; areas 1 to 3 are locality, hot and cold
     let grown =
         [1, 2, 3].map(|area| resized.iter().filter(|(old, new)| new[area] > old[area]).count());
     assert!(grown.iter().all(|&times| times > 0), "the budget of each area grows: {grown:?} times");

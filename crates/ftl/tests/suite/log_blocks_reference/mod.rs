@@ -1,6 +1,6 @@
-//! Log-block schemes against naive references. After every request both sides have the same counts,
-//! the same sizes of the areas, and every page at the same index of the same block. The numbers
-//! that the two sides give to blocks differ.
+//! Log-block schemes compared with naive references. After every request both sides have the same
+//! counts, the same sizes of the areas, and every page at the same index of the same block. Only
+//! the numbers that the two sides give to blocks differ.
 
 mod faster;
 mod last;
@@ -17,12 +17,12 @@ use flashatlas_types::{Cause, Dur, Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-/// Sectors in a page of the preset.
+/// Number of sectors in a page of the preset.
 const SECTORS: u32 = 4;
 const REQUESTS: usize = 500;
-/// Seeds of each setup, if all are taken.
+/// Number of seeds for each setup in a complete run.
 const SEEDS: usize = 30;
-/// A time that is long enough for all work in idle time.
+/// A time that is long enough for all idle work.
 const LONG: Dur = Dur::from_us(1_000_000);
 
 /// A drive without its log blocks.
@@ -42,12 +42,12 @@ const fn frame(pages: u32, block_pages: u32, channels: u32, ways: u32) -> Frame 
 const FRAMES: [Frame; 4] =
     [frame(150, 8, 1, 1), frame(243, 16, 2, 2), frame(92, 4, 1, 1), frame(160, 8, 2, 2)];
 
-/// Settings of a scheme.
+/// The settings of a scheme.
 trait Rules: Copy + Debug {
     /// Returns the number of log blocks of all kinds together.
     fn log_blocks(&self) -> usize;
 
-    /// Returns the number of log blocks that idle time keeps ready.
+    /// Returns the number of log blocks that idle time keeps free.
     fn idle_blocks(&self) -> usize;
 
     /// Returns the scheme, and each of its parameters that differs from the preset.
@@ -79,7 +79,7 @@ impl<R: Rules> Setup<R> {
             ("nand.program_order", order.to_owned()),
             ("ftl.log_blocks", self.rules.log_blocks().to_string()),
             ("ftl.idle_log_blocks", self.rules.idle_blocks().to_string()),
-            // the choice among erased blocks does not change what is compared
+            // the choice among erased blocks does not affect the comparison
             ("ftl.wear_dynamic", self.strict.to_string()),
         ];
         common
@@ -122,7 +122,7 @@ enum Request {
     Idle,
 }
 
-/// Returns requests in phases, each of another kind.
+/// Returns requests in phases. Each phase has another kind of requests.
 fn requests(frame: Frame, seed: u64) -> Vec<Request> {
     let mut rng = Rng::stream(Seed(seed), "requests");
     let mut below = |bound: u32| rng.below(u64::from(bound)) as u32;
@@ -138,12 +138,12 @@ fn requests(frame: Frame, seed: u64) -> Vec<Request> {
         }
         let usual = match kind {
             0 | 1 => run(below(frame.pages), 1),
-            // nine of ten in a tenth of the drive
+            // nine of ten writes go to a tenth of the drive
             2 | 3 if below(10) > 0 => run(below(frame.pages / 10), 1),
             2 | 3 => run(below(frame.pages), 1),
             4 => run(below(frame.pages), 1 + below(2 * block)),
             5 => run(below(frame.pages.div_ceil(block)) * block, 1 + below(2 * block)),
-            // small requests, one after the other, until they jump
+            // small requests that continue each other until the address jumps
             6 => {
                 let first = match below(6) {
                     0 => below(frame.pages),
@@ -224,7 +224,7 @@ fn counts_of(drive: &Ssd) -> Counts {
     }
 }
 
-/// Returns the total without trim records, which the papers do not have.
+/// Returns the total without trim records, because the papers have none.
 fn without_records(by_cause: &[u64]) -> u64 {
     by_cause.iter().sum::<u64>() - by_cause[Cause::Map as usize]
 }
@@ -280,13 +280,13 @@ fn compare(drive: &Ssd, reference: &dyn Reference, pages: u32) -> Result<(), Str
     Ok(())
 }
 
-/// Counts of a run without a difference, and its budgets from one change to the next.
+/// The counts of a run without a difference, and the sequence of its budgets.
 struct Outcome {
     counts: Counts,
     budgets: Vec<Vec<usize>>,
 }
 
-/// Number of the request after which the two differ, and the difference.
+/// Number of the request after which the two sides differ, and the difference.
 type Difference = (usize, String);
 
 fn run<R: Rules>(setup: &Setup<R>, requests: &[Request]) -> Result<Outcome, Difference> {
@@ -308,7 +308,7 @@ fn budgets_of(reference: &dyn Reference) -> Vec<usize> {
     reference.areas().iter().map(|&(_, budget, _)| budget).collect()
 }
 
-/// Returns traces without some requests from `at` on, or with fewer pages there.
+/// Returns traces in which some requests from `at` on are removed or have fewer pages.
 fn shorter_traces(trace: &[Request], at: usize) -> Vec<Vec<Request>> {
     let with = |removed: usize, instead: Option<Request>| {
         let mut shorter = trace.to_vec();
@@ -333,8 +333,8 @@ fn shorter_traces(trace: &[Request], at: usize) -> Vec<Vec<Request>> {
     list
 }
 
-/// Leaves out requests that the difference does not need, from the last to the first, until no more
-/// can be left out.
+/// Removes requests that the difference does not need, from the last to the first, until no more
+/// can be removed.
 fn shorten<R: Rules>(
     setup: &Setup<R>,
     (mut trace, mut what): (Vec<Request>, String),

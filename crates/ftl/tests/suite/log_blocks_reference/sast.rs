@@ -1,4 +1,4 @@
-//! SAST.
+//! Settings of SAST, and the comparison with its reference.
 
 use super::{Rules, Summary, run_all};
 use crate::naive::{Reference, Sast, SastRules, Shape};
@@ -8,14 +8,14 @@ const SAST: SastRules =
 
 const VARIANTS: &[SastRules] = &[
     SAST,
-    // BAST
+    // the settings of BAST
     SastRules { group_blocks: 1, group_log_blocks: 1, ..SAST },
     SastRules { group_blocks: 1, group_log_blocks: 3, ..SAST },
     SastRules { group_blocks: 3, group_log_blocks: 1, ..SAST },
     SastRules { log_blocks: 12, group_blocks: 5, group_log_blocks: 4, ..SAST },
-    // one group may take all log blocks
+    // a single group may use all log blocks
     SastRules { log_blocks: 5, group_blocks: 2, group_log_blocks: 5, ..SAST },
-    // one group
+    // all logical blocks are in one group
     SastRules { log_blocks: 9, group_blocks: 64, group_log_blocks: 9, ..SAST },
     SastRules { log_blocks: 9, group_blocks: 64, group_log_blocks: 4, ..SAST },
     SastRules { log_blocks: 1, group_blocks: 2, group_log_blocks: 1, ..SAST },

@@ -1,4 +1,4 @@
-//! Superblock FTL.
+//! Settings of Superblock FTL, and the comparison with its reference.
 
 use super::{Rules, Summary, run_all};
 use crate::naive::{Reference, Shape, SuperblockRules, Superblocks};
@@ -14,7 +14,7 @@ const VARIANTS: &[SuperblockRules] = &[
     SuperblockRules { log_blocks: 12, superblock_blocks: 5, ..SUPERBLOCK },
     SuperblockRules { log_blocks: 1, superblock_blocks: 4, ..SUPERBLOCK },
     SuperblockRules { log_blocks: 2, superblock_blocks: 1, ..SUPERBLOCK },
-    // one superblock
+    // all logical blocks are in one superblock
     SuperblockRules { log_blocks: 4, superblock_blocks: 64, ..SUPERBLOCK },
     SuperblockRules { idle_blocks: 2, ..SUPERBLOCK },
     SuperblockRules { idle_blocks: 6, superblock_blocks: 3, ..SUPERBLOCK },

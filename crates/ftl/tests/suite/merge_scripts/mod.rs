@@ -1,5 +1,5 @@
-//! Merges worked out by hand, on a drive so small that every page can be followed: eight logical
-//! blocks of four pages, one die. `script.rs` describes the language of the scripts.
+//! Merges calculated by hand on a very small drive: eight logical blocks of four pages on one die.
+//! `script.rs` describes the language of the scripts.
 
 mod script;
 
@@ -8,7 +8,7 @@ use flashatlas_ftl::MergeClass;
 use flashatlas_types::Dur;
 use script::{Script, play};
 
-/// One sequential log block, two for random writes.
+/// FAST has one sequential log block, and two for random writes.
 const FAST: &[&str] = &["ftl.scheme=fast", "ftl.log_blocks=3"];
 
 #[test]
@@ -63,19 +63,19 @@ fn a_complete_log_block_is_switched_before_a_page_of_it_changes() {
 
 #[test]
 fn a_sequential_run_broken_after_one_two_or_three_pages() {
-    // forwards: the page that breaks the run goes to its place in the partial merge, the others are
-    // copied
+    // forwards: the page that breaks the run is written to its place during the partial merge, and
+    // the other pages are copied
     play(FAST, "fill\n w 4 6\n 1: dddd\n = partial 1, copies 2, erases 1");
     play(FAST, "fill\n w 4 7\n 1: dddd\n = partial 1, copies 2, erases 1");
     play(FAST, "fill\n w 4 5 7\n 1: dddd\n = partial 1, copies 1, erases 1");
-    // backwards: a new version of a page in the log block takes a full merge, which copies the
+    // backwards: a new version of a page in the log block needs a full merge, which copies the
     // three other pages
     play(FAST, "fill\n w 4 5 5\n 1: dddd\n = full 1, data full 1, copies 3, erases 2");
     play(FAST, "fill\n w 4 5 6 5\n 1: dddd\n = full 1, data full 1, copies 3, erases 2");
-    // at the first page: the run begins again
+    // at the first page: the run starts again
     play(FAST, "fill\n w 4 4\n 1: lddd\n = partial 1, copies 3, erases 1");
     play(FAST, "fill\n w 4 5 6 4\n 1: lddd\n = partial 1, copies 1, erases 1");
-    // another logical block does not break it
+    // a page of another logical block does not break the run
     play(FAST, "fill\n w 4 5 10 6 7\n 1: llll\n 2: ddld\n = nothing");
 }
 
@@ -109,7 +109,8 @@ fn a_random_log_block_takes_one_full_merge_for_each_associated_logical_block() {
 #[test]
 fn a_log_block_without_a_valid_page_is_dead() {
     play(FAST, "fill\n w 5 5 5 5 5 5 5 5\n = nothing\n w 5\n = dead 1, erases 1\n 1: dldd");
-    // emptied by trims; the data block of a logical block that holds nothing is erased at once
+    // trims invalidate all pages of a log block; a logical block without mapped pages loses its
+    // data block at once
     play(
         FAST,
         "fill
@@ -159,7 +160,7 @@ fn under_strict_order_a_page_passed_over_goes_to_the_log() {
     );
 }
 
-/// Two log blocks, each bound to one logical block.
+/// BAST has two log blocks, each bound to one logical block.
 const BAST: &[&str] = &["ftl.scheme=bast", "ftl.log_blocks=2"];
 
 #[test]
@@ -192,7 +193,7 @@ fn bast_switches_and_merges_in_part() {
 
 #[test]
 fn sast_shares_log_blocks_in_a_group_only() {
-    // groups of two logical blocks, two log blocks each, three in all
+    // groups have two logical blocks and up to two log blocks; there are three log blocks in all
     let sast =
         ["ftl.scheme=sast", "ftl.log_blocks=3", "ftl.group_blocks=2", "ftl.group_log_blocks=2"];
     play(
@@ -216,7 +217,7 @@ fn sast_shares_log_blocks_in_a_group_only() {
 
 #[test]
 fn faster_gives_valid_pages_a_second_chance_and_isolates_cold_ones() {
-    // one sequential, two random, three for isolation
+    // log blocks: one sequential, two random, and three for isolation
     let faster = ["ftl.scheme=faster", "ftl.log_blocks=6", "ftl.isolation_interval=64"];
     play(
         &faster,
@@ -231,7 +232,7 @@ fn faster_gives_valid_pages_a_second_chance_and_isolates_cold_ones() {
         w 9                  -- updated: the isolated copy is superseded
         = nothing",
     );
-    // all valid, none on its second chance: the block is passed over once
+    // all pages are valid and none is on its second chance: the block is spared once
     play(
         &["ftl.scheme=faster", "ftl.log_blocks=7", "ftl.isolation_blocks=3"],
         "fill
@@ -241,8 +242,8 @@ fn faster_gives_valid_pages_a_second_chance_and_isolates_cold_ones() {
         w 21                 -- the first is passed over, the second gives way with its one page
         = moved 1, moves 1, erases 1",
     );
-    // a run of more than four pages that did not begin with a logical block; the page before it is
-    // copied in
+    // a run of more than two pages starts in the middle of a logical block; the earlier pages of
+    // the logical block are copied in
     play(
         &["ftl.scheme=faster", "ftl.log_blocks=7", "ftl.sequential_pages=2"],
         "fill
@@ -259,7 +260,7 @@ fn faster_gives_valid_pages_a_second_chance_and_isolates_cold_ones() {
 
 #[test]
 fn superblock_collects_inside_first() {
-    // two superblocks of four logical blocks, and two blocks for updates
+    // there are two superblocks of four logical blocks, and two blocks for updates
     let two = ["ftl.scheme=superblock", "ftl.log_blocks=2", "ftl.superblock_blocks=4"];
     play(
         &two,
@@ -285,7 +286,8 @@ fn superblock_collects_inside_first() {
     );
 }
 
-/// One block for sequential requests, one hot, two cold; requests of two pages are sequential.
+/// LAST has one block for sequential requests, one hot block and two cold blocks. Requests of two
+/// pages are sequential.
 const LAST: &[&str] = &[
     "ftl.scheme=last",
     "ftl.log_blocks=4",
@@ -361,7 +363,8 @@ fn last_takes_the_cold_block_of_least_merge_cost() {
     );
 }
 
-/// One block for sequential writes, two of the locality area, two hot, three cold; sizes stay.
+/// MAST has one block for sequential writes, two locality blocks, two hot and three cold blocks.
+/// The sizes are fixed.
 const MAST: &[&str] = &[
     "ftl.scheme=mast",
     "ftl.log_blocks=8",
@@ -412,7 +415,7 @@ fn mast_migrates_a_full_block_and_moves_what_little_another_holds() {
 
 #[test]
 fn mast_merges_the_cold_block_with_the_fewest_associated_logical_blocks() {
-    // three blocks migrate; of the second two pages are of one logical block
+    // three blocks migrate; the second and the third have two pages of each logical block
     let filled = "fill
         w 5 9 13 17
         w 21 22 25 26
@@ -422,7 +425,8 @@ fn mast_merges_the_cold_block_with_the_fewest_associated_logical_blocks() {
         = migrated 3
         5: dlll
         1: dlld";
-    // the second and the third have two: the older one
+    // the second and the third block are associated with two logical blocks: the older one is
+    // merged
     play(
         MAST,
         &format!(
@@ -430,7 +434,8 @@ fn mast_merges_the_cold_block_with_the_fewest_associated_logical_blocks() {
              dddd"
         ),
     );
-    // most valid first: all have four, then fewest associated
+    // the most valid pages count first, but all have four; then the fewest associated logical
+    // blocks count
     play(
         &mast(&["ftl.cold_victim=valid"]),
         &format!(
@@ -447,8 +452,8 @@ fn mast_merges_in_idle_time_one_logical_block_after_the_other() {
         w 21 25 29 22
         w 1 6 10 14
         = migrated 1";
-    // the cold area has two blocks to spare and wants three: its block is merged whole, four
-    // logical blocks
+    // the cold area can open two blocks and wants three, so all four logical blocks of its block
+    // are merged
     play(
         &mast(&["ftl.idle_log_blocks=3"]),
         &format!("{filled}\n idle\n 4: dddd\n = full 1, data full 4, copies 16, erases 5"),
@@ -457,7 +462,8 @@ fn mast_merges_in_idle_time_one_logical_block_after_the_other() {
     play(&mast(&["ftl.idle_log_blocks=0"]), &format!("{filled}\n idle\n = nothing"));
 }
 
-/// A request that comes in idle time waits for the merge of one logical block at most.
+/// Checks that a request that arrives in idle time waits for the merge of at most one logical
+/// block.
 #[test]
 fn idle_merges_stop_when_a_request_arrives() {
     let mut state = Script::on(&mast(&["ftl.idle_log_blocks=3", "host.idle_after=1ms"]));
@@ -465,8 +471,8 @@ fn idle_merges_stop_when_a_request_arrives() {
         state.line(line);
     }
     state.settle();
-    // a merge reads and programs four pages of 2 KiB and erases: 4 x (25 + 200) us and 1.5 ms and
-    // the transfers, over 2.4 ms
+    // a merge reads and programs four pages of 2 KiB and erases a block: 4 x (25 + 200) us, 1.5 ms
+    // and the transfers sum to more than 2.4 ms
     let until = state.now.after(Dur::from_us(2_000));
     state.drive.idle(state.now, until).unwrap();
     state.now = until;
@@ -495,9 +501,9 @@ fn mast_moves_a_block_from_cold_to_locality_when_hot_pages_die_in_cold() {
         state.drive.ftl_report().areas.iter().map(|a| a.budget).collect::<Vec<_>>()
     };
     assert_eq!(budgets(&state), [1, 2, 2, 3]);
-    // the fill ends two windows, and there is no log yet. Of the next 16 pages, the first eight
-    // fill two blocks, which migrate, and later all pages of the first block are updated. Then half
-    // of the cold area is valid, which is below 0.6
+    // the fill ends two windows, and there is no log yet. The first eight of the next 16 pages fill
+    // two blocks, which migrate. Later all pages of the first block are updated. Then half of the
+    // cold area is valid, which is below 0.6
     for line in ["fill", "w 5 9 13 17", "w 21 25 29 22", "w 1 2 3", "w 5 9 13 17"] {
         state.line(line);
     }

@@ -1,6 +1,6 @@
 //! The language of the scripts.
 //!
-//! A script is a list of requests and what must be true between them:
+//! A script is a list of requests, with conditions that must hold between them:
 //!
 //! | | |
 //! |---|---|
@@ -12,8 +12,8 @@
 //! | `1: ddl.` | logical block 1 has two pages in its data block, one in the log, and nothing in the last |
 //! | `= partial 1, copies 2` | these counters have these values, and all others are zero; then all begin at zero again |
 //!
-//! The counters `switch`, `partial`, `full`, `dead` and `moved` count log blocks; `data full` and
-//! so on count data blocks.
+//! The counters `switch`, `partial`, `full`, `dead` and `moved` count log blocks. `data full` and
+//! the other `data` counters count data blocks.
 
 use flashatlas_device::Registry;
 use flashatlas_device::{Cmd, Device, Reply, Ssd, Storage};
@@ -21,7 +21,7 @@ use flashatlas_ftl::{MergeClass, Place, Role};
 use flashatlas_types::{Dur, Lba, Lpn, Ps, Seed, Stamp, Tag};
 use std::collections::BTreeMap;
 
-/// Pages of a block.
+/// Number of pages in a block.
 const B: u32 = 4;
 
 fn drive(settings: &[&str]) -> Ssd {
@@ -54,7 +54,7 @@ impl Script {
         Script { drive: drive(settings), written: 0, now: Ps::ZERO }
     }
 
-    /// Carries out a line of requests, or checks a line that states what must be true.
+    /// Executes a line of requests, or checks a line with a condition.
     pub fn line(&mut self, line: &str) {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         let numbers = || rest.split_whitespace().map(|n| n.parse().expect("a number"));
@@ -106,7 +106,7 @@ impl Script {
         self.settle();
     }
 
-    /// Lets everything in flight end.
+    /// Runs until no operation is in flight.
     pub fn settle(&mut self) {
         while let Some(at) = self.drive.next_event() {
             self.drive.advance(at, &mut Vec::new());
@@ -114,7 +114,7 @@ impl Script {
         }
     }
 
-    /// Returns the kind of place of each page of a logical block, as one character a page.
+    /// Returns the kind of place of each page of a logical block, with one character for each page.
     fn places(&self, lbn: u32) -> String {
         let mut roles = BTreeMap::new();
         self.drive.for_each_block(&mut |block, role, _| {
@@ -151,7 +151,7 @@ impl Script {
             ("detours".to_owned(), m.order_detours),
             ("erases".to_owned(), erases),
         ]);
-        // a switch or a partial merge of a log block counts for its data block, too
+        // a switch or a partial merge of a log block also counts as a merge of its data block
         all.retain(|(name, n)| *n > 0 && name != "data switch" && name != "data partial");
         all.into_iter().collect()
     }
@@ -165,7 +165,7 @@ fn counts_of(text: &str) -> BTreeMap<String, u64> {
     text.split(',').filter(|part| *part != "nothing").map(one).collect()
 }
 
-/// Plays a script on a blank drive; the text after `--` in a line is a comment.
+/// Runs a script on a blank drive. The text after `--` in a line is a comment.
 pub fn play(settings: &[&str], script: &str) {
     let mut state = Script::on(settings);
     for (number, line) in

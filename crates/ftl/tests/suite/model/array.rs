@@ -1,15 +1,15 @@
-//! A drive beside a plain array: one stamp for each mapping unit, one byte for each byte. The array
-//! shares only the definition of stamps with the drive.
+//! A drive together with a plain array that has one stamp for each mapping unit and one entry for
+//! each byte. The array and the drive share only the definition of stamps.
 //!
-//! The tests of `crates/lpmt` have this file as a module, too.
+//! The tests of `crates/lpmt` also use this file as a module.
 
 use flashatlas_device::Registry;
 use flashatlas_device::{Cmd, Device, Done, DriveConfig, Reply, Ssd, Storage};
 use flashatlas_types::{Dur, Lba, Lpn, Ps, Rng, Seed, Stamp, StampSum, Tag};
 use proptest::prelude::*;
 
-/// Logical capacity of every drive here, in sectors: small, so that collection happens all the
-/// time.
+/// Logical capacity of every drive here, in sectors. It is small, so that collection is constantly
+/// necessary.
 pub const SECTORS: u64 = 800;
 
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,7 @@ pub enum Step {
 
 /// Returns a strategy that draws requests.
 pub fn step() -> impl Strategy<Value = Step> {
-    // half of the requests fall into a tenth of the drive
+    // half of the requests go to a tenth of the drive
     let lba = || prop_oneof![0..SECTORS, 0..SECTORS / 10];
     let sectors = || prop_oneof![Just(1u32), Just(4), 1..5u32, 1..70u32];
     let clip = |lba: u64, sectors: u32| u64::from(sectors).min(SECTORS - lba) as u32;
@@ -50,7 +50,7 @@ pub struct Model {
     pub submitted: usize,
 }
 
-/// Returns the sum of what consecutive units hold, from the first of a drive on.
+/// Returns the sum of the stamps of consecutive units, beginning with the first unit of a drive.
 pub fn sum_of(stamps: &[Stamp]) -> StampSum {
     (0..).map(Lpn).zip(stamps.iter().copied()).collect()
 }
@@ -160,7 +160,7 @@ impl Model {
         self.drive.check().unwrap_or_else(|v| panic!("after {step:?}: {v}"));
     }
 
-    /// Lets everything in flight complete.
+    /// Runs until all operations are complete.
     pub fn finish(&mut self) {
         while let Some(at) = self.drive.next_event() {
             self.drive.advance(at, &mut self.done);
@@ -181,7 +181,7 @@ impl Model {
         }
     }
 
-    /// Runs drawn requests, with a pause of one of three lengths behind each.
+    /// Runs random requests, with a pause of one of three lengths after each request.
     pub fn run_drawn(mut self, fill: bool, gap: u64, steps: Vec<Step>) {
         if fill {
             self.drive.fill(|lpn| Stamp(lpn.0 + 1)).unwrap();
@@ -189,7 +189,7 @@ impl Model {
         }
         for step in steps {
             self.run(step);
-            // no time, less than a program takes, or time for all that is in flight
+            // no pause, less than a program takes, or enough for all operations in flight
             let pause = Dur::from_us([0, 90, 4000][gap as usize]);
             self.now = self.now.after(pause);
             self.drive.advance(self.now, &mut self.done);
@@ -200,7 +200,7 @@ impl Model {
         self.compare_all();
     }
 
-    /// Runs long enough that each block is collected many times.
+    /// Runs until each block has been collected many times.
     pub fn run_long(&mut self) {
         let mut rng = Rng::stream(Seed(3), "steps");
         for _ in 0..1500 {
@@ -217,9 +217,9 @@ impl Model {
         self.compare_all();
     }
 
-    /// Switches the drive off and on again between writes: it holds what was flushed, and goes on.
-    /// (There are no trims here: some map stores forget them, so that a mount brings the pages
-    /// back.)
+    /// Switches the drive off and on again between writes. The drive must have the flushed data,
+    /// and continue to work. (There are no trims here, because some map stores lose them at a
+    /// mount, and the pages come back.)
     pub fn run_with_mounts(mut self) {
         let mut rng = Rng::stream(Seed(4), "steps");
         for cycle in 0..5 {

@@ -1,5 +1,5 @@
-//! Random requests on random small drives against a plain array, with every rule checked after each
-//! request.
+//! Tests that send random requests to random small drives and compare the drives with a plain
+//! array. Every rule is checked after each request.
 
 mod array;
 
@@ -12,11 +12,11 @@ use flashatlas_fixtures::proofs;
 use flashatlas_types::{Lba, Lpn, Ps, Seed, Stamp, Tag};
 use proptest::prelude::*;
 
-/// Drives that differ in what they map, how they collect and where data waits.
+/// Drives with different mapping units, ways of collection, and places where data waits.
 const DRIVES: &[&[&str]] = &[
     &["cache.mode=write-through"],
     &["cache.bytes=16KiB"],
-    // 512-byte units gather in a 2 KiB page
+    // 512-byte units are gathered in a 2 KiB page
     &["map.unit=512", "cache.mode=write-through"],
     &["map.unit=512", "cache.bytes=4KiB", "ftl.victim=cost-benefit"],
     &["map.unit=1KiB", "ftl.classifier=sepbit", "drive.blocks=40"],
@@ -29,7 +29,7 @@ const DRIVES: &[&[&str]] = &[
         "drive.blocks=28",
         "drive.over_provisioning=2.8",
     ],
-    // hardly any room: collection all the time once the drive is filled
+    // very little room, so a full drive collects constantly
     &["map.unit=512", "drive.blocks=32", "drive.over_provisioning=0.25"],
     &["drive.blocks=32", "drive.over_provisioning=0.15", "cache.mode=write-through"],
     &["map.unit=512", "drive.blocks=32", "drive.over_provisioning=0.12", "ftl.gc_mode=single"],
@@ -53,7 +53,7 @@ const DRIVES: &[&[&str]] = &[
         "cache.mode=write-through",
     ],
     &["nand.factory_bad=60000", "map.unit=1KiB"],
-    // blocks wear out, and spare ones take their place
+    // blocks wear out, and spare blocks replace them
     &["nand.endurance=2", "nand.spare_blocks=2000", "cache.mode=write-through"],
     &[
         "nand.endurance=1",
@@ -62,7 +62,7 @@ const DRIVES: &[&[&str]] = &[
         "map.page_bytes=64",
         "map.cache_bytes=80",
     ],
-    // map pages of 16 to 64 entries, in little memory
+    // map pages of 16 to 64 entries, and little memory for them
     &["map.store=dram", "map.flush=pages", "map.page_bytes=128", "cache.bytes=16KiB"],
     &[
         "map.store=dram",
@@ -105,8 +105,8 @@ const DRIVES: &[&[&str]] = &[
     &["ftl.scheme=block", "ftl.spare_pages=2", "cache.mode=write-through", "ftl.coalesce=false"],
     &["ftl.scheme=block", "ftl.spare_pages=3", "nand.program_order=any"],
     &["ftl.scheme=block", "drive.frame_channels=2", "map.unit=4KiB", "ftl.wear_dynamic=false"],
-    // log blocks: few, so that they are reclaimed all the time; in both orders of programs, on one
-    // die and on four
+    // a few log blocks, which are reclaimed constantly; both orders of programs, on one die and on
+    // four dies
     &["ftl.scheme=bast", "ftl.log_blocks=3", "cache.mode=write-through"],
     &["ftl.scheme=bast", "ftl.log_blocks=1", "nand.program_order=any", "cache.bytes=16KiB"],
     &["ftl.scheme=sast", "ftl.log_blocks=5", "cache.mode=write-through", "ftl.idle_log_blocks=2"],
@@ -192,7 +192,7 @@ const DRIVES: &[&[&str]] = &[
     ],
 ];
 
-/// Returns a drive of the parts of this crate, beside its array.
+/// Returns a drive built from the parts of this crate, together with its array.
 pub fn model(settings: &[&str], seed: u64) -> Model {
     Model::of(&Registry::DRIVES, settings, seed)
 }
@@ -216,7 +216,7 @@ proptest! {
     }
 }
 
-/// Runs every drive of the list long enough that each block is collected many times.
+/// Runs every drive in the list until each block has been collected many times.
 #[test]
 fn long_runs_on_every_drive() {
     for settings in [DRIVES, LEVELLED].concat() {
@@ -231,9 +231,9 @@ fn long_runs_on_every_drive() {
     }
 }
 
-/// A program that fails for good leaves the drive in the middle of a command. The drive refuses
-/// every command until it is switched off and on again. If that mount fails, it goes on refusing.
-/// After a mount that succeeds it holds what was flushed.
+/// A program that fails permanently stops the drive in the middle of a command. The drive refuses
+/// every command until it is switched off and on again. If that mount fails, the drive continues to
+/// refuse commands. After a successful mount it has the flushed data.
 #[test]
 fn a_drive_that_cannot_go_on_says_so_to_every_command() {
     for settings in [&["cache.mode=write-through"][..], &["ftl.scheme=mast", "ftl.log_blocks=12"]] {
@@ -281,8 +281,8 @@ fn a_mount_finds_what_was_flushed() {
     }
 }
 
-/// Data that was not flushed is old or new after a power cut, never anything else. Some of the
-/// cache's data must be lost.
+/// Data that was not flushed is either old or new after a power cut, never anything else. Some of
+/// the cache's data must be lost.
 #[test]
 fn a_lost_cache_leaves_old_or_new() {
     let mut model = self::model(&["cache.bytes=16KiB"], 1);

@@ -1,4 +1,4 @@
-//! Areas of the random log.
+//! Areas of the random log in the references.
 
 use super::AreaSize;
 use super::store::{BlockId, Store};
@@ -7,9 +7,9 @@ use super::store::{BlockId, Store};
 pub struct Area {
     name: &'static str,
     pub budget: usize,
-    /// Blocks in the order in which they entered.
+    /// Blocks in the order in which they entered the area.
     pub blocks: Vec<BlockId>,
-    /// The block opened last, while it is in the area.
+    /// The block that was opened last, while it is in the area.
     frontier: Option<BlockId>,
 }
 
@@ -22,7 +22,7 @@ impl Area {
         (self.name, self.budget, self.blocks.len())
     }
 
-    /// Returns the block that takes the next page, while there is room in it.
+    /// Returns the block for the next page, or `None` if no block has room.
     pub fn filling(&self, store: &Store) -> Option<BlockId> {
         self.frontier.filter(|&block| store.write_pointer(block) < store.shape.block_pages)
     }
@@ -42,7 +42,8 @@ impl Area {
         self.blocks.iter().copied().filter(|&block| Some(block) != filling).collect()
     }
 
-    /// Returns `true` if fewer than `ready` blocks are left to open and one could be reclaimed.
+    /// Returns `true` if fewer than `ready` blocks can be opened and a closed block can be
+    /// reclaimed.
     pub fn is_short(&self, store: &Store, ready: usize) -> bool {
         self.budget - self.blocks.len() < ready && !self.closed(store).is_empty()
     }
@@ -54,7 +55,8 @@ impl Area {
         }
     }
 
-    /// Erases the oldest closed block in which nothing is valid. Returns `true` if there was one.
+    /// Erases the oldest closed block without valid pages. Returns `true` if there was such a
+    /// block.
     pub fn erase_dead(&mut self, store: &mut Store) -> bool {
         let Some(dead) =
             self.closed(store).into_iter().find(|&block| store.valid(block).is_empty())
@@ -67,7 +69,7 @@ impl Area {
         true
     }
 
-    /// Returns the block that takes the next page; the area is not full.
+    /// Returns the block for the next page. The area must not be full.
     pub fn ready(&mut self, store: &mut Store) -> BlockId {
         self.filling(store).unwrap_or_else(|| {
             assert!(self.may_open(), "{} has no room", self.name);
@@ -83,15 +85,15 @@ impl Area {
         store.program_host(block, store.write_pointer(block), page);
     }
 
-    /// Copies a page here.
+    /// Copies a page to this area.
     pub fn append_moved(&mut self, store: &mut Store, page: u32) {
         let block = self.ready(store);
         store.program(block, store.write_pointer(block), page);
         store.counts.moved_pages += 1;
     }
 
-    /// Copies the valid pages of `log` here and erases it. `make_room` must leave this area not
-    /// full; it may merge pages of `log` away.
+    /// Copies the valid pages of `log` to this area and erases `log`. `make_room` must make room in
+    /// this area; it may merge pages of `log`.
     pub fn take_pages(
         &mut self,
         store: &mut Store,
@@ -101,7 +103,7 @@ impl Area {
         let dead = store.valid(log).is_empty();
         while let Some(&page) = store.valid(log).first() {
             make_room(self, store);
-            // a block is opened even if `make_room` has merged the page away
+            // a block is opened even if `make_room` has merged the page
             self.ready(store);
             if store.place(page).is_some_and(|(at, _)| at == log) {
                 self.append_moved(store, page);

@@ -1,11 +1,11 @@
-//! FASTer.
+//! The reference for FASTer.
 
 use super::area::Area;
 use super::store::{BlockId, Shape, Store};
 use super::{AreaSize, Reference};
 use std::collections::BTreeSet;
 
-/// Blocks of the isolation area that are kept ready.
+/// Number of blocks that the isolation area keeps free to open.
 const READY: usize = 2;
 
 /// Settings of FASTer.
@@ -16,23 +16,23 @@ pub struct FasterRules {
     pub isolation_blocks: usize,
     pub isolation_interval: u64,
     pub sequential_pages: u32,
-    /// Log blocks that idle time keeps ready in the isolation area.
+    /// Log blocks that idle time keeps free in the isolation area.
     pub idle_blocks: usize,
 }
 
 pub struct Faster {
     rules: FasterRules,
     store: Store,
-    /// The circle, oldest first.
+    /// The circle, oldest block first.
     random: Area,
     isolation: Area,
-    /// Pages that have a second chance.
+    /// Pages on their second chance.
     second_chance: BTreeSet<u32>,
-    /// Pages that the host wrote to the circle since the isolation area was drained.
+    /// Pages that the host wrote to the circle since the last step of draining the isolation area.
     entered: u64,
-    /// The block of the isolation area that was merged last.
+    /// The block of the isolation area whose logical block was merged last.
     draining: Option<BlockId>,
-    /// Page that would continue the run of the host, and the number of pages of the run so far.
+    /// The page that would continue the host's run, and the length of the run so far.
     next: u32,
     run: u32,
 }
@@ -69,7 +69,7 @@ impl Faster {
         }
         self.make_room();
         self.random.append_host(&mut self.store, page);
-        // the old version may have got a second chance while room was made
+        // `make_room` may have put the old version on its second chance
         self.second_chance.remove(&page);
         self.entered += 1;
         if self.entered >= self.rules.isolation_interval
@@ -115,7 +115,7 @@ impl Faster {
                 // a block is opened even if a merge has taken the page
                 self.isolation.ready(&mut self.store);
             }
-            // a merge may have taken it
+            // a merge may have taken the page
             if self.store.place(page).is_none_or(|(block, _)| block != victim) {
                 continue;
             }
@@ -134,8 +134,8 @@ impl Faster {
         }
     }
 
-    /// Takes one step towards a block less in the isolation area: merges a logical block of the
-    /// oldest block, or erases that block if nothing of it is left.
+    /// Does one step to empty a block of the isolation area: merges a logical block of the oldest
+    /// block, or erases that block if it has no valid page left.
     fn drain(&mut self) {
         let log = self.isolation.closed(&self.store)[0];
         if let Some(&page) = self.store.valid(log).first() {

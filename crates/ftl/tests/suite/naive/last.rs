@@ -1,4 +1,4 @@
-//! LAST.
+//! The reference for LAST.
 
 use super::area::Area;
 use super::store::{BlockId, Shape, Store};
@@ -12,9 +12,9 @@ pub struct LastRules {
     pub sequential_blocks: usize,
     pub hot_blocks: usize,
     pub cold_blocks: usize,
-    /// Log blocks that idle time keeps ready.
+    /// Log blocks that idle time keeps free.
     pub idle_blocks: usize,
-    /// Zero stands for the pages of `hot_blocks` blocks.
+    /// Zero stands for the number of pages in `hot_blocks` blocks.
     pub hot_window: usize,
     pub hot_window_adaptive: bool,
     pub t_read: u64,
@@ -29,7 +29,7 @@ pub struct Last {
     cold: Area,
     /// The page after the last sequential request.
     sequential_end: Option<u32>,
-    /// The last pages that the host wrote to the random log, a page as often as it was written.
+    /// The last pages that the host wrote to the random log. A page appears once for each write.
     recent: VecDeque<u32>,
     hot_window: usize,
 }
@@ -122,7 +122,7 @@ fn reclaim_cold(cold: &mut Area, store: &mut Store, rules: &LastRules) {
     if cold.erase_dead(store) {
         return;
     }
-    // the first of several with the least
+    // among blocks with the same cost, the first is taken
     let victim =
         cold.closed(store).into_iter().min_by_key(|&block| cost(store, rules, block)).unwrap();
     store.reclaim(victim);

@@ -1,40 +1,40 @@
-//! MAST.
+//! The reference for MAST.
 
 use super::area::Area;
 use super::store::{BlockId, Shape, Store};
 use super::{AreaSize, Reference};
 
-/// Settings of MAST; shares in millionths.
+/// Settings of MAST. Shares are in millionths.
 #[derive(Clone, Copy, Debug)]
 pub struct MastRules {
     pub sequential_blocks: usize,
     pub locality_blocks: usize,
     pub hot_blocks: usize,
     pub cold_blocks: usize,
-    /// Log blocks that idle time keeps ready.
+    /// Log blocks that idle time keeps free.
     pub idle_blocks: usize,
     pub migrate_valid: u64,
-    /// `ftl.migrate=copy`.
+    /// `true` for `ftl.migrate=copy`.
     pub never_migrate: bool,
-    /// `ftl.recency=fifo`.
+    /// `true` for `ftl.recency=fifo`.
     pub fifo: bool,
     pub cold_victim: ColdVictim,
-    /// `ftl.cold_update=hot`.
+    /// `true` for `ftl.cold_update=hot`.
     pub cold_update_is_hot: bool,
-    /// `ftl.sequential_hit=hot`.
+    /// `true` for `ftl.sequential_hit=hot`.
     pub sequential_hit_is_hot: bool,
     pub resize_window: u64,
     pub cold_utilisation: i64,
     pub hot_utilisation: i64,
     pub resize_slope: i64,
-    /// `ftl.resize_hot=hot`.
+    /// `true` for `ftl.resize_hot=hot`.
     pub resize_hot_is_hot: bool,
     pub resize_band: i64,
-    /// `ftl.resize_by=reclaim`.
+    /// `true` for `ftl.resize_by=reclaim`.
     pub resize_reclaims: bool,
 }
 
-/// Rule for the block that CA reclaims.
+/// The rule that selects the block that CA reclaims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColdVictim {
     Associated,
@@ -50,11 +50,11 @@ pub struct Mast {
     cold: Area,
     hot_trend: Trend,
     cold_trend: Trend,
-    /// For the window before this one: `fell` is `true` if the trend of CA fell, `resized` if a
-    /// size changed.
+    /// State of the previous window. `fell` is `true` if the trend of CA fell, `resized` if a size
+    /// changed.
     fell: bool,
     resized: bool,
-    /// Blocks that CA gave to LA and has not got back.
+    /// Number of blocks that CA gave to LA and has not received back.
     lent: u32,
 }
 
@@ -65,7 +65,7 @@ struct Trend {
 }
 
 impl Trend {
-    /// Takes the share of a window, if there is one, and returns the slope of the mean.
+    /// Adds the share of a window, if there is one, and returns the slope of the mean.
     fn follow(&mut self, share: Option<i64>) -> i64 {
         let Some(share) = share else { return 0 };
         let old = self.mean.unwrap_or(share);
@@ -92,8 +92,8 @@ impl Mast {
     }
 
     fn write_page(&mut self, page: u32) {
-        // asked before rule 2 is applied: it may merge the sequential log block in which rule 3
-        // finds the page
+        // this is determined before rule 2 applies, because rule 2 may merge the sequential log
+        // block in which rule 3 finds the page
         let is_hot = self.is_hot(page);
         if self.store.write_in_place(page) || self.store.write_sequential(page) {
             return;
@@ -157,7 +157,7 @@ impl Mast {
         }
     }
 
-    /// Returns the closed block touched least recently; the oldest of several.
+    /// Returns the least recently touched closed block. Among equals, the oldest is returned.
     fn least_recent(&self, area: &Area) -> BlockId {
         let touched =
             |&block: &BlockId| if self.rules.fifo { 0 } else { self.store.touched(block) };
@@ -258,7 +258,7 @@ fn reclaim_cold(cold: &mut Area, store: &mut Store, by: ColdVictim) {
     if cold.erase_dead(store) {
         return;
     }
-    // the first of several with the least
+    // among equal blocks, the first is taken
     let victim = cold.closed(store).into_iter().min_by_key(|&block| {
         let (valid, associated) =
             (store.valid(block).len() as i64, store.associated(block).len() as i64);

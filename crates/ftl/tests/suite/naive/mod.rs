@@ -1,6 +1,6 @@
-//! Log-block schemes a second time: references written from their rules, page by page, that share
-//! no code with the schemes. They have no time, no geometry and no free list. A block is a number
-//! that is used only once.
+//! Independent references for log-block schemes, written from the schemes' rules, page by page.
+//! They share no code with the schemes. They have no time, no geometry and no free list. The number
+//! of a block is used only once.
 
 mod area;
 mod faster;
@@ -63,15 +63,15 @@ impl Counts {
     }
 }
 
-/// One area of the log: its name, the number of blocks that it may have, and the number that it
-/// has.
+/// One area of the log: its name, the number of blocks that it may have, and the number of blocks
+/// that it has.
 pub type AreaSize = (&'static str, usize, usize);
 
-/// Operations that all references offer.
+/// The operations of a reference.
 pub trait Reference {
-    /// Carries out one request: `pages` pages from `first` on.
+    /// Executes one request for `pages` pages from `first` on.
     fn write(&mut self, first: u32, pages: u32);
-    /// Does all that there is to do in idle time.
+    /// Does all work for idle time.
     fn idle(&mut self);
     fn areas(&self) -> Vec<AreaSize>;
     fn store(&self) -> &Store;
@@ -81,7 +81,7 @@ pub trait Reference {
         self.store_mut().trim(page);
     }
 
-    /// Returns the block of the valid version of a page, and its index in it.
+    /// Returns the block of the valid version of a page, and the index of the page in that block.
     fn place(&self, page: u32) -> Option<(BlockId, u32)> {
         self.store().place(page)
     }

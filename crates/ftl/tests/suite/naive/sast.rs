@@ -1,4 +1,4 @@
-//! SAST.
+//! The reference for SAST.
 
 use super::store::{BlockId, Shape, Store};
 use super::{AreaSize, Reference};
@@ -8,19 +8,19 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug)]
 pub struct SastRules {
     pub log_blocks: usize,
-    /// N.
+    /// The parameter N.
     pub group_blocks: u32,
-    /// K.
+    /// The parameter K.
     pub group_log_blocks: usize,
-    /// Log blocks that idle time keeps ready.
+    /// Log blocks that idle time keeps free.
     pub idle_blocks: usize,
 }
 
 #[derive(Default)]
 struct Group {
-    /// Log blocks, the oldest first; the newest takes the next page.
+    /// Log blocks, oldest first. The next page is written to the newest.
     logs: Vec<BlockId>,
-    /// The clock when the host last wrote to its log.
+    /// The clock of the last host write to the group's log blocks.
     written: u64,
 }
 
@@ -50,7 +50,7 @@ impl Sast {
         self.store.program_host(log, self.store.write_pointer(log), page);
     }
 
-    /// Returns the log block of a group that takes its next page.
+    /// Returns the log block for the next page of a group.
     fn room(&mut self, number: u32) -> BlockId {
         let logs = &self.groups.entry(number).or_default().logs;
         let has_room =

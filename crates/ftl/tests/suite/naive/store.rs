@@ -1,17 +1,17 @@
-//! Parts that the schemes have in common: blocks, data blocks, sequential log blocks, and merges.
+//! The parts that all references share: blocks, data blocks, sequential log blocks, and merges.
 
 use super::Counts;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Number of a block; every block that is opened gets a new one.
+/// Number of a block. Every block that is opened gets a new number.
 pub type BlockId = u64;
 
 /// Shape of the drive.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// Logical pages.
+    /// Number of logical pages.
     pub pages: u32,
-    /// Pages in a block.
+    /// Number of pages in a block.
     pub block_pages: u32,
     /// `true` if the pages of a block must be programmed in ascending order.
     pub strict: bool,
@@ -20,17 +20,17 @@ pub struct Shape {
 struct Block {
     /// The logical page that was programmed at each index, valid or not.
     programmed: Vec<Option<u32>>,
-    /// The clock when the host last appended to it or updated a page that stood in it.
+    /// The clock of the last host write that appended to the block or updated a page in it.
     touched: u64,
 }
 
 struct Sequential {
     block: BlockId,
-    /// The clock when the host last wrote to it.
+    /// The clock of the last host write to the block.
     written: u64,
 }
 
-/// Fate of a log block that was merged.
+/// The result of merging a log block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Dead,
@@ -42,9 +42,9 @@ enum Class {
 pub struct Store {
     pub shape: Shape,
     pub counts: Counts,
-    /// Host pages so far, this one included.
+    /// Number of host pages so far, including the current page.
     pub clock: u64,
-    /// Sequential log blocks that there may be.
+    /// Largest number of sequential log blocks.
     pub sequential_budget: usize,
     blocks: BTreeMap<BlockId, Block>,
     opened: BlockId,
@@ -78,7 +78,7 @@ impl Store {
         page % self.shape.block_pages
     }
 
-    /// Returns the pages of a logical block; the last one may have fewer than the others.
+    /// Returns the pages of a logical block. The last logical block may have fewer pages.
     fn pages_of(&self, lbn: u32) -> std::ops::Range<u32> {
         let first = lbn * self.shape.block_pages;
         first..(first + self.shape.block_pages).min(self.shape.pages)
@@ -88,7 +88,7 @@ impl Store {
         self.places.get(&page).copied()
     }
 
-    /// Returns the number of pages of a logical block that hold something.
+    /// Returns the number of mapped pages of a logical block.
     pub fn live(&self, lbn: u32) -> u32 {
         self.pages_of(lbn).filter(|page| self.places.contains_key(page)).count() as u32
     }
@@ -112,7 +112,7 @@ impl Store {
         self.counts.erases += 1;
     }
 
-    /// Returns one past the highest index that is programmed.
+    /// Returns the highest programmed index plus one.
     pub fn write_pointer(&self, block: BlockId) -> u32 {
         self.blocks[&block]
             .programmed
@@ -135,7 +135,7 @@ impl Store {
         self.programmed(block).into_iter().filter(stands).map(|(_, page)| page).collect()
     }
 
-    /// Returns everything that was programmed in a block: index and page.
+    /// Returns the index and the page of everything that was programmed in a block.
     pub fn programmed(&self, block: BlockId) -> Vec<(u32, u32)> {
         let pages = self.blocks[&block].programmed.iter().zip(0..);
         pages.filter_map(|(page, index)| page.map(|page| (index, page))).collect()
@@ -146,8 +146,8 @@ impl Store {
         self.valid(block).into_iter().map(|page| self.lbn(page)).collect()
     }
 
-    /// Returns the logical block of a block that was programmed only with its pages, each at its
-    /// offset.
+    /// Returns a logical block if only its pages were programmed in the block, each at its offset.
+    /// Otherwise returns `None`.
     pub fn only_lbn(&self, block: BlockId) -> Option<u32> {
         let programmed = self.programmed(block);
         let lbn = self.lbn(programmed.first()?.1);
@@ -204,7 +204,7 @@ impl Store {
         true
     }
 
-    /// Forgets the place of a page.
+    /// Removes the place of a page.
     pub fn forget(&mut self, page: u32) {
         self.places.remove(&page);
     }
@@ -234,8 +234,8 @@ impl Store {
         self.counts.data_full += 1;
     }
 
-    /// Programs the host's page, and copies the other pages of the logical block that are
-    /// elsewhere.
+    /// Programs the host's page, and copies the pages of the logical block that are in other
+    /// blocks.
     fn bring_in(&mut self, block: BlockId, lbn: u32, host: Option<u32>) {
         for page in self.pages_of(lbn) {
             let offset = self.offset(page);
@@ -299,13 +299,14 @@ impl Store {
         class
     }
 
-    /// Merges a log block of the random log that was filled with pages of one logical block, each
-    /// at its offset.
+    /// Merges a log block of the random log that contains only pages of one logical block, each at
+    /// its offset.
     pub fn merge_ordered(&mut self, log: BlockId, lbn: u32) {
         self.merge(log, lbn, None);
     }
 
-    /// Merges all that a log block of the random log holds, and erases it.
+    /// Merges all logical blocks with pages in a log block of the random log, and erases the log
+    /// block.
     pub fn reclaim(&mut self, log: BlockId) {
         let dead = self.valid(log).is_empty();
         while let Some(&page) = self.valid(log).first() {
@@ -315,8 +316,8 @@ impl Store {
         *if dead { &mut self.counts.log_dead } else { &mut self.counts.log_full } += 1;
     }
 
-    /// Brings a logical block with pages in the random log up to date: through its sequential log
-    /// block if it has one.
+    /// Brings a logical block with pages in the random log up to date. If it has a sequential log
+    /// block, that block is merged.
     pub fn merge_newest(&mut self, lbn: u32) {
         let through_sequential =
             self.sequential.get(&lbn).is_some_and(|s| !self.valid(s.block).is_empty());
@@ -345,7 +346,7 @@ impl Store {
         }
     }
 
-    /// Applies FAST's rule. Returns `true` if the sequential log took the page.
+    /// Applies FAST's rule. Returns `true` if the page was written to the sequential log.
     pub fn write_sequential(&mut self, page: u32) -> bool {
         let (lbn, offset) = (self.lbn(page), self.offset(page));
         let log = self.sequential_block(lbn);
@@ -366,8 +367,8 @@ impl Store {
         !complete
     }
 
-    /// Opens a sequential log block for the page, whose logical block has none. Copies what comes
-    /// before the page in its logical block, and programs the page.
+    /// Opens a sequential log block for a page whose logical block has none. Copies the pages
+    /// before this page in its logical block, and programs the page.
     pub fn begin_sequential_amid(&mut self, page: u32) {
         let block = self.open_sequential(page);
         let before = self.pages_of(self.lbn(page)).take_while(|&other| other < page);
@@ -378,8 +379,7 @@ impl Store {
         self.append_sequential(page);
     }
 
-    /// Opens a sequential log block for the page, whose logical block has none, and programs the
-    /// page.
+    /// Opens a sequential log block for a page whose logical block has none, and programs the page.
     pub fn begin_sequential(&mut self, page: u32) {
         self.open_sequential(page);
         self.append_sequential(page);

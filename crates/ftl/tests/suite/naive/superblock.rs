@@ -1,4 +1,4 @@
-//! Superblock FTL.
+//! The reference for Superblock FTL.
 
 use super::store::{BlockId, Shape, Store};
 use super::{AreaSize, Reference};
@@ -7,15 +7,15 @@ use std::cmp::Reverse;
 /// Settings of Superblock FTL.
 #[derive(Clone, Copy, Debug)]
 pub struct SuperblockRules {
-    /// Blocks of the pool.
+    /// Number of blocks in the pool.
     pub log_blocks: usize,
-    /// D.
+    /// The parameter D.
     pub superblock_blocks: u32,
-    /// Blocks of the pool that idle time keeps ready.
+    /// Blocks of the pool that idle time keeps free.
     pub idle_blocks: usize,
 }
 
-/// Purpose that a block was opened for.
+/// The purpose for which a block was opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Data,
@@ -25,13 +25,13 @@ enum Kind {
 
 #[derive(Default)]
 struct Superblock {
-    /// Blocks, the oldest first.
+    /// Blocks of the superblock, oldest first.
     blocks: Vec<(BlockId, Kind)>,
-    /// The block that takes pages that are not hot, and the block that takes hot ones.
+    /// The block for pages that are not hot, and the block for hot pages.
     frontiers: [Option<BlockId>; 2],
-    /// Number of its logical blocks.
+    /// Number of logical blocks of the superblock.
     size: usize,
-    /// The clock when the host last wrote to it.
+    /// The clock of the last host write to the superblock.
     written: u64,
 }
 
@@ -67,7 +67,7 @@ impl Superblocks {
         self.all.iter().map(Superblock::of_pool).sum()
     }
 
-    /// Returns the frontier of a superblock, if it has room.
+    /// Returns the frontier of a superblock, or `None` if it has no room.
     fn frontier(&self, own: usize, hot: bool) -> Option<BlockId> {
         self.all[own].frontiers[usize::from(hot)]
             .filter(|&block| self.store.write_pointer(block) < self.store.shape.block_pages)
@@ -97,7 +97,7 @@ impl Superblocks {
         self.store.program_host(block, self.store.write_pointer(block), page);
     }
 
-    /// Returns the block that takes the next page.
+    /// Returns the block for the next page.
     fn room(&mut self, own: usize, hot: bool) -> BlockId {
         loop {
             if let Some(block) = self.frontier(own, hot) {
@@ -127,15 +127,15 @@ impl Superblocks {
         }
     }
 
-    /// Returns the superblock with the most blocks of the pool; of several, the one written least
-    /// recently.
+    /// Returns the superblock with the most blocks of the pool. Among equals, the least recently
+    /// written is returned.
     fn richest(&self) -> usize {
         let rank = |&own: &usize| (self.all[own].of_pool(), Reverse(self.all[own].written));
         (0..self.all.len()).max_by_key(rank).unwrap()
     }
 
-    /// Returns the block with the fewest valid pages among those that take no more pages, the
-    /// oldest of several, if any of its pages is not valid.
+    /// Returns the full block with the fewest valid pages, or `None` if all pages of full blocks
+    /// are valid. Among equals, the oldest is returned.
     fn victim(&self, own: usize) -> Option<BlockId> {
         let open = [false, true].map(|hot| self.frontier(own, hot));
         let valid = |&block: &BlockId| self.store.valid(block).len();
@@ -146,9 +146,9 @@ impl Superblocks {
             .filter(|block| valid(block) < self.store.shape.block_pages as usize)
     }
 
-    /// Returns the block to collect if all blocks that take no more pages are full of valid ones.
-    /// It is the block for pages that are not hot if one of its pages is not valid, otherwise the
-    /// block for hot pages. It takes no more pages.
+    /// Closes an open block and returns it, for a superblock whose closed blocks have only valid
+    /// pages. It is the block for pages that are not hot if one of its pages is invalid. Otherwise
+    /// it is the block for hot pages.
     fn close(&mut self, own: usize) -> BlockId {
         let wasted = self.frontier(own, false).is_some_and(|block| {
             self.store.valid(block).len() < self.store.programmed(block).len()
@@ -162,7 +162,7 @@ impl Superblocks {
         for &page in &valid {
             let target = match self.frontier(own, false) {
                 Some(block) => block,
-                // a block of the reserve
+                // the block comes from the reserve
                 None => self.open(own, Kind::Data),
             };
             self.store.program(target, self.store.write_pointer(target), page);

@@ -1,8 +1,9 @@
-//! CDFTL by its rules.
+//! The reference for CDFTL.
 //!
-//! Points that the rules leave open are read as follows. An entry that is found in the second level
-//! is a hit. A use of an entry is a use of its page, too. An entry that the host uses is copied to
-//! the first level, and changes there. The memory that whole pages leave over is for entries.
+//! The rules leave some points open, and the reference interprets them as follows. An entry that is
+//! found in the second level is a hit. A use of an entry is also a use of its page. An entry that
+//! the host uses is copied to the first level and changed there. Memory that is not used by whole
+//! pages is for entries.
 
 use super::rules::{Memory, Rules};
 use super::{DEFAULT, Shape, Subject, run};
@@ -54,7 +55,7 @@ const PAGES: &[(&str, &str)] = &[("map.pages_share", "1"), ("map.victim_search",
 const ENTRIES: &[(&str, &str)] = &[("map.pages_share", "0"), ("map.victim_search", "5")];
 
 const SHAPES: &[Shape] = &[
-    // a page and two entries, and a page and a few more
+    // memory for a page and two entries, and for a page and a few more entries
     shape(90, 64, 80, USUAL, 8, 3),
     shape(90, 64, 127, ENTRIES, 12, 5),
     shape(90, 64, 300, SHORT, 30, 3),
@@ -64,7 +65,7 @@ const SHAPES: &[Shape] = &[
     shape(800, 128, 1500, ENTRIES, 200, 3),
     shape(1000, 256, 2000, USUAL, 150, 7),
     shape(2000, 512, 3000, SHORT, 250, 9),
-    // several map pages in a frame, and several lanes
+    // several map pages share a frame, on several lanes
     Shape { lanes: 2, frame_bytes: 2048, ..shape(1000, 64, 900, USUAL, 80, 13) },
     Shape { lanes: 2, frame_bytes: 2048, pack: false, ..shape(900, 128, 900, SHORT, 70, 17) },
     // entries of eight bytes; map pages of two slots
@@ -87,7 +88,7 @@ struct Cdftl {
     entries: Vec<Cached>,
     pages: Vec<Cached>,
     second_level_hits: u64,
-    /// `true` if the host uses an entry.
+    /// `true` while the host uses an entry.
     in_use: bool,
 }
 
@@ -205,7 +206,7 @@ impl Memory for Cdftl {
         }
     }
 
-    /// Copies the entry from its page.
+    /// Copies the entry from its page to the first level.
     fn finish(&mut self, rules: &mut Rules, lpn: u32) {
         self.in_use = false;
         if !self.has(lpn) {

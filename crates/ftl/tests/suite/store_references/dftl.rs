@@ -1,4 +1,4 @@
-//! DFTL by its rules.
+//! The reference for DFTL.
 
 use super::rules::{Memory, Rules};
 use super::{Call, DEFAULT, Shape, Subject, by_hand, run};
@@ -17,7 +17,7 @@ const SUBJECT: Subject = Subject {
     sometimes: &["moves written with an entry that left", "protected", "no longer protected"],
 };
 
-/// Shapes with memory for `room` entries, of which a share may be protected.
+/// Returns a shape with memory for `room` entries, of which a share may be protected.
 const fn shape(
     logical_pages: u32,
     map_page_bytes: u32,
@@ -51,7 +51,7 @@ const SHAPES: &[Shape] = &[
     shape(500, 256, 24, ONE_LIST, 11),
     shape(1000, 512, 40, MOST, 1),
     shape(2000, 512, 64, MOST, 13),
-    // several map pages in a frame, and several lanes
+    // several map pages share a frame, on several lanes
     Shape { lanes: 2, frame_bytes: 2048, ..shape(2000, 64, 64, HALF, 1) },
     Shape { lanes: 2, frame_bytes: 2048, pack: false, ..shape(1200, 128, 30, MOST, 31) },
     // entries of eight bytes; map pages of two slots
@@ -71,7 +71,7 @@ struct Dftl {
     /// Entries in memory, least recently used first.
     probation: Vec<Cached>,
     protected: Vec<Cached>,
-    /// Changed entries that were written.
+    /// Number of changed entries that were written.
     written: u64,
 }
 
@@ -181,19 +181,19 @@ fn trims_are_written_when_the_rules_say() {
     run(&SUBJECT, true);
 }
 
-/// Memory for two entries, in one list; map pages of 16.
+/// The memory has room for two entries in one list. Map pages have 16 entries.
 const SMALLEST: Shape = shape(90, 64, 2, ONE_LIST, 1);
 
-/// By the rules the entry is trimmed after another has left memory to make room, so that the flush
-/// has a trim to write.
+/// By the rules, the entry is trimmed after another entry has left memory to make room, so the
+/// flush must write a trim.
 #[test]
 fn a_trim_comes_after_the_eviction_that_wrote_its_map_page() {
     let calls = [Call::Set(0, Ppn(0)), Call::Set(1, Ppn(1)), Call::Trim(2), Call::Flush];
     by_hand(&SUBJECT, &SMALLEST, &calls);
 }
 
-/// By the rules the trim of page 0 is written before the trim of page 16 is made, so that the erase
-/// of block 0 waits for no trim.
+/// By the rules, the trim of page 0 is written before page 16 is trimmed, so the erase of block 0
+/// waits for no trim.
 #[test]
 fn a_trim_comes_after_the_eviction_that_wrote_all_trims_before_it() {
     let calls =

@@ -1,7 +1,7 @@
-//! Demand-paged map stores against naive references: plain vectors, scanned from end to end, that
-//! share no code with the stores. After every call of a random sequence both have counted the same
-//! hits and misses, and the same map pages read and written for each reason. Now and then both are
-//! asked for the whole map.
+//! Demand-paged map stores compared with naive references. The references are plain vectors that
+//! are scanned completely, and they share no code with the stores. After every call of a random
+//! sequence, both sides have counted the same hits and misses, and the same map pages read and
+//! written for each reason. From time to time the whole maps are compared.
 
 mod cdftl;
 mod dftl;
@@ -23,26 +23,27 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const CALLS: u32 = 4000;
-/// Random sequences for each shape, of which [`proofs::cases`] are tried.
+/// Random sequences for each shape. [`proofs::cases`] decides how many are tried.
 const SEEDS: usize = 20;
 const PAGES_PER_BLOCK: u32 = 8;
-/// Blocks of each lane, more than map pages may have.
+/// Number of blocks of each lane, which exceeds the number that map pages may have.
 const BLOCKS: u32 = 20;
-/// The number of blocks of each lane that entries point to; map pages have others.
+/// The number of blocks of each lane that entries point to. Map pages use other blocks.
 const DATA_BLOCKS: u32 = 6;
 
-/// A store, and the rules that it is compared with.
+/// A store, and the reference that it is compared with.
 struct Subject {
-    /// Its name in the registry.
+    /// Name of the store in the registry.
     name: &'static str,
     memory: fn(&Shape) -> Box<dyn Memory>,
     shapes: &'static [Shape],
-    /// The store's own paths: every run must take those in `always`, some run those in `sometimes`.
+    /// The store's own paths. Every run must take all paths in `always`, and some run each path in
+    /// `sometimes`.
     always: &'static [&'static str],
     sometimes: &'static [&'static str],
 }
 
-/// The build of the store, and the load on it.
+/// The configuration of the store, and the load on it.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     logical_pages: u32,
@@ -54,7 +55,7 @@ struct Shape {
     lanes: u32,
     frame_bytes: u32,
     pack: bool,
-    /// The number of hot logical pages, and the distance from one to the next.
+    /// The number of hot logical pages, and the distance between two of them.
     hot: u32,
     stride: u32,
     /// The number of logical pages of the longest request.
@@ -101,7 +102,7 @@ enum Call {
     BeforeErase(u32),
 }
 
-/// Counts of both sides.
+/// Counters that both sides have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Counts {
     hits: u64,
@@ -113,7 +114,7 @@ struct Counts {
     writes: [u64; Reason::ALL.len()],
 }
 
-/// The store and the reference, which get the same calls.
+/// The store and its reference, which receive the same calls.
 struct Pair {
     name: String,
     reference: Reference,
@@ -164,7 +165,7 @@ impl Pair {
         }
     }
 
-    /// Calls both; `ahead` more pages of the request follow.
+    /// Calls both sides. After this page, `ahead` more pages of the request follow.
     fn call(&mut self, call: Call, ahead: u32) {
         let command = Command { oldest_unfinished: OpId::NONE, ..Command::UNTIMED };
         let (mut copies, mut outcome) = (Copies::default(), Outcome::default());
@@ -208,8 +209,8 @@ impl Pair {
         }
     }
 
-    /// Checks that the whole map and the further counts are the same, that the store's own rules
-    /// hold, and that the flash was read as often as the store counted.
+    /// Checks that both sides have the same map and the same additional counters, that the store's
+    /// own rules hold, and that the flash was read as often as the store counted.
     fn compare_maps(&self) {
         let at = format!("{}, after {} calls", self.name, self.calls);
         for (lpn, &ppn) in self.reference.rules.map.iter().enumerate() {
@@ -231,18 +232,18 @@ impl Pair {
     }
 }
 
-/// A request whose pages are asked for one after the other.
+/// A request whose pages are processed one after another.
 #[derive(Clone, Copy)]
 struct Request {
     lpn: u32,
     left: u32,
-    /// The place of the next page that it writes; a read has none.
+    /// The place of the next page of a write; `None` for a read.
     ppn: Option<Ppn>,
     /// `true` if this is one request, `false` if it is several requests of one page each.
     whole: bool,
 }
 
-/// The load on a pair.
+/// The source of the calls for a pair.
 struct Workload {
     rng: Rng,
     shape: Shape,
@@ -255,7 +256,7 @@ impl Workload {
         self.rng.below(bound.into()) as u32
     }
 
-    /// Draws a page, mostly a hot one. Memory has room for not quite all hot pages.
+    /// Draws a page, usually a hot page. Memory is slightly too small for all hot pages.
     fn lpn(&mut self) -> u32 {
         let Shape { logical_pages, hot, stride, .. } = self.shape;
         if self.below(10) < 7 {
@@ -273,8 +274,8 @@ impl Workload {
         Ppn(self.block(layout) * layout.slots_per_block + self.below(layout.slots_per_block))
     }
 
-    /// Returns the first place that a request writes to: a random place, or the place of its page
-    /// if all pages were written in order.
+    /// Returns the first place that a request writes to. It is a random place, or the place that
+    /// its page would have if all pages were written in order.
     fn first_ppn(&mut self, layout: &Layout, lpn: u32, pages: u32) -> Ppn {
         let room = DATA_BLOCKS * layout.slots_per_block - pages;
         Ppn(if self.below(2) == 0 { self.below(room) } else { lpn % room })
@@ -325,10 +326,10 @@ impl Workload {
     }
 }
 
-/// Runs every shape of a store, and makes sure that the paths were taken.
+/// Runs every shape of a store, and checks that all its paths were taken.
 fn run(subject: &Subject, trims: bool) {
     let mut total: BTreeMap<&str, u64> = BTreeMap::new();
-    // at least two seeds: one alone takes some paths too seldom
+    // at least two seeds, because a single seed takes some paths too seldom
     for seed in 0..proofs::cases(SEEDS).max(2) as u64 {
         for &shape in subject.shapes {
             let mut pair = Pair::new(subject, &shape, format!("seed {seed}, {shape:?}"));
@@ -364,7 +365,7 @@ fn run(subject: &Subject, trims: bool) {
     }
 }
 
-/// Makes the calls of a case that was worked out by hand.
+/// Makes the calls of a case that was calculated by hand.
 fn by_hand(subject: &Subject, shape: &Shape, calls: &[Call]) {
     let name = std::thread::current().name().unwrap_or_default().to_owned();
     let mut pair = Pair::new(subject, shape, name);

@@ -1,12 +1,12 @@
 //! The common rules of all demand-paged stores: the map, its part on flash, moves by collection,
-//! and trims. Plain vectors, scanned from end to end.
+//! and trims. They use plain vectors that are scanned completely.
 
 use super::{Call, Counts, Shape};
 use flashatlas_ftl::Reason;
 use flashatlas_types::Ppn;
 use std::collections::BTreeMap;
 
-/// Paths of every store that every run must take.
+/// Common paths of all stores that every run must take.
 pub const ALWAYS: &[&str] = &[
     "moved in memory",
     "moved elsewhere",
@@ -15,7 +15,7 @@ pub const ALWAYS: &[&str] = &[
     "a map page that was never written was wanted",
 ];
 
-/// Paths of every store that some run must take.
+/// Common paths of all stores that some run must take.
 pub const SOMETIMES: &[&str] = &["map pages copied"];
 
 /// Paths that need trims.
@@ -30,12 +30,12 @@ pub struct Rules {
     pub per_page: u32,
     pub map: Vec<Ppn>,
     slots_per_block: u32,
-    /// Three flags for each map page: it was ever written; moves of its entries wait to be written;
-    /// it has trims that are not written.
+    /// Three flags for each map page: it was written at least once; moves of its entries are not
+    /// written yet; it has trims that are not written yet.
     pub written: Vec<bool>,
     pub waiting: Vec<bool>,
     trimmed: Vec<bool>,
-    /// For the trims since all trims were last written, the blocks to which the entries pointed.
+    /// The blocks of the pages that were trimmed since all trims were last written.
     trimmed_from: Vec<u32>,
     pub counts: Counts,
     /// The number of times that each path was taken.
@@ -57,7 +57,7 @@ impl Rules {
         from..(from + self.per_page).min(self.map.len() as u32)
     }
 
-    /// Reads a map page to look an entry up.
+    /// Reads a map page to look up an entry.
     pub fn load(&mut self, page: usize) {
         if self.written[page] {
             self.counts.loads += 1;
@@ -66,7 +66,7 @@ impl Rules {
         }
     }
 
-    /// Writes a map page with every change to it; `whole` is `true` if all of it is in memory.
+    /// Writes a map page with every change to it. `whole` is `true` if the whole page is in memory.
     pub fn write(&mut self, page: usize, reason: Reason, whole: bool) {
         self.counts.merges += u64::from(self.written[page] && !whole);
         self.counts.writes[reason as usize] += 1;
@@ -89,7 +89,7 @@ impl Rules {
     }
 }
 
-/// The memory of a store, by its own rules.
+/// The memory of a store, with the store's own rules.
 pub trait Memory {
     /// Returns whether an entry is in memory.
     fn holds(&self, rules: &Rules, lpn: u32) -> bool;
@@ -97,7 +97,8 @@ pub trait Memory {
     /// Notes that the host uses an entry that is in memory.
     fn used(&mut self, rules: &mut Rules, lpn: u32);
 
-    /// Fetches an entry that the host uses and that is not in memory, and `ahead` more after it.
+    /// Fetches an entry that the host needs and that is not in memory, and the `ahead` entries
+    /// after it.
     fn fetch(&mut self, rules: &mut Rules, lpn: u32, ahead: u32);
 
     /// Notes that an entry that is in memory has changed.
@@ -106,17 +107,17 @@ pub trait Memory {
     /// Ends the host's use of an entry.
     fn finish(&mut self, _: &mut Rules, _: u32) {}
 
-    /// Returns whether all of a map page is in memory.
+    /// Returns whether the whole map page is in memory.
     fn whole(&self, rules: &Rules, page: usize) -> bool;
 
     /// Notes that a map page was written.
     fn cleaned(&mut self, rules: &mut Rules, page: usize);
 
-    /// Returns further counts, by the names of the run record.
+    /// Returns additional counters with their names in the run record.
     fn details(&self, rules: &Rules) -> Vec<(&'static str, u64)>;
 }
 
-/// A store from its rules.
+/// A store that follows the rules: the common rules, and its own rules for memory.
 pub struct Reference {
     pub rules: Rules,
     memory: Box<dyn Memory>,
@@ -140,7 +141,7 @@ impl Reference {
         Reference { rules, memory }
     }
 
-    /// Makes a call and returns the answer that the store must give: the entry as it was.
+    /// Makes a call and returns the answer that the store must give: the old entry.
     pub fn call(&mut self, call: Call, ahead: u32) -> Option<Ppn> {
         match call {
             Call::Get(lpn) => {
@@ -164,12 +165,12 @@ impl Reference {
         }
     }
 
-    /// Returns further counts, by the names of the run record.
+    /// Returns additional counters with their names in the run record.
     pub fn details(&self) -> Vec<(&'static str, u64)> {
         self.memory.details(&self.rules)
     }
 
-    /// Brings an entry that the host uses into memory; returns `true` if it was there before.
+    /// Loads an entry that the host needs into memory. Returns `true` if it was already there.
     fn use_entry(&mut self, lpn: u32, ahead: u32) -> bool {
         if self.memory.holds(&self.rules, lpn) {
             self.memory.used(&mut self.rules, lpn);

@@ -1,10 +1,10 @@
-//! S-FTL by its rules.
+//! The reference for S-FTL.
 //!
-//! Points that the rules leave open are read as follows. Entries that lead nowhere follow one
-//! another, too. When a page leaves, its changes stay in the buffer if they fill at most half of
-//! it. An entry in the buffer is found there, and its page is not loaded for it. When its page is
-//! loaded, the entry goes back into the page, after room was made. Of pages with the same number of
-//! entries in the buffer, the first is written.
+//! The rules leave some points open, and the reference interprets them as follows. Unmapped entries
+//! also follow one another. When a page leaves, its changes stay in the buffer if they fill at most
+//! half of the buffer. An entry in the buffer is found there, and its page is not loaded. When the
+//! page is loaded for another entry, its buffered entries return to the page after room was made.
+//! Among pages with the same number of buffered entries, the first is written.
 
 use super::rules::{Memory, Rules};
 use super::{DEFAULT, Shape, Subject, run};
@@ -43,7 +43,7 @@ const USUAL: &[(&str, &str)] = &[("map.buffer_share", "0.1")];
 const LARGE: &[(&str, &str)] = &[("map.buffer_share", "0.4")];
 
 const SHAPES: &[Shape] = &[
-    // no run need be found: one page has room
+    // memory for one page, even if it has no runs
     shape(90, 64, 80, USUAL, 30, 1, 8),
     shape(90, 64, 200, NO_BUFFER, 70, 1, 8),
     shape(90, 64, 240, LARGE, 70, 1, 8),
@@ -51,7 +51,7 @@ const SHAPES: &[Shape] = &[
     shape(500, 128, 400, LARGE, 60, 7, 24),
     shape(1000, 256, 1000, USUAL, 100, 9, 30),
     shape(2000, 512, 1500, USUAL, 200, 9, 40),
-    // several map pages in a frame, and several lanes
+    // several map pages share a frame, on several lanes
     Shape { lanes: 2, frame_bytes: 2048, ..shape(1000, 64, 700, USUAL, 300, 3, 40) },
     Shape { lanes: 2, frame_bytes: 2048, pack: false, ..shape(900, 128, 900, LARGE, 90, 9, 9) },
     // entries of eight bytes; map pages of two slots
@@ -71,7 +71,7 @@ struct Sftl {
     changed: Vec<u32>,
     /// Changed entries without their page.
     buffer: Vec<u32>,
-    /// Pages that left with changes and were not written.
+    /// Number of pages that left with changes and were not written.
     spared: u64,
 }
 
@@ -80,7 +80,7 @@ fn count(rules: &Rules, entries: &[u32], page: usize) -> usize {
     entries.iter().filter(|&&lpn| rules.page_of(lpn) == page).count()
 }
 
-/// Takes the entries of a map page out of a list.
+/// Removes the entries of a map page from a list and returns them.
 fn take(rules: &Rules, entries: &mut Vec<u32>, page: usize) -> Vec<u32> {
     let (taken, left) = entries.drain(..).partition(|&lpn| rules.page_of(lpn) == page);
     *entries = left;
@@ -102,7 +102,8 @@ impl Sftl {
         }
     }
 
-    /// Returns the number of runs of entries that follow one another on flash, or are all nowhere.
+    /// Returns the number of runs: entries that follow one another on flash, or that are all
+    /// unmapped.
     fn runs(rules: &Rules, page: usize) -> u32 {
         let entries: Vec<Ppn> = rules.pages_in(page).map(|lpn| rules.map[lpn as usize]).collect();
         let follows = |a: Ppn, b: Ppn| match (a == Ppn::NONE, b == Ppn::NONE) {
@@ -126,7 +127,7 @@ impl Sftl {
         self.cleaned(rules, page);
     }
 
-    /// Lets the least recently used page leave.
+    /// Evicts the least recently used page.
     fn evict(&mut self, rules: &mut Rules) {
         let page = self.pages[0];
         let changes = count(rules, &self.changed, page);
@@ -147,7 +148,7 @@ impl Sftl {
         self.pages.remove(0);
     }
 
-    /// Writes the page with the most entries in the buffer, the first of several.
+    /// Writes the page with the most entries in the buffer. Among equals, the first is written.
     fn make_room(&mut self, rules: &mut Rules) {
         let pages = 0..rules.written.len();
         let fullest = pages

@@ -1,13 +1,13 @@
-//! TPFTL by its rules.
+//! The reference for TPFTL.
 //!
-//! Points that the rules leave open are read as follows. The hotness of an entry is the time of its
-//! last use, in steps (uses, loads, changes, departures). Averages are whole numbers, and of
-//! equally hot nodes the first gives way. Entries that are loaded together count as used one after
-//! the other. Room for the host's entry is always made as if it needed a new node. If both kinds of
-//! prefetching want entries, the larger number counts. The node that gave room last gives more
-//! until it is empty. A node gives no room for the prefetching of its own entries. After each
-//! switch of the mode, nodes are counted from zero. A map page is read before it is written even if
-//! all its entries are in memory.
+//! The rules leave some points open, and the reference interprets them as follows. The hotness of
+//! an entry is the time of its last use, in steps (uses, loads, changes, departures). Averages are
+//! whole numbers, and among equally hot nodes the first gives up entries. Entries that are loaded
+//! together count as used one after another. Room for the host's entry is always made as if it
+//! needed a new node. If both kinds of prefetching want entries, the larger number counts. The node
+//! that gave up entries last gives up more until it is empty. A node gives up no entries for the
+//! prefetching of its own entries. After each switch of the mode, nodes are counted from zero. A
+//! map page is read before it is written even if all its entries are in memory.
 
 use super::rules::{Memory, Rules};
 use super::{DEFAULT, Shape, Subject, run};
@@ -55,7 +55,7 @@ const NOTHING: &[(&str, &str)] =
     &[("map.prefetch_request", "false"), ("map.prefetch_threshold", "0")];
 
 const SHAPES: &[Shape] = &[
-    // two entries and their nodes, and not much more
+    // memory for two entries and their nodes, and for a few more
     shape(90, 64, 44, USUAL, 5, 1, 8),
     shape(90, 64, 70, EAGER, 12, 3, 8),
     shape(90, 64, 250, EAGER, 40, 1, 12),
@@ -65,7 +65,7 @@ const SHAPES: &[Shape] = &[
     shape(500, 128, 600, USUAL, 90, 1, 30),
     shape(1000, 256, 500, EAGER, 90, 7, 40),
     shape(2000, 512, 900, USUAL, 150, 1, 40),
-    // several map pages in a frame, and several lanes
+    // several map pages share a frame, on several lanes
     Shape { lanes: 2, frame_bytes: 2048, ..shape(1000, 64, 700, USUAL, 90, 3, 40) },
     Shape { lanes: 2, frame_bytes: 2048, pack: false, ..shape(900, 128, 500, EAGER, 70, 9, 9) },
     // entries of eight bytes; map pages of two slots
@@ -77,7 +77,7 @@ const SHAPES: &[Shape] = &[
 struct Cached {
     lpn: u32,
     changed: bool,
-    /// The step of its last use.
+    /// The step of the last use.
     at: u64,
 }
 
@@ -85,10 +85,11 @@ struct Tpftl {
     room: u32,
     request: bool,
     threshold: i64,
-    /// Least recently used first.
+    /// Entries in memory, least recently used first.
     entries: Vec<Cached>,
     clock: u64,
-    /// The nodes that came, less the nodes that left, since the mode last changed.
+    /// The number of nodes that entered minus the number of nodes that left, since the mode last
+    /// changed.
     balance: i64,
     sequential: bool,
     /// The number of entries that were prefetched for the request, and for a sequential reader.
@@ -119,7 +120,7 @@ impl Tpftl {
         self.entries.iter().any(|e| e.lpn == lpn)
     }
 
-    /// Returns for each map page the number of its entries in memory, and the sum of their times.
+    /// Returns, for each map page, the number of its entries in memory and the sum of their times.
     fn nodes(&self, rules: &Rules) -> Vec<(u64, u64)> {
         let mut nodes = vec![(0, 0); rules.written.len()];
         for entry in &self.entries {
@@ -134,7 +135,8 @@ impl Tpftl {
         16 * nodes as u32 + 6 * self.entries.len() as u32
     }
 
-    /// Returns the node whose entries were used longest ago, on average; the first of several.
+    /// Returns the node whose entries have the oldest average time of last use. Among equals, the
+    /// first is returned.
     fn coldest(&self, rules: &Rules) -> usize {
         let nodes = self.nodes(rules);
         let there = (0..nodes.len()).filter(|&page| nodes[page].0 > 0);
@@ -155,7 +157,7 @@ impl Tpftl {
         }
     }
 
-    /// Lets one entry of a node leave.
+    /// Evicts one entry of a node.
     fn evict(&mut self, rules: &mut Rules, page: usize) {
         let entries = self.of_node(rules, page);
         let victim = *entries.iter().find(|e| !e.changed).unwrap_or(&entries[0]);

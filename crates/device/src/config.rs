@@ -246,7 +246,7 @@ impl DriveConfig {
         if unit % flashatlas_types::SECTOR_BYTES != 0 {
             return Err(ConfigError::new(
                 "map.unit",
-                format!("{unit} bytes are no whole number of 512-byte sectors"),
+                format!("{unit} bytes are not a whole number of 512-byte sectors"),
             ));
         }
         let mut layout = Layout::new(geometry, span, unit, order, 0)?;

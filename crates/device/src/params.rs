@@ -63,7 +63,7 @@ pub(crate) const LOGICAL_PAGES: Param<u64> = Param::int(
     0,
     // `DriveConfig::layout` refuses more units than the flash holds
     1 << 40,
-    "mapping units that the drive exports; 0: from drive.over_provisioning",
+    "mapping units that the drive exports; 0: drive.over_provisioning decides",
 )
 .or("0");
 
@@ -90,12 +90,17 @@ pub(crate) const CACHE_HIGH: Param<f64> = Param::ratio(
     "cache.high",
     0.0,
     1.0,
-    "share of the cache above which the least recently written units leave",
+    "if dirty units fill more than this share of the cache, the least recently written units leave",
 )
 .or("0.75");
 
-pub(crate) const CACHE_LOW: Param<f64> =
-    Param::ratio("cache.low", 0.0, 1.0, "share of the cache at which units stop leaving").or("0.5");
+pub(crate) const CACHE_LOW: Param<f64> = Param::ratio(
+    "cache.low",
+    0.0,
+    1.0,
+    "units stop leaving when dirty units fill no more than this share of the cache",
+)
+.or("0.5");
 
 pub(crate) const CACHE_AHEAD: Param<u32> = Param::int(
     "cache.ahead",

@@ -68,7 +68,7 @@ impl DriveConfig {
             0 => String::new(),
             pages => format!(" and drive.logical_pages={pages}"),
         };
-        format!("The largest that fits has drive.blocks={blocks}{exported}")
+        format!("The largest drive that fits has drive.blocks={blocks}{exported}")
     }
 }
 

@@ -82,8 +82,7 @@ pub const REFRESH_READS: Param<u32> = Param::int(
     "hpb.refresh_reads",
     1,
     1 << 20,
-    "number of reads after which a subregion that has changed since it was fetched is fetched \
-     again",
+    "number of reads after which a changed subregion is fetched again",
 )
 .or("4");
 

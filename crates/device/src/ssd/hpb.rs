@@ -30,7 +30,7 @@ impl Ssd {
     pub fn export_map(&mut self, terms: Terms, seed: Seed) -> Result<(), SubmitError> {
         if self.layout.slots() >= SLOTS_MAX {
             let what = format!(
-                "the drive has {} slots, an entry has room for {SLOTS_MAX}",
+                "the drive has {} slots, but map entries support fewer than {SLOTS_MAX}",
                 self.layout.slots()
             );
             return Err(LayerError::Unfit { layer: "hpb-host", what }.into());

@@ -14,7 +14,7 @@ use std::collections::{BinaryHeap, VecDeque};
 /// The parameter `ftl.wear_dynamic`, which [`FreeBlocks::new`] takes.
 pub const WEAR_DYNAMIC: Param<bool> = Param::flag(
     "ftl.wear_dynamic",
-    "take the free block with the fewest erases; false: the block that has been free longest",
+    "true: use the free block with the fewest erases; false: the block that has been free longest",
 )
 .or("true");
 

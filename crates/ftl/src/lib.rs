@@ -79,8 +79,8 @@ pub const ENTRY_BYTES: Param<u32> = Param::int(
     "map.entry_bytes",
     4,
     8,
-    "bytes of a map entry, 4 or 8, in memory and in map pages; for page mapping whose map.store is \
-     not lpmt",
+    "bytes of a map entry, 4 or 8, in memory and in map pages; only for page mapping, and not for \
+     map.store = lpmt",
 )
 .or("4");
 

@@ -6,7 +6,7 @@ notes! {
     /// Changes of the map in memory are not charged.
     pub FREE_CHANGES = "map-changes-free", 91,
         "changes of the map in memory take no time; lookups for the host are charged",
-        "Latencies of writes are lower by the accesses to DRAM that a change of the map takes.";
+        "Write latencies lack the DRAM accesses of map changes.";
 
     /// The map exists only in memory.
     pub NO_MAP_ON_FLASH = "no-map-on-flash", RANK_MIDDLE,
@@ -19,19 +19,19 @@ notes! {
     pub LEAFTL_PLAIN_ENTRIES = "leaftl-plain-entries", RANK_MIDDLE,
         "leaftl: map pages on flash hold plain entries; segments are learned when a page is \
          loaded, in no time",
-        "Map pages are read from flash as under DFTL; the memory is LeaFTL's.";
+        "Map pages are read from flash as with DFTL; the memory size is that of LeaFTL.";
 
     /// The store `learnedftl`.
     pub LEARNEDFTL_FREE_TRAINING = "learnedftl-free-training", RANK_MIDDLE,
         "learnedftl: training takes no time; it needs the logical page numbers of open blocks, \
          which are not counted as memory",
-        "A controller pays for both.";
+        "A real controller needs this time and this memory.";
 
     /// The store `learnedftl`.
     pub LEARNEDFTL_SORTS_A_BLOCK = "learnedftl-sorts-a-block", RANK_MIDDLE,
         "learnedftl: collection sorts the pages of one block of a lane; the paper's sorts a group \
          of map pages over all chips",
-        "Models are right less often than in the paper: docs/VALIDATION.md has the numbers.";
+        "Models are right less often than in the paper; docs/VALIDATION.md has the numbers.";
 
     /// Log-block schemes.
     pub LOG_BLOCK_LOOKUPS = "log-block-lookups", RANK_MIDDLE,
@@ -43,13 +43,13 @@ notes! {
     /// The scheme `superblock`.
     pub(crate) SUPERBLOCK_PAGE_MAPS = "superblock-page-maps", RANK_MIDDLE,
         "superblock: page maps stand in spare areas; reading them for a lookup is not charged",
-        "Latencies of reads are lower than on a drive without a cache of page maps.";
+        "Read latencies are lower than on a drive without a cache of page maps.";
 
     /// The scheme `block`.
     pub(crate) BLOCK_VALID_PAGES = "block-valid-pages", RANK_MIDDLE,
         "block: which pages of a block are valid is known at no cost; a drive would read spare \
          areas or keep a bitmap",
-        "The memory of the map does not hold such a bitmap.";
+        "The reported memory of the map does not include such a bitmap.";
 
     /// Classifiers use the history of a page.
     pub(crate) LAST_WRITE_KNOWN = "last-write-known", RANK_MIDDLE,

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 pub const DEF: CachePolicyDef = CachePolicyDef {
     name: "ghost",
-    summary: "a map page stays if it was among the last ones that were missed, or there is room",
+    summary: "a map page stays if it was missed a short time before, or if there is room",
     paper: "Johnson and Shasha, 2Q: A Low Overhead High Performance Buffer Management Replacement \
             Algorithm (VLDB 1994)",
     params: &[PAGES.def],
@@ -20,9 +20,13 @@ pub const DEF: CachePolicyDef = CachePolicyDef {
     },
 };
 
-const PAGES: Param<u32> =
-    Param::int("map.ghost_pages", 1, 1 << 24, "missed map pages whose numbers are remembered")
-        .or("64");
+const PAGES: Param<u32> = Param::int(
+    "map.ghost_pages",
+    1,
+    1 << 24,
+    "number of missed map pages that the policy remembers",
+)
+.or("64");
 
 /// Bytes of a page's number.
 const NUMBER_BYTES: u64 = 4;

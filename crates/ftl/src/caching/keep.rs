@@ -5,7 +5,7 @@ use super::{CachePolicy, CachePolicyDef, MapAccess};
 
 pub const DEF: CachePolicyDef = CachePolicyDef {
     name: "keep",
-    summary: "every map page that was read stays in memory, none is loaded along",
+    summary: "every map page that was read stays in memory, and no other page is prefetched",
     paper: "none",
     params: &[],
     build: &|_, _| Box::new(Keep),

@@ -81,7 +81,7 @@ pub const CACHE_POLICIES: &[CachePolicyDef] = &[keep::DEF, readahead::DEF, ghost
 pub(crate) const POLICY: Param<Text> = Param::part(
     "map.policy",
     CachePolicyDef::KIND,
-    "which map pages stay in memory once a lookup has read them, and which are loaded along",
+    "which map pages stay in memory after a lookup has read them, and which others are prefetched",
 )
 .or("keep");
 

@@ -6,7 +6,7 @@ use flashatlas_types::Param;
 
 pub const DEF: CachePolicyDef = CachePolicyDef {
     name: "readahead",
-    summary: "misses in sequence load the next map pages along, twice as many each time",
+    summary: "each miss of a sequence prefetches twice as many map pages as the miss before",
     paper: "Wu, Xi, Li and Zou, The Design of New Linux File System Readahead Framework, \
             SIGOPS Operating Systems Review (2008)",
     params: &[WINDOW.def],
@@ -15,9 +15,13 @@ pub const DEF: CachePolicyDef = CachePolicyDef {
     },
 };
 
-const WINDOW: Param<u32> =
-    Param::int("map.readahead_pages", 1, 1024, "the most map pages that a miss loads along")
-        .or("8");
+const WINDOW: Param<u32> = Param::int(
+    "map.readahead_pages",
+    1,
+    1024,
+    "the largest number of map pages that a miss prefetches",
+)
+.or("8");
 
 struct Readahead {
     most: u32,

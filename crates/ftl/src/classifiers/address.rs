@@ -22,7 +22,7 @@ const HOT_SPACE: Param<f64> = Param::ratio(
     "ftl.hot_space",
     0.0,
     1.0,
-    "address: the share of the drive's pages, from the first on, that is hot",
+    "address: the share of hot pages, which are the first pages of the drive",
 )
 .or("0.1");
 

@@ -163,7 +163,7 @@ pub const CLASSIFIERS: &[ClassifierDef] =
 pub(crate) const CLASSIFIER: Param<Text> = Param::part(
     "ftl.classifier",
     ClassifierDef::KIND,
-    "how pages are sorted into streams by how often they change",
+    "the classifier that sorts pages into streams by how often they change",
 )
 .or("none");
 
@@ -172,7 +172,7 @@ pub(crate) const STREAMS: Param<u32> = Param::int(
     1,
     16,
     "frontiers for host writes in each lane (and the same number for collection in dual mode); \
-     each keeps a block open, which a small drive may not have to spare",
+     each needs an open block, and a small drive may have too few blocks",
 )
 .or("1");
 

@@ -21,7 +21,7 @@ const BLOCKS: Param<u32> = Param::int(
     "ftl.sepbit_blocks",
     1,
     1 << 20,
-    "collected blocks of short-lived pages over which their mean lifespan is taken",
+    "number of collected blocks of short-lived pages in each estimate of their mean lifespan",
 )
 .or("16");
 

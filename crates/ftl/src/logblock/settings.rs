@@ -12,8 +12,8 @@ const LOG_BLOCKS: Param<u64> = Param::int(
     "ftl.log_blocks",
     0,
     1 << 24,
-    "log blocks of all kinds together; 0: 256 (MAST, section 4), or every spare block where there \
-     are fewer",
+    "log blocks of all kinds together; 0: 256 (MAST, section 4), or all spare blocks if there are \
+     fewer",
 )
 .or("0");
 
@@ -24,7 +24,7 @@ pub(crate) const IDLE: Param<u32> = Param::int(
     "ftl.idle_log_blocks",
     0,
     1 << 24,
-    "log blocks that idle time keeps ready for random writes; 0: no reclamation in idle time",
+    "log blocks that idle time keeps free for random writes; 0: no reclamation in idle time",
 )
 .or("0");
 

@@ -75,7 +75,7 @@ const VICTIM_SEARCH: Param<u32> = Param::int(
     "map.victim_search",
     1,
     1 << 20,
-    "the number of least recently used entries that are searched for one that leaves without a \
+    "number of least recently used entries that are searched for an entry that can leave without a \
      write",
 )
 .or("64");

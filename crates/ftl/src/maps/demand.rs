@@ -60,8 +60,8 @@ const CHANGED_SHARE: Param<f64> = Param::ratio(
     "map.changed_share",
     0.0,
     1.0,
-    "share of the map pages that fit in memory; a FLUSH leaves changed pages up to this share, and \
-     writes the longest changed ones above it",
+    "share of the map pages that fit in memory; if more pages have changed, a FLUSH writes the \
+     pages that changed first, down to this share",
 )
 .or("0.5");
 

@@ -21,8 +21,8 @@ use flashatlas_types::{
 
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "dram",
-    summary: "the whole map in DRAM; at a FLUSH nothing of it, its changed pages or segments, or \
-              all of it goes to flash",
+    summary: "the whole map in DRAM; a FLUSH writes no part of it, its changed pages or segments, \
+              or all of it to flash",
     paper: "in common use; the baselines of Lee, Kang and Eom, Optimizing L2P Mapping (2016)",
     params: &concat::<9>(&[&[FLUSH.def, PAGE_BYTES.def, SEGMENT_BYTES.def], PARAMS]),
     fits: &|&StoreConfig { params, .. }, layout| match flushed(params) {
@@ -54,8 +54,8 @@ const FLUSH: Param<Text> = Param::choice(
     "map.flush",
     &["none", "pages", "segments", "whole"],
     "the part of the map that a FLUSH writes: `none` (a mount reads every spare area; trims come \
-     back), the changed `pages` (map.page_bytes) or `segments` (map.segment_bytes), or, if \
-     anything has changed, the `whole` map",
+     back), the changed `pages` (map.page_bytes) or `segments` (map.segment_bytes), or, if an \
+     entry has changed, the `whole` map",
 )
 .or("none");
 

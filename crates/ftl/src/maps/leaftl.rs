@@ -98,13 +98,13 @@ pub const DEF: MapStoreDef = MapStoreDef {
 };
 
 const GAMMA: Param<u32> =
-    Param::int("map.gamma", 0, 16, "how far a prediction may be off, in pages").or("0");
+    Param::int("map.gamma", 0, 16, "largest error of a prediction, in pages").or("0");
 
 const LEARN_BATCH: Param<u64> = Param::int(
     "map.learn_batch",
     1,
     1 << 16,
-    "changes that are gathered, 8 bytes each, before they are learned",
+    "number of changes that are gathered before they are learned; each needs 8 bytes",
 )
 .or("256");
 
@@ -112,8 +112,8 @@ const COMPACTION: Param<u64> = Param::int(
     "map.compaction",
     1,
     1 << 40,
-    "all segments in memory are learned anew after this many changes, so that no useless segment \
-     is left",
+    "after this number of changes, all segments in memory are learned again, so that no useless \
+     segment is left",
 )
 .or("1000000");
 

@@ -44,7 +44,7 @@ use std::collections::BTreeMap;
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "learnedftl",
     summary: "TPFTL's entries in SRAM, and a model of each map page that marks the entries it \
-        predicts right",
+              predicts right",
     paper: "Wang et al., LearnedFTL: A Learning-Based Page-Level FTL for Reducing Double Reads in \
             Flash-Based SSDs (HPCA 2024)",
     params: &[
@@ -104,13 +104,13 @@ pub const DEF: MapStoreDef = MapStoreDef {
 };
 
 const LINES: Param<u32> =
-    Param::int("map.lines", 1, 64, "the most lines of the model of a map page").or("8");
+    Param::int("map.lines", 1, 64, "largest number of lines in the model of a map page").or("8");
 
 const GROUP_PAGES: Param<u32> = Param::int(
     "map.group_pages",
     1,
     1 << 20,
-    "the number of map pages whose data goes to the same of the ftl.streams frontiers",
+    "number of map pages whose data is written to the same frontier out of ftl.streams",
 )
 .or("64");
 
@@ -182,7 +182,7 @@ impl Cache for LearnedFtl {
         let truth = map.table.get(lpn);
         assert!(
             self.order.slot(number) == Some(truth),
-            "page {lpn} stands at {truth}, its model says number {number}, and that it is right"
+            "page {lpn} is at {truth}, but its model predicts number {number} and marks it as right"
         );
         self.counters.model_hits += 1;
         true

@@ -96,8 +96,8 @@ const DENSE_SHARE: Param<f64> = Param::ratio(
     "map.dense_share",
     0.0,
     1.0,
-    "share of changed entries from which a segment is dense (the paper's fixed thresholds are not \
-     given)",
+    "a segment is dense from this share of changed entries on (the paper does not give its \
+     thresholds)",
 )
 .or("0.5");
 
@@ -119,8 +119,9 @@ const NVM_IDLE: Param<Dur> = Param::time(
 const NVM_EVICT: Param<Text> = Param::choice(
     "map.nvm_evict",
     &["off", "oldest", "emptiest"],
-    "the segment that leaves NVM for flash when a changed segment finds no room: none, the one \
-     held longest, or the one with the fewest entries that differ from flash",
+    "the segment that is moved from NVM to flash when a changed segment finds no room: `off`, \
+     none; `oldest`, the one that has been in NVM longest; `emptiest`, the one with the fewest \
+     entries that differ from flash",
 )
 .or("off");
 

@@ -73,7 +73,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
 
 pub(crate) const PREFETCH_REQUEST: Param<bool> = Param::flag(
     "map.prefetch_request",
-    "load all entries of a map page that the request needs at once",
+    "true: load all entries of a map page that the request needs together",
 )
 .or("true");
 

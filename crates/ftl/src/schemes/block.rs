@@ -46,7 +46,8 @@ const SPARE_PAGES: Param<u32> = Param::int(
     "ftl.spare_pages",
     0,
     1 << 16,
-    "pages of each block kept for updates of its other pages (Shinohara: 8 of 64)",
+    "number of pages in each block that are reserved for updates of its other pages (Shinohara: 8 \
+     of 64)",
 )
 .or("0");
 

@@ -70,15 +70,20 @@ pub const DEF: SchemeDef = SchemeDef {
     ],
 };
 
-const ISOLATION_BLOCKS: Param<u64> =
-    Param::int("ftl.isolation_blocks", 0, 1 << 24, "log blocks of the isolation area; 0: a fifth")
-        .or("0");
+const ISOLATION_BLOCKS: Param<u64> = Param::int(
+    "ftl.isolation_blocks",
+    0,
+    1 << 24,
+    "log blocks of the isolation area; 0: a fifth of the log",
+)
+.or("0");
 
 const ISOLATION_INTERVAL: Param<u32> = Param::int(
     "ftl.isolation_interval",
     1,
     1 << 20,
-    "pages that enter the log for each progressive merge of the isolation area",
+    "number of pages that the host writes to the circle between two steps that drain the isolation \
+     area",
 )
 .or("4");
 
@@ -86,7 +91,7 @@ pub(crate) const SEQUENTIAL_PAGES: Param<u32> = Param::int(
     "ftl.sequential_pages",
     1,
     1 << 20,
-    "a run of more consecutive pages is sequential wherever it began",
+    "a run of more than this number of consecutive pages is sequential, wherever it begins",
 )
 .or("4");
 

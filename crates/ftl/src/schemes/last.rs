@@ -85,24 +85,28 @@ const SEQUENTIAL_BLOCKS: Param<u64> = Param::int(
     "ftl.sequential_blocks",
     0,
     1 << 24,
-    "log blocks for sequential requests; 0: an eighth",
+    "log blocks for sequential requests; 0: an eighth of the log",
 )
 .or("0");
 
 const HOT_BLOCKS: Param<u64> =
-    Param::int("ftl.hot_blocks", 0, 1 << 24, "log blocks of the hot partition; 0: three eighths")
+    Param::int("ftl.hot_blocks", 0, 1 << 24, "log blocks of the hot partition; 0: 3/8 of the log")
         .or("0");
 
-const COLD_BLOCKS: Param<u64> =
-    Param::int("ftl.cold_blocks", 0, 1 << 24, "log blocks of the cold partition; 0: the others")
-        .or("0");
+const COLD_BLOCKS: Param<u64> = Param::int(
+    "ftl.cold_blocks",
+    0,
+    1 << 24,
+    "log blocks of the cold partition; 0: the rest of the log",
+)
+.or("0");
 
 const HOT_WINDOW: Param<u64> = Param::int(
     "ftl.hot_window",
     0,
     1 << 30,
-    "k: a page is hot if it is one of the last k written to the random log; 0: as many as the hot \
-     partition holds",
+    "k: a page is hot if it is one of the last k pages written to the random log; 0: the number of \
+     pages in the hot partition",
 )
 .or("0");
 

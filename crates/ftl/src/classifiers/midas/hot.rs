@@ -119,11 +119,11 @@ mod tests {
         let write = |f: &mut HotFilter, group, age| f.written(Lpn(7), Some(group), Some(age));
         let soon: Vec<bool> = (0..3).map(|_| write(&mut filter, 1, 100)).collect();
         assert_eq!(soon, [false, false, true]);
-        assert!(!write(&mut filter, 1, 101), "one that comes late");
+        assert!(!write(&mut filter, 1, 101), "an update that comes late");
         assert!(write(&mut filter, 0, 1 << 40), "in HOT every update counts");
         assert!(filter.written(Lpn(7), None, None), "an unknown place changes nothing");
         filter.moved(Lpn(7), 0);
-        assert_eq!(filter.counters[Lpn(7)], 1, "collection of HOT takes two");
+        assert_eq!(filter.counters[Lpn(7)], 1, "collection from HOT lowers the counter by two");
         filter.moved(Lpn(7), 1);
         filter.moved(Lpn(7), 4);
         assert_eq!(filter.counters[Lpn(7)], 0);

@@ -46,13 +46,17 @@ const EPOCH: Param<u32> = Param::int(
     "ftl.midas_epoch",
     1,
     1000,
-    "a configuration is chosen after this many drives full of writes",
+    "a configuration is chosen each time the host has written this number of drive capacities",
 )
 .or("4");
 
-const SAMPLE: Param<u32> =
-    Param::int("ftl.midas_sample", 1, 1000, "the lifetimes of one page in this many are counted")
-        .or("100");
+const SAMPLE: Param<u32> = Param::int(
+    "ftl.midas_sample",
+    1,
+    1000,
+    "lifetimes are counted for one page out of this number",
+)
+.or("100");
 
 const POOL: Param<Text> = Param::choice(
     "ftl.midas_pool",

@@ -10,8 +10,8 @@ use flashatlas_types::{ConfigError, Layout, Param, Params, Text};
 /// The parameter `map.pack`: whether map pages that are written together share a program.
 pub(crate) const PACK: Param<bool> = Param::flag(
     "map.pack",
-    "map pages that are written together share a program, as far as they fit its frame; false: one \
-     program each",
+    "true: map pages that are written together share a program, up to one frame; false: each map \
+     page has its own program",
 )
 .or("true");
 
@@ -20,8 +20,8 @@ pub(crate) const OVER_PROVISIONING: Param<f64> = Param::ratio(
     "map.over_provisioning",
     0.0,
     100.0,
-    "extra room for map pages on flash, as a share of the room that they need; each lane keeps two \
-     blocks on top of it",
+    "extra room for map pages on flash, as a share of the room that they need; each lane reserves \
+     two more blocks",
 )
 .or("1");
 
@@ -30,17 +30,17 @@ pub(crate) const LANES: Param<u32> = Param::int(
     "map.lanes",
     0,
     1 << 20,
-    "lanes that have map pages, counted from the first; 0: all. With one, map pages are programmed \
-     one after the other",
+    "number of lanes with map pages, counted from the first lane; 0: all lanes. With one lane, map \
+     pages are programmed one after another",
 )
 .or("0");
 
 /// The parameter `map.roll_forward`.
 pub(crate) const ROLL_FORWARD: Param<bool> = Param::flag(
     "map.roll_forward",
-    "a mount takes entries that are newer than the map on flash and in NVM from the spare areas of \
-     data; false: the controller cannot read them (Jasmine), changes that were not flushed are \
-     lost, and collection writes the map before it erases",
+    "true: a mount reads entries that are newer than the map on flash and in NVM from the spare \
+     areas of data; false: the controller cannot read spare areas (Jasmine), changes that were not \
+     flushed are lost, and collection writes the map before it erases",
 )
 .or("true");
 

@@ -12,7 +12,7 @@ pub(super) const SEQUENTIAL_BLOCKS: Param<u64> = Param::int(
     "ftl.sequential_blocks",
     0,
     1 << 24,
-    "sequential log blocks of the locality area; 0: one in 32",
+    "sequential log blocks of the locality area; 0: 1/32 of the log",
 )
 .or("0");
 
@@ -20,19 +20,23 @@ pub(super) const LOCALITY_BLOCKS: Param<u64> = Param::int(
     "ftl.locality_blocks",
     0,
     1 << 24,
-    "random log blocks of the locality area, at first; 0: three in 32",
+    "initial number of random log blocks of the locality area; 0: 3/32 of the log",
 )
 .or("0");
 
-pub(super) const HOT_BLOCKS: Param<u64> =
-    Param::int("ftl.hot_blocks", 0, 1 << 24, "log blocks of the hot area, at first; 0: a quarter")
-        .or("0");
+pub(super) const HOT_BLOCKS: Param<u64> = Param::int(
+    "ftl.hot_blocks",
+    0,
+    1 << 24,
+    "initial number of log blocks of the hot area; 0: a quarter of the log",
+)
+.or("0");
 
 pub(super) const COLD_BLOCKS: Param<u64> = Param::int(
     "ftl.cold_blocks",
     0,
     1 << 24,
-    "log blocks of the cold area, at first; 0: the others",
+    "initial number of log blocks of the cold area; 0: the rest of the log",
 )
 .or("0");
 
@@ -40,24 +44,24 @@ pub(super) const MIGRATE_VALID: Param<f64> = Param::ratio(
     "ftl.migrate_valid",
     0.0,
     1.0,
-    "least share of valid pages with which a block of the locality area goes to the cold area as \
-     it is",
+    "smallest share of valid pages with which a block of the locality area moves to the cold area \
+     without a copy",
 )
 .or("0.75");
 
 pub(super) const MIGRATE: Param<Text> = Param::choice(
     "ftl.migrate",
     &["relabel", "copy"],
-    "`relabel`: ftl.migrate_valid decides; `copy`: valid pages are copied, however many there are",
+    "`relabel`: ftl.migrate_valid decides; `copy`: valid pages are always copied",
 )
 .or("relabel");
 
 pub(super) const RECENCY: Param<Text> = Param::choice(
     "ftl.recency",
     &["lru", "fifo"],
-    "which block leaves the locality and the hot area: `lru`, the one that the host touched least \
-     recently; `fifo`, the oldest, which has the least recently used page (MAST, section 2.2, \
-     orders pages by recency) and needs no list",
+    "the block that leaves the locality area or the hot area: `lru`, the block that the host \
+     touched least recently; `fifo`, the oldest block, which has the least recently used page \
+     (MAST, section 2.2, orders pages by recency) and needs no list",
 )
 .or("lru");
 
@@ -72,14 +76,14 @@ pub(super) const COLD_VICTIM: Param<Text> = Param::choice(
 pub(super) const COLD_UPDATE: Param<Text> = Param::choice(
     "ftl.cold_update",
     &["locality", "hot"],
-    "where the update of a page in the cold area goes",
+    "the area to which an update of a page in the cold area is written",
 )
 .or("locality");
 
 pub(super) const SEQUENTIAL_HIT: Param<Text> = Param::choice(
     "ftl.sequential_hit",
     &["locality", "hot"],
-    "where the update of a page in a sequential log block goes",
+    "the area to which an update of a page in a sequential log block is written",
 )
 .or("locality");
 
@@ -87,7 +91,7 @@ pub(super) const IDLE_LOG_BLOCKS: Param<u32> = Param::int(
     "ftl.idle_log_blocks",
     0,
     1 << 24,
-    "log blocks that idle time keeps ready for the cold area; 0: no merges in idle time",
+    "log blocks that idle time keeps free for the cold area; 0: no merges in idle time",
 )
 .or("4");
 

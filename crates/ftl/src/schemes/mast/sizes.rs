@@ -33,7 +33,7 @@ const RESIZE_WINDOW: Param<u64> = Param::int(
     "ftl.resize_window",
     0,
     1 << 40,
-    "pages that the host writes between two looks at the sizes of the areas; 0: the sizes stay",
+    "number of pages that the host writes between two checks of the area sizes; 0: fixed sizes",
 )
 .or("4096");
 
@@ -49,7 +49,8 @@ const HOT_UTILISATION: Param<f64> = Param::ratio(
     "ftl.hot_utilisation",
     0.0,
     1.0,
-    "share of valid pages above which, if it grows, the locality area gives up a block",
+    "if the share of valid pages in the hot area is above this value and grows, the locality area \
+     gives up a block",
 )
 .or("0.5");
 
@@ -64,7 +65,7 @@ const RESIZE_SLOPE: Param<f64> = Param::ratio(
 const RESIZE_HOT: Param<Text> = Param::choice(
     "ftl.resize_hot",
     &["cold", "hot"],
-    "which area takes the block that the locality area gives up",
+    "the area that gets the block that the locality area gives up",
 )
 .or("cold");
 
@@ -72,16 +73,16 @@ const RESIZE_BAND: Param<f64> = Param::ratio(
     "ftl.resize_band",
     0.0,
     1.0,
-    "how far the cold area must rise above ftl.cold_utilisation to get back a block that it gave \
-     to the locality area; 1: never",
+    "the cold area gets back a block that it gave to the locality area if its share of valid pages \
+     exceeds ftl.cold_utilisation by more than this; 1: never",
 )
 .or("0.2");
 
 const RESIZE_BY: Param<Text> = Param::choice(
     "ftl.resize_by",
     &["reclaim", "free"],
-    "`reclaim`: an area that must give up a block and has none to spare reclaims one as for a \
-     write; `free`: the sizes stay as they are",
+    "if an area must give up a block and has none to spare: `reclaim`, it reclaims a block as for \
+     a write; `free`, the sizes do not change",
 )
 .or("reclaim");
 

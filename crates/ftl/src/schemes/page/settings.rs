@@ -15,8 +15,8 @@ use flashatlas_types::{
 const GC_MODE: Param<Text> = Param::choice(
     "ftl.gc_mode",
     &["dual", "single"],
-    "`dual`: survivors of collection have a frontier of their own; `single`: they go into the one \
-     reserved block, which becomes the host's frontier (Jasmine, and the models of write \
+    "`dual`: survivors of collection have their own frontier; `single`: they are copied to the \
+     only reserved block, which becomes the host's frontier (Jasmine, and the models of write \
      amplification)",
 )
 .or("dual");
@@ -25,15 +25,15 @@ const LOW_WATER: Param<u32> = Param::int(
     "ftl.low_water",
     0,
     1 << 20,
-    "dual mode: collect when a lane has this many free blocks, until it has one more; at least one \
-     above ftl.streams; 0: one above",
+    "dual mode: a lane collects when it has this number of free blocks, until it has one more; the \
+     number must exceed the number of collection streams (ftl.streams); 0: the smallest allowed",
 )
 .or("0");
 
 const GC_PARALLEL: Param<bool> = Param::flag(
     "ftl.gc_parallel",
-    "dual mode: when one lane must collect, lanes that are about to collect do so as well; false: \
-     each collects on its own",
+    "dual mode: when a lane must collect, true: lanes that are about to collect do so as well; \
+     false: each lane collects separately",
 )
 .or("true");
 
@@ -73,8 +73,8 @@ const WEAR_THRESHOLD: Param<u32> = Param::int(
     "ftl.wear_threshold",
     1,
     1 << 30,
-    "ftl.wear_static: data moves when a free block of a lane has been erased more often than the \
-     least worn full one by more than this; the paper leaves it to the drive",
+    "ftl.wear_static: data moves when the erases of a free block exceed the erases of the least \
+     worn full block of its lane by more than this; the paper gives no value",
 )
 .or("32");
 

@@ -89,8 +89,8 @@ const EXTENT_PAGES: Param<u32> = Param::int(
     "lookup.extent_pages",
     1,
     64,
-    "pages of a window, a power of two; no extent goes beyond the end of its window; 1: every page \
-     has an entry of its own",
+    "pages in a window, a power of two; an extent ends at the latest at the end of its window; 1: \
+     every page has its own entry",
 )
 .or("8");
 
@@ -100,7 +100,7 @@ fn parts(params: &Params, layout: &Layout) -> Result<(TableShape, Scheduler), Co
     if !extent.is_power_of_two() {
         return Err(ConfigError {
             allowed: [1, 2, 4, 8, 16, 32, 64].iter().map(u32::to_string).collect(),
-            ..ConfigError::new("lookup.extent_pages", format!("{extent} pages are no power of two"))
+            ..ConfigError::new("lookup.extent_pages", format!("{extent} is not a power of two"))
         });
     }
     let pages = u64::from(layout.logical_units);

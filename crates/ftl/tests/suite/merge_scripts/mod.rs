@@ -17,19 +17,19 @@ fn a_blank_drive_is_written_in_place_and_unwritten_pages_are_never_copied() {
         FAST,
         "w 4 5 7
         1: dd.d
-        w 6                 -- its place is still erased: any order is allowed here
+        w 6                 -- the place is still erased, and any order is allowed here
         1: dddd
         = in place 4
-        w 8  -- first page of logical block 2, its place erased: no sequential log block
+        w 8  -- the place of this first page is erased: no sequential log block
         2: d...
         = in place 1
-        w 8                 -- now it opens one
+        w 8                 -- now this page opens one
         2: l...
-        w 4  -- logical block 1 opens another: of block 2 there is nothing else to bring in
+        w 4  -- logical block 1 opens one: logical block 2 has no other page to copy
         2: d...
         1: lddd
         = partial 1, erases 1
-        w 8                 -- three pages to bring in
+        w 8                 -- the merge copies three pages
         1: dddd
         = partial 1, copies 3, erases 1",
     );
@@ -90,16 +90,16 @@ fn a_random_log_block_takes_one_full_merge_for_each_associated_logical_block() {
         FAST,
         "fill
         w 5 9 6 13           -- first log block: logical blocks 1, 2, 3
-        w 17 21 25 29        -- second
+        w 17 21 25 29        -- second log block
         = nothing
-        w 5  -- no room: the oldest is reclaimed, then the page is written to the log again
+        w 5  -- no room: the oldest log block is reclaimed, then 5 is written to the log
         1: dldd
         2: dddd
         3: dddd
         = full 1, data full 3, copies 12, erases 4
         w 1 2 3
         = nothing
-        w 1                  -- the log has wrapped: the second log block is the oldest now
+        w 1                  -- the second log block is the oldest now
         4: dddd
         7: dddd
         = full 1, data full 4, copies 16, erases 5",
@@ -140,11 +140,11 @@ fn a_logical_block_that_is_both_sequential_and_random() {
         w 6 7                -- random
         w 4 5                -- sequential
         1: llll
-        w 6                  -- goes on: the random copy is superseded
+        w 6                  -- continues the run: the random copy is superseded
         1: llll
         w 9 13 17 21 25 29   -- the log is full
         = nothing
-        w 10  -- the oldest holds 7, 9, 13: 1 through its sequential block, others in full
+        w 10  -- the oldest has 7, 9, 13: partial merge of block 1, full merges of 2 and 3
         1: dddd
         = partial 1, full 1, data full 2, copies 9, erases 4",
     );
@@ -170,15 +170,15 @@ fn bast_merges_the_log_block_that_was_written_least_recently() {
         "fill
         w 5 9 5
         = nothing
-        w 13  -- logical block 2 gives way: its log block does not begin with the first page
+        w 13  -- reclaims the log block of block 2, which does not begin with page 8
         2: dddd
         1: dldd
         = full 1, data full 1, copies 4, erases 2
         w 4                  -- block 1 has a log block with room
         = nothing
-        w 6                  -- and fills it
+        w 6                  -- fills this log block
         = nothing
-        w 7                  -- full: it is merged before the next page
+        w 7                  -- the log block is full: it is merged before the write
         1: dddl
         = full 1, data full 1, copies 4, erases 2",
     );
@@ -200,11 +200,11 @@ fn sast_shares_log_blocks_in_a_group_only() {
         &sast,
         "fill
         w 1 5 2 6            -- group 0 fills its first log block with logical blocks 0 and 1
-        w 1                  -- and takes its second
+        w 1                  -- and opens its second log block
         w 9                  -- group 1
         = nothing
-        w 17  -- group 2: the log has none left; group 0, the least recent, gives up its oldest
-        0: dddd              -- whole: its page in the group's second log block, too
+        w 17  -- group 2: no free log block; group 0, the least recent, gives up its oldest
+        0: dddd              -- the page in the group's second log block is merged too
         1: dddd
         = full 1, data full 2, copies 8, erases 3",
     );
@@ -224,12 +224,12 @@ fn faster_gives_valid_pages_a_second_chance_and_isolates_cold_ones() {
         "fill
         w 5 9 13 5           -- three valid pages
         = nothing
-        w 17  -- the second block opens, and takes what the first keeps: 9, 13 and the second 5
+        w 17  -- the second block opens and receives the valid pages: 9, 13 and 5
         = moved 1, moves 3, erases 1
         1: dldd
-        w 6  -- full again: 9, 13, 5 are on their second chance and isolated, 17 is copied
+        w 6  -- full again: 9, 13, 5 on their second chance are isolated, 17 is copied
         = moved 1, moves 4, erases 1
-        w 9                  -- updated: the isolated copy is superseded
+        w 9                  -- this update supersedes the isolated copy
         = nothing",
     );
     // all pages are valid and none is on its second chance: the block is spared once
@@ -237,9 +237,9 @@ fn faster_gives_valid_pages_a_second_chance_and_isolates_cold_ones() {
         &["ftl.scheme=faster", "ftl.log_blocks=7", "ftl.isolation_blocks=3"],
         "fill
         w 5 9 13 17          -- all valid
-        w 6 6 6 6  -- one valid: the first log block is full of second chances when the third opens
+        w 6 6 6 6  -- one page is valid; all pages of the first log block get a second chance
         = nothing
-        w 21                 -- the first is passed over, the second gives way with its one page
+        w 21                 -- the first block is spared, the valid page of the second is moved
         = moved 1, moves 1, erases 1",
     );
     // a run of more than two pages starts in the middle of a logical block; the earlier pages of
@@ -249,7 +249,7 @@ fn faster_gives_valid_pages_a_second_chance_and_isolates_cold_ones() {
         "fill
         w 5 6
         = nothing
-        w 7  -- the third of a run: the sequential log block takes it, after 4, 5 and 6
+        w 7  -- the third page of a run: a sequential log block gets 4, 5, 6 and then 7
         1: llll
         = copies 3
         w 8
@@ -265,10 +265,10 @@ fn superblock_collects_inside_first() {
     play(
         &two,
         "fill
-        w 4 5 6 7            -- the whole of what was one block is superseded
+        w 4 5 6 7            -- all pages of one block are superseded
         w 8                  -- the second block for updates
         = nothing
-        w 12 16  -- room for 12; superblock 1 has none and nothing to collect: 0 is collected
+        w 12 16  -- 12 has room; superblock 1 cannot be collected, so superblock 0 is
         = dead 1, erases 1",
     );
     let one = ["ftl.scheme=superblock", "ftl.log_blocks=1", "ftl.superblock_blocks=4"];
@@ -276,10 +276,10 @@ fn superblock_collects_inside_first() {
         &one,
         "fill
         w 4 5 6 7 9
-        = dead 1, erases 1   -- the block of 4 to 7 gave way to another for updates
+        = dead 1, erases 1   -- the block of 4 to 7 was erased for another update block
         w 13 1 2
         = nothing
-        w 10  -- two pages are left of the first block: they move to the reserve, as does 10
+        w 10  -- the two valid pages of the first block move to the reserve, and so does 10
         = moved 1, moves 2, erases 1
         w 14
         = nothing",
@@ -304,13 +304,13 @@ fn last_keeps_sequential_requests_apart_and_fills_gaps_in_a_partial_merge() {
         "fill
         r 5 2                -- sequential, from the middle of logical block 1: page 4 is a gap
         1: dlld
-        w 7                  -- continues the request: sequential, too
+        w 7                  -- sequential too, because it continues the request
         1: dlll
         = nothing
-        r 8 2                -- another logical block: the first is merged, page 4 is brought in
+        r 8 2                -- another logical block: block 1 is merged, and page 4 is copied
         1: dddd
         = partial 1, copies 1, erases 1
-        r 8 4                -- again from its start: the log block holds 8 already
+        r 8 4                -- from the start again, but 8 is already in the log block
         2: llll
         = partial 1, copies 2, erases 1
         r 12 2
@@ -322,7 +322,7 @@ fn last_keeps_sequential_requests_apart_and_fills_gaps_in_a_partial_merge() {
         &strict,
         "fill
         r 5 3
-        r 8 2                -- page 4 cannot be programmed below page 5: a full merge instead
+        r 8 2                -- page 4 cannot be programmed after page 5, so a full merge
         1: dddd
         = full 1, data full 1, copies 4, erases 2, detours 1",
     );
@@ -333,17 +333,17 @@ fn last_moves_hot_pages_to_the_cold_partition_and_merges_the_cheapest() {
     play(
         LAST,
         "fill
-        w 5 9 13             -- cold, three of four
+        w 5 9 13             -- cold: three pages of a block of four
         w 5 9                -- hot: updated within the window of four
         = nothing
         w 5 9                -- the hot block is full
         = nothing
-        w 13 13 13  -- 13 was three random writes ago: hot; its block gives up 5 and 9
+        w 13 13 13  -- 13 was written three random writes ago: hot; 5 and 9 leave the hot block
         1: dldd
         = moved 1, moves 2, erases 1
         w 17 21              -- the second cold block is full
         = nothing
-        w 25                 -- in the first nothing is valid: 13 went to the hot block, too
+        w 25                 -- the first has no valid page, because 13 also moved to the hot block
         = dead 1, erases 1",
     );
 }
@@ -354,7 +354,7 @@ fn last_takes_the_cold_block_of_least_merge_cost() {
         LAST,
         "fill
         w 5 9 13 17          -- four logical blocks
-        w 21 25 29 22        -- three
+        w 21 25 29 22        -- three logical blocks
         = nothing
         w 1
         5: dddd
@@ -401,10 +401,10 @@ fn mast_migrates_a_full_block_and_moves_what_little_another_holds() {
         w 5 9 13 17          -- all valid
         w 21 25 29 22
         = nothing
-        w 1                  -- the first block goes to the cold area as it is
+        w 1                  -- the first block moves to the cold area without a copy
         = migrated 1
-        w 2 3 21 25          -- 21 and 25 are hot: of the second block half is valid
-        w 23 10  -- the third is full; the second, less than 3/4 valid, moves to the cold area
+        w 2 3 21 25          -- 21 and 25 are hot: half of the second block stays valid
+        w 23 10  -- the third is full; valid pages of the second (below 3/4) move to the cold area
         = moved 1, moves 2, erases 1",
     );
     play(

@@ -1,5 +1,5 @@
-//! Notes: sentences that a run prints beside its numbers. Each note has a code, which stays the
-//! same when the sentence is reworded.
+//! Notes: sentences that a run prints together with its numbers. Each note has a code, which stays
+//! the same when the sentence is reworded.
 //!
 //! A crate declares its notes with [`notes!`](crate::notes). Programs compare, rank and find notes
 //! by their codes, never by their texts.

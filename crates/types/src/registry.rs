@@ -121,7 +121,7 @@ impl<T: Entry> Entries<T> {
 #[derive(Clone, Copy)]
 pub struct Kinds(&'static [&'static dyn Kind]);
 
-/// A registry of parts whose kind only those parts know that choose from the registry.
+/// A registry of parts. Only the parts that choose from the registry use this kind.
 pub trait Kind: Any + Send + Sync {
     /// Returns the key that chooses a part ([`Entry::KEY`]).
     fn key(&self) -> &'static str;

@@ -154,7 +154,7 @@ impl RawConfig {
         self.entries.get(key).map_or("", |e| e.place.as_str())
     }
 
-    /// Returns the source beside `key`, if the file names one.
+    /// Returns the source of the value of `key`, or `None` if the file names no source.
     pub fn source(&self, key: &str) -> Option<&str> {
         self.entries.get(key)?.source.as_deref()
     }

@@ -74,7 +74,7 @@ pub(crate) fn blamed(
     if fails(&[]) {
         return error;
     }
-    // leaves out each setting in turn, for good if the error remains
+    // removes each setting in turn, and puts it back if the error disappears
     let mut causes: Vec<&Setting> = settings.iter().collect();
     let mut at = 0;
     while at < causes.len() {

@@ -28,8 +28,8 @@ fn mistakes_are_named() {
 
 #[test]
 fn logs_that_cannot_work_say_what_would() {
-    // 33792 blocks, 32768 of them for data, 2 for merges, 6 for trims (of 2 Mi pages, 130
-    // frames of 64 a block, twice)
+    // the drive has 33792 blocks: 32768 for data, 2 for merges and 6 for trims; a trim record of 2
+    // Mi pages needs 130 frames, which are 3 blocks of 64 frames, and there are two records
     let log = |settings: &[&str]| error("mast-4gb", settings);
     for (scheme, least) in [
         ("bast", 1),
@@ -141,7 +141,7 @@ fn maps_that_cannot_work_say_what_would() {
         error("ufs-128gb", &["map.store=dftl", "map.flush=pages"])
             .contains("belongs to map.store = dram")
     );
-    // the low water that is named fits, and one more does not
+    // the low-water mark that the message names fits, and a mark higher by one does not
     let reserve = error("tiny", &["ftl.gc_mode=dual", "ftl.low_water=1000"]);
     assert!(reserve.starts_with("set: ftl.low_water: 640 logical units do not fit"), "{reserve}");
     let most: u64 =
@@ -158,7 +158,8 @@ fn maps_that_cannot_work_say_what_would() {
     );
 }
 
-/// The numbers of the host-cached map's paper: 128 GB, entries of 4 bytes, map pages of 16 KB.
+/// Checks the numbers in the paper on the host-cached map: 128 GB, entries of 4 bytes, map pages of
+/// 16 KB.
 #[test]
 fn the_map_of_a_phone_has_the_size_that_its_paper_says() {
     let config = Registry::DRIVES.load("ufs-128gb", None, &["map.store=demand".into()]).unwrap();
@@ -221,8 +222,9 @@ fn a_file_may_build_on_a_preset() {
 
 #[test]
 fn a_setting_that_does_not_go_with_the_preset_is_to_blame() {
-    // 64 dies, one lane each, 900,000 blocks of 1152 pages, four units of 4 KiB a page of 16 KiB
-    // on four planes: 64 x 900,000 x 1152 x 16 units, and 32-bit numbers name 4.29 thousand million
+    // 64 dies have one lane each, with 900,000 blocks of 1152 pages. A page of 16 KiB on four
+    // planes has 16 units of 4 KiB. So there are 64 x 900,000 x 1152 x 16 units, and 32-bit numbers
+    // can name 4.29 thousand million
     let units = 64_u64 * 900_000 * 1152 * 16;
     let toml = Registry::DRIVES.preset("tlc-nvme-1tb").unwrap().toml;
     let line = toml.lines().position(|line| line.starts_with("unit = ")).unwrap() + 1;
@@ -232,27 +234,28 @@ fn a_setting_that_does_not_go_with_the_preset_is_to_blame() {
          refused: {units} physical units"
     );
     assert!(said.starts_with(&begins), "{said}");
-    // settings that change nothing of it are not named, wherever they stand
+    // settings that do not affect the error are not named, whatever their position
     let others = ["timing.t_read=1us", "drive.blocks=900000", "ftl.victim=fifo"];
     assert_eq!(error("tlc-nvme-1tb", &others), said);
     assert_eq!(error("tlc-nvme-1tb", &["drive.blocks=5", "drive.blocks=900000"]), said);
-    // two that are wrong only together are both named: 1024 units a page of all lanes take
-    // 2048 x 1152 = 2.4 and 222 x 4096 = 0.9 thousand million, and 2048 x 4096 = 8.6
+    // if two settings are wrong only together, both are named: one page of each lane has 1024 units
+    // in all, so 2048 x 1152 = 2.4 million or 222 x 4096 = 0.9 million pages in a lane fit, but
+    // 2048 x 4096 = 8.4 million do not
     let together = error("tlc-nvme-1tb", &["drive.blocks=2048", "drive.pages=4096"]);
     let begins =
         "set: drive.pages: with 4096 and drive.blocks=2048 (`set`), map.unit=4kib (devices/";
     assert!(together.starts_with(begins), "{together}");
-    // a line of a file over a preset is as good as a setting
+    // a line of a file that builds on a preset counts like a setting
     let file = "[drive]\nbase = \"tlc-nvme-1tb\"\nblocks = 900000\n";
     let of_file = Registry::DRIVES.load("mine.toml", Some(file), &[]).unwrap_err().to_string();
     assert_eq!(of_file, said.replace("set: ", "mine.toml:3:1: "));
-    // and a file that builds on nothing is what a setting lies over
+    // a file that builds on no preset is the base for a setting
     let whole = Registry::DRIVES.load("mine.toml", Some(toml), &["drive.blocks=900000".into()]);
     assert_eq!(
         whole.unwrap_err().to_string(),
         said.replace("devices/tlc-nvme-1tb.toml", "mine.toml")
     );
-    // what is wrong without it stays where it was written
+    // an error that is independent of the settings keeps its place
     let wrong = toml.replace("blocks = { value = 222", "blocks = { value = 900000");
     let alone = Registry::DRIVES.load("mine.toml", Some(&wrong), &["ftl.victim=fifo".into()]);
     let alone = alone.unwrap_err().to_string();
@@ -261,7 +264,7 @@ fn a_setting_that_does_not_go_with_the_preset_is_to_blame() {
 
 #[test]
 fn every_check_of_several_keys_blames_what_was_set() {
-    // what is set, and the key of the preset or default that it does not go with
+    // the setting, and the key of the preset or default that contradicts it
     for (drive, setting, other) in [
         ("tlc-nvme-1tb", "drive.planes=2", "drive.frame_planes=4 (devices/"), // 4 of 2 planes
         ("tlc-nvme-1tb", "drive.page_bytes=512KiB", "map.unit=4kib (devices/"), // 512 units > 64
@@ -276,7 +279,7 @@ fn every_check_of_several_keys_blames_what_was_set() {
         assert!(said.starts_with(&begins), "{said}, not {begins}");
         assert!(said.contains(" is refused: "), "{said}");
     }
-    // an error names the key that its allowed range belongs to
+    // the error names the key to which the allowed range belongs
     let said = error("mast-4gb", &["ftl.scheme=mast", "ftl.locality_blocks=1"]);
     assert!(said.starts_with("set: ftl.locality_blocks: "), "{said}");
     let config = Registry::DRIVES.load("tlc-nvme-1tb", None, &[]).unwrap();

@@ -86,7 +86,7 @@ pub enum Role {
     Leaving,
     /// A block out of use.
     Bad,
-    /// A block that holds a logical block, each page at its offset.
+    /// A block that stores one logical block, with each page at its offset.
     Data,
     /// A block that receives updates until they are merged.
     Log,

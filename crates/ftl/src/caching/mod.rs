@@ -41,7 +41,7 @@ pub trait CachePolicy: Send {
     ///
     /// The policy appends the pages to prefetch to `ahead`, the most important pages first. A page
     /// is skipped if it does not exist, if it is already in memory, or if there is no room for it
-    /// beside the missed page.
+    /// in addition to the missed page.
     fn missed(&mut self, access: &MapAccess, ahead: &mut Vec<u32>) -> bool;
 
     /// Returns `true` if every page stays. Otherwise the cache needs a buffer for a page that was

@@ -4,7 +4,7 @@
 //!
 //! - A page is written to its place in the data block if that is erased, else to the next page of
 //!   its group's newest log block.
-//! - If that log block is full, the group takes another. If the group already has K log blocks, its
+//! - If that log block is full, the group opens another. If the group already has K log blocks, its
 //!   oldest log block is reclaimed first.
 //! - If the log has no free block, the group that was written least recently gives up its oldest
 //!   log block.

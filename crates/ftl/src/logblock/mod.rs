@@ -8,15 +8,15 @@
 //! with it. They are *merged*, and then the victim is erased. The schemes differ in the choice of
 //! the log block for a page, and of the victim.
 //!
-//! | here | what it is |
+//! | item | purpose |
 //! |---|---|
-//! | [`Core`] | where every page is: block map, log map, association counts; in-place writes, trims, erases |
+//! | [`Core`] | block map, log map and association counts; in-place writes, trims, erases |
 //! | [`Log`] | the metadata of one log block |
-//! | `merge` | switch, partial, full and dead merges; moving pages from log block to log block |
-//! | [`Area`] | log blocks that take pages of one kind, filled one after the other |
+//! | `merge` | switch, partial, full and dead merges; moves of pages between log blocks |
+//! | [`Area`] | log blocks for pages of one kind, filled one after another |
 //! | [`Sequential`] | log blocks for sequential writes, by FAST's rule |
-//! | [`Groups`] | log blocks bound to groups of neighbouring logical blocks |
-//! | `mount` | all of these tables, rebuilt from the spare areas |
+//! | [`Groups`] | log blocks for groups of neighbouring logical blocks |
+//! | `mount` | rebuild of all these tables from the spare areas |
 //! | [`Hybrid`] | the translation layer around a scheme |
 //!
 //! Only the simulator reads `Core::newest`. A real drive looks into its log map, then into its

@@ -103,7 +103,7 @@ impl MeasuredHot {
 pub struct Situation<'a> {
     /// Lifetimes of pages.
     pub lifetimes: &'a Lifetimes,
-    /// Segments that may hold pages.
+    /// Segments that may store pages.
     pub segments: u32,
     /// Pages of the drive, in segments.
     pub logical: f64,
@@ -152,7 +152,7 @@ impl Situation<'_> {
             (share, 0.0, time, time * share - area)
         } else {
             let MeasuredHot { traffic, valid, segments } = self.hot;
-            // HOT takes the pages with the shortest lifetimes
+            // HOT has the pages with the shortest lifetimes
             let time = lives.first(|_, share| share >= traffic);
             (traffic, valid, time, segments * (1.0 + valid) / 2.0)
         };

@@ -4,13 +4,13 @@
 //!
 //! | | |
 //! |---|---|
-//! | `w 4 5 9` | writes of single pages, one after the other |
+//! | `w 4 5 9` | writes of pages 4, 5 and 9, each as a request |
 //! | `r 4 3` | one write of three pages from page 4 |
 //! | `t 4 5` | trims of single pages |
-//! | `fill` | every page once, in ascending order; counters begin at zero |
+//! | `fill` | writes of all pages in ascending order; then all counters are set to zero |
 //! | `idle` | a second without requests |
-//! | `1: ddl.` | logical block 1 has two pages in its data block, one in the log, and nothing in the last |
-//! | `= partial 1, copies 2` | these counters have these values, and all others are zero; then all begin at zero again |
+//! | `1: ddl.` | logical block 1 has two pages in its data block, one in the log, and an unmapped last page |
+//! | `= partial 1, copies 2` | these counters have these values, all others are zero; then all are set to zero |
 //!
 //! The counters `switch`, `partial`, `full`, `dead` and `moved` count log blocks. `data full` and
 //! the other `data` counters count data blocks.

@@ -181,6 +181,7 @@ impl Kinds {
 
 /// Returns the entry of a closed list that is called `name`.
 ///
+/// # Errors
 /// Returns an error under `key` if no entry has this name. The error calls the entry a `what`, and
 /// lists the most similar name and all names that exist.
 pub fn by_name<T>(

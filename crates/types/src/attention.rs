@@ -95,7 +95,7 @@ mod tests {
         assert!(ended.downcast_ref::<Interrupted>().is_some());
         assert_eq!(looks.get(), 3);
         let steps = steps.get();
-        assert!((2 * STEPS - 1..3 * STEPS).contains(&steps), "{steps}: every 64 somebody looks");
+        assert!((2 * STEPS - 1..3 * STEPS).contains(&steps), "{steps}: a look every 64 steps");
         // the work is over, so `look` is not called any more
         (0..1_000).for_each(|_| beat(STEPS));
         assert_eq!(looks.get(), 3);

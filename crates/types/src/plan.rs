@@ -433,7 +433,7 @@ mod tests {
         let lookup = plan.push(table, Class::Map, &[delay]);
         let both = plan.join(Class::Map, &[lookup, erase]);
         let alone = |op, done: bool| plan.waits_for_time_alone(&[op], &|_| done);
-        assert!(alone(lookup, true) && !alone(lookup, false), "the erase of the earlier plan");
-        assert!(!alone(both, true), "an erase of this plan");
+        assert!(alone(lookup, true) && !alone(lookup, false), "it waits for an earlier erase");
+        assert!(!alone(both, true), "it waits for an erase of this plan");
     }
 }

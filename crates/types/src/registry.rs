@@ -221,7 +221,7 @@ mod tests {
         let more = OWN.with(&Part("three")).unwrap();
         assert_eq!(more.names(), ["one", "two", "three"]);
         assert_eq!(more.named("three").unwrap().name(), "three");
-        assert_eq!(OWN.names(), ["one", "two"], "a registry is a value");
+        assert_eq!(OWN.names(), ["one", "two"], "the original is unchanged");
         let unknown = more.named("thre").err().unwrap().to_string();
         assert_eq!(
             unknown,
@@ -237,12 +237,12 @@ mod tests {
         const KINDS: Kinds = Kinds::of(&[&OWN]);
         let more = KINDS.with(&Part("two")).unwrap();
         assert_eq!(more.get::<Part>().names(), ["one", "two"]);
-        assert_eq!(KINDS.get::<Part>().names(), ["one"], "a registry is a value");
+        assert_eq!(KINDS.get::<Part>().names(), ["one"], "the original is unchanged");
         let unknown = more.chosen_by("a.part").unwrap().check("tow").unwrap_err().to_string();
         assert!(unknown.contains("did you mean `two`?"), "{unknown}");
         assert!(more.chosen_by("a.party").is_none());
         assert!(more.with(&Part("one")).is_err());
         let first = Kinds::of(&[]).with(&Part("one")).unwrap();
-        assert_eq!(first.get::<Part>().names(), ["one"], "of a kind that was not there");
+        assert_eq!(first.get::<Part>().names(), ["one"], "a part of a new kind");
     }
 }

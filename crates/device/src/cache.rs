@@ -173,7 +173,7 @@ impl WriteCache {
     /// # Panics
     /// Panics if fewer than `count` slots are free.
     pub fn take_slots(&mut self, count: u32) -> u64 {
-        assert!(count <= self.free_slots(), "free slots were checked for");
+        assert!(count <= self.free_slots(), "the caller checked the free slots");
         self.taken += u64::from(count);
         self.taken.saturating_sub(u64::from(self.capacity) + self.freed_at_once)
     }

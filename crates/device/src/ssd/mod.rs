@@ -355,17 +355,13 @@ impl Ssd {
         Ok(())
     }
 
-    /// Returns the operations that complete the commands `after`. Commands that are already complete
-    /// have no such operation.
+    /// Returns the operations that complete the commands `after`. Commands that are already
+    /// complete have no such operation.
     fn completions_of(&self, after: &[Tag]) -> SmallVec<[OpId; 4]> {
         if after.is_empty() {
             return SmallVec::new();
         }
-        let awaited = self
-            .in_flight
-            .awaited
-            .as_ref()
-            .expect("a layer that sends commands after others has asked for it");
+        let awaited = self.in_flight.awaited.as_ref().expect("the layer has called `keep_awaited`");
         after.iter().filter_map(|tag| awaited.get(tag).copied()).collect()
     }
 

@@ -114,9 +114,8 @@ impl Ssd {
         Ok(count)
     }
 
-    /// Sends the least recently written units to flash if the cache is too full. If the
-    /// drive has room for less than a frame, no unit is sent. Otherwise, as many units are sent as
-    /// there is room for.
+    /// Sends the least recently written units to flash if the cache is too full. If the drive has
+    /// room for less than a frame, no unit is sent. Otherwise, the units that fit are sent.
     fn relieve(&mut self, begun: &Begun) -> Result<(), FtlError> {
         let cache = self.cache.as_mut().expect("write-back");
         let Limits { high, low, ahead } = cache.limits;

@@ -26,7 +26,7 @@ fn a_drive_stops_at_the_instant_of_the_first_completion() {
     sectors -= 16;
     for number in 0..20_000 {
         while in_flight > rng.below(8) as usize {
-            // the limit is anything from far too short for any event to longer than all events take
+            // the limits range from too short for any event to longer than all events
             let until = now.after(Dur(1 << rng.below(40)));
             let (mut of_one, mut of_other) = (Vec::new(), Vec::new());
             let at = by_events(&mut one, until, &mut of_one);

@@ -1,4 +1,4 @@
-//! The context of one call of a scheme: the command from the controller, the tables that the scheme
+//! The context of one call of a scheme: the command from the controller, the state that the scheme
 //! changes, and the scheme's reports.
 
 use crate::Copies;

@@ -181,7 +181,7 @@ pub trait Ftl: Send {
         pages: std::ops::Range<u32>,
     ) -> Result<OpId, FtlError> {
         let _ = (cx, pages);
-        unreachable!("this scheme hands no map out")
+        unreachable!("this scheme exports no map")
     }
 
     /// Writes consecutive logical pages of one request.

@@ -244,7 +244,7 @@ mod tests {
         let gone = |stream, age| Collected { id, stream, age, valid: 0, slots: 8 };
         c.erased(&gone(short, 60));
         c.erased(&gone(Some(Stream::Host(StreamId::new(1))), 9000));
-        assert_eq!(c.written(&aged(1000, None)), 0, "one block is no estimate");
+        assert_eq!(c.written(&aged(1000, None)), 0, "one block is too few");
         c.erased(&gone(short, 140));
         assert_eq!([99, 100].map(|age| c.written(&aged(age, None))), [0, 1]);
         let others = [
@@ -256,8 +256,8 @@ mod tests {
             let classes = [399, 400, 1599, 1600].map(|age| c.moved(&aged(age, from)));
             assert_eq!(classes, [1, 2, 2, 3], "4 and 16 lifespans, {from:?}");
         }
-        assert_eq!(c.moved(&page(7)), 3, "written before the mount: old");
-        assert_eq!(c.moved(&aged(1 << 40, short)), 0, "what class 1 leaves is class 3");
+        assert_eq!(c.moved(&page(7)), 3, "pages from before the mount are old");
+        assert_eq!(c.moved(&aged(1 << 40, short)), 0, "survivors of class 1 are class 3");
     }
 
     #[test]
@@ -269,9 +269,9 @@ mod tests {
             (0, 1),
             "2 pushes 1 out of the hot list, to the candidates"
         );
-        assert_eq!(c.written(&page(1)), 1, "and from there one write brings it back");
+        assert_eq!(c.written(&page(1)), 1, "one write makes a candidate hot again");
         assert_eq!((c.written(&page(3)), c.written(&page(4)), c.written(&page(5))), (0, 0, 0));
-        assert_eq!(c.written(&page(3)), 0, "3 has left the two candidates");
+        assert_eq!(c.written(&page(3)), 0, "3 is not a candidate any more");
         assert_eq!((c.moved(&page(1)), c.moved(&page(9))), (1, 0));
     }
 }

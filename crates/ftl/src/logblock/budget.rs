@@ -126,7 +126,7 @@ mod tests {
         budget.take();
         budget.take(); // while another is being emptied
         budget.release(OpId(7));
-        assert_eq!((budget.in_use(), budget.free_slots()), (2, 0), "beyond the limit: no slot");
+        assert_eq!((budget.in_use(), budget.free_slots()), (2, 0), "no slot beyond the limit");
         budget.release(OpId(8));
         assert_eq!((budget.free_slots(), budget.next_room()), (1, OpId(8)));
         budget.take();

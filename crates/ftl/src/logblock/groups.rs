@@ -129,7 +129,7 @@ impl LogScheme for Groups {
             }
         };
         io.core.append(io.cx, log, page)?;
-        self.of.get_mut(&group).expect("it has a log block").written = io.core.clock;
+        self.of.get_mut(&group).expect("the group has a log block").written = io.core.clock;
         Ok(())
     }
 

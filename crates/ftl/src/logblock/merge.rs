@@ -200,7 +200,7 @@ impl Core {
         lpn: Lpn,
         to: BlockId,
     ) -> Result<(), FtlError> {
-        let from = self.newest[lpn].mapped().expect("a page to move holds something");
+        let from = self.newest[lpn].mapped().expect("a page to move is mapped");
         let index = cx.flash.medium.write_pointer(to);
         self.copy(cx, lpn, from, to, index)?;
         self.merges.moved_pages += 1;

@@ -124,7 +124,7 @@ impl Sequential {
         lbn: LogicalBlock,
         page: Option<&HostPage<'_>>,
     ) -> Result<(), FtlError> {
-        let log = self.of(lbn).expect("its log block is open");
+        let log = self.of(lbn).expect("the logical block has an open log block");
         if io.core.merge_log(io.cx, log, lbn, page)? == MergeClass::Full {
             io.core.merges.sequential_full += 1;
         }

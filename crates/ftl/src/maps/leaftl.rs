@@ -284,7 +284,7 @@ impl Cache for Leaftl {
         }
         let (group, at) = self.place_in_group(lpn.0);
         let Some((number, levels)) = self.groups[group].predict(at) else {
-            assert!(truth == Ppn::NONE, "page {lpn} stands at {truth}, no segment knows it");
+            assert!(truth == Ppn::NONE, "page {lpn} is at {truth}, but no segment covers it");
             return Ok(ready);
         };
         self.counters.predictions += 1;

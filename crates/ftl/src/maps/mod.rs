@@ -132,7 +132,7 @@ pub trait MapStore: Send {
         pages: std::ops::Range<u32>,
     ) -> Result<OpId, FtlError> {
         let _ = (io, pages);
-        unreachable!("this store hands no map out")
+        unreachable!("this store exports no map")
     }
 
     /// Returns the current entry at no cost, for the simulator's own use.

@@ -198,7 +198,7 @@ impl Tpftl {
         });
         self.used -= ENTRY_BYTES;
         if entries == 0 {
-            let node = self.nodes.remove(&page).expect("it was just there");
+            let node = self.nodes.remove(&page).expect("the node is in memory");
             self.coldest.remove(&(node.hotness(), page));
             self.used -= NODE_BYTES;
             self.count(-1);

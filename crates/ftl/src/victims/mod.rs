@@ -288,7 +288,7 @@ mod tests {
             draws.contains(&block),
             "the emptiest is found after {FRUITLESS_MAX} draws at the latest"
         );
-        assert!(draws[0] != block, "and the first draw is a draw");
+        assert!(draws[0] != block, "the first pick is a random draw");
         list.remove(block);
         assert_eq!(list.draw(1, &mut rng, &valid), None);
     }

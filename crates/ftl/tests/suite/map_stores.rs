@@ -326,7 +326,7 @@ fn every_cut_leaves_what_was_flushed_or_something_newer() {
                             .step(step)
                             .unwrap_or_else(|e| panic!("after the mount, {step:?}: {e}"));
                     }
-                    model.drive.check().unwrap_or_else(|v| panic!("after writing on: {v}"));
+                    model.drive.check().unwrap_or_else(|v| panic!("after more writes: {v}"));
                     mounts(config, model.drive.into_medium(), &model.versions, true);
                 };
                 let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(goes_on));

@@ -147,7 +147,7 @@ fn when_nvm_is_short_sparse_goes_first_then_dense_and_full_to_flash() {
     assert_eq!(drive.flush(), [0, 0, 0, 0, 1]);
     drive.write(33..34);
     assert_eq!(drive.flush(), [1, 0, 0, 0, 0]);
-    // both segments do not fit, and the segment with a slot keeps a slot
+    // the two segments do not both fit, and the segment with a slot keeps a slot
     drive.write(48..49);
     drive.write(33..34);
     assert_eq!(drive.flush(), [1, 0, 0, 0, 1]);

@@ -209,9 +209,9 @@ impl World {
                     self.arrivals[(u * self.unit) as usize..][..self.unit as usize].fill(0);
                 }
             }
-            Cmd::WriteUnits { .. } => unreachable!("hosts name what they write"),
+            Cmd::WriteUnits { .. } => unreachable!("hosts name the content"),
             Cmd::HpbRead { .. } | Cmd::ReadBuffer { .. } | Cmd::WriteBuffer { .. } => {
-                unreachable!("no map is handed out")
+                unreachable!("the drive exports no map")
             }
             Cmd::Flush => must.extend((0..).zip(self.confirmed.iter().copied())),
             Cmd::Read { .. } => {}
@@ -234,7 +234,7 @@ impl World {
             }
         }
         for (id, block) in erased {
-            let after = &ops.iter().find(|op| op.0 == id).expect("it is of this plan").2;
+            let after = &ops.iter().find(|op| op.0 == id).expect("the plan has this operation").2;
             if let Some(program) =
                 self.programs_in(after).find(|&p| !self.concerns(p, block, ops[0].0))
             {
@@ -510,6 +510,6 @@ fn erases_are_planned_while_other_programs_are_in_flight() {
         });
         let counted: Vec<Counted> = drives.map(|d| run(d, 0, 150, 0).unwrap()).collect();
         assert!(counted.iter().any(|c| c.spared > 0), "{scheme}");
-        assert!(counted.iter().any(|c| c.past > 0), "{scheme}: no page was read as it was");
+        assert!(counted.iter().any(|c| c.past > 0), "{scheme}: no page was read at its old place");
     }
 }

@@ -160,7 +160,7 @@ fn goes_on(
         stamps(number, one).for_each(|(page, stamp)| expected[page] = stamp);
         drive.check().unwrap_or_else(|v| panic!("{v}"));
     }
-    compare(&drive, &expected, "after writing on");
+    compare(&drive, &expected, "after more writes");
 }
 
 /// Runs `test` for each cut of three workloads on every drive.

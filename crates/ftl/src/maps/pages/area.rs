@@ -519,7 +519,7 @@ mod tests {
             .collect();
         let copy = programs[4];
         let erase = plan.iter().find(|(_, op, _)| matches!(op.kind, OpKind::Erase { .. }));
-        let (_, _, after) = erase.expect("A was collected");
+        let (_, _, after) = erase.expect("block A was collected");
         assert_eq!(after.to_vec(), [copy, zero_again], "and not {two}");
     }
 }

@@ -163,7 +163,7 @@ mod tests {
         let mut rows = BitRows::new(3, 70);
         let [above, row, below] = [0, 1, 2].map(MapPage::new);
         assert!(rows.insert(row, 0) && rows.insert(row, 69) && rows.insert(row, 63));
-        assert!(!rows.insert(row, 69), "it is set already");
+        assert!(!rows.insert(row, 69), "the bit is already set");
         assert!(rows.insert(below, 1) && rows.insert(above, 2));
         assert_eq!(rows.iter(row).collect::<Vec<_>>(), [0, 63, 69]);
         rows.clear(row);

@@ -111,7 +111,7 @@ impl Cmt {
 
     /// Removes an entry.
     pub fn remove(&mut self, lpn: Lpn) {
-        let place = self.index.remove(&lpn).expect("it is in memory");
+        let place = self.index.remove(&lpn).expect("the entry is in memory");
         self.unlink(place);
         if !self.probation.remove(place) {
             self.protected.remove(place);

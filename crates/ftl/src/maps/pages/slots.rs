@@ -95,7 +95,7 @@ impl Slots {
         entries: &[u8],
         after: &[OpId],
     ) -> Result<OpId, MediumError> {
-        let (mut slot, free_since) = self.free.pop_front().expect("the caller asked for room");
+        let (mut slot, free_since) = self.free.pop_front().expect("the caller checked the room");
         if SeededBug::NvmInPlace.is_active()
             && let Some(old) = self.of[segment]
         {

@@ -223,8 +223,8 @@ impl PageMapped {
 }
 
 /// Sorts blocks so that the block that was written last comes first. The mount then meets most
-/// pages in their newest version first. It compares later versions with this version and skips
-/// them. Only an entry that is taken changes the table.
+/// pages in their newest version first. It compares the versions that it meets afterwards with
+/// the newest one and skips them. Only an entry that is taken changes the table.
 fn newest_first(medium: &Medium, blocks: &[BlockId]) -> Vec<BlockId> {
     let last = |&block: &BlockId| {
         let sequence = medium.last_programmed(block).map(|frame| medium.frame_sequence(frame));

@@ -8,8 +8,8 @@
 //! pace `burst`.
 //!
 //! At the pace `paced`, collection keeps the room of the lane constant. Each step is bounded, and
-//! later steps do the work that a step could not finish. A lane does not collect because another
-//! lane does. The map has the new places of moved pages before they are written to flash
+//! later steps do the work that a step could not finish. A lane never collects just because another
+//! lane collects. The map has the new places of moved pages before they are written to flash
 //! (`maps::pages::moves`). Whenever the host needs a block, the room contains a free block or a
 //! victim that is about to become free. Only a drive on which nearly all pages are valid also
 //! collects in bursts.

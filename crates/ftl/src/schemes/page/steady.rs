@@ -213,7 +213,7 @@ impl Writer<'_> {
             let frame = cx.flash.medium.layout().frame_in(block, index);
             cx.flash
                 .program(frame, self.units.iter(), Cause::Host, &[])
-                .expect("nobody cuts the power of a drive in the making");
+                .expect("the power stays on during this preparation");
         }
     }
 }

@@ -63,7 +63,7 @@ impl PageMapped {
         (most - most.min(medium.erases(least)) > self.settings.wear_threshold).then_some(least)
     }
 
-    /// Returns whether a victim has only valid slots and is too worn for an erase without gain. A
+    /// Returns whether a victim has only valid slots and is too worn to be erased without gain. A
     /// policy that draws at random may pick such a block, and then draws again.
     pub(super) fn rests(&self, medium: &Medium, lane: LaneId, victim: BlockId) -> bool {
         if !self.settings.wear_static

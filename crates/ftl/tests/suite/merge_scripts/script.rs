@@ -41,7 +41,7 @@ fn drive(settings: &[&str]) -> Ssd {
     config.build(Seed(1)).unwrap()
 }
 
-/// A drive that a script is played on.
+/// A drive on which a script runs.
 pub struct Script {
     pub drive: Ssd,
     pub now: Ps,

@@ -166,7 +166,7 @@ impl Model {
             self.drive.advance(at, &mut self.done);
             self.now = self.now.max(at);
         }
-        assert!(!self.drive.is_busy(), "stands still: {}", self.drive.explain());
+        assert!(!self.drive.is_busy(), "no progress: {}", self.drive.explain());
         assert_eq!(self.done.len(), self.submitted, "every command completes once");
         assert!(self.done.is_sorted_by_key(|d| d.at));
     }

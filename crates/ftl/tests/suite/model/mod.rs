@@ -303,7 +303,7 @@ fn a_lost_cache_leaves_old_or_new() {
         let which = versions
             .iter()
             .position(|&v| v == found)
-            .unwrap_or_else(|| panic!("page {lpn} is neither"));
+            .unwrap_or_else(|| panic!("page {lpn} is neither old nor new"));
         kept[which] += 1;
     }
     assert!(kept[0] > 0, "eight units fit the cache: some new versions were lost: {kept:?}");

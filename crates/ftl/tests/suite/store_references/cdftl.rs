@@ -94,7 +94,7 @@ struct Cdftl {
 
 /// Makes one entry the most recently used.
 fn touch(list: &mut Vec<Cached>, number: u32) {
-    let at = list.iter().position(|c| c.number == number).expect("it is in memory");
+    let at = list.iter().position(|c| c.number == number).expect("the entry is in memory");
     let cached = list.remove(at);
     list.push(cached);
 }
@@ -202,7 +202,7 @@ impl Memory for Cdftl {
         let page = rules.page_of(lpn);
         match self.entries.iter_mut().find(|e| e.number == lpn) {
             Some(entry) => entry.changed = true,
-            None => self.page(page).expect("it is in memory").changed = true,
+            None => self.page(page).expect("the entry is in memory").changed = true,
         }
     }
 

@@ -134,7 +134,8 @@ impl Memory for Dftl {
             let entry = self.protected.remove(at);
             self.protected.push(entry);
         } else {
-            let at = self.probation.iter().position(|e| e.lpn == lpn).expect("it is in memory");
+            let at =
+                self.probation.iter().position(|e| e.lpn == lpn).expect("the entry is in memory");
             let entry = self.probation.remove(at);
             self.promote(rules, entry);
         }
@@ -150,7 +151,7 @@ impl Memory for Dftl {
 
     fn changed(&mut self, _: &mut Rules, lpn: u32) {
         let mut entries = self.probation.iter_mut().chain(&mut self.protected);
-        entries.find(|e| e.lpn == lpn).expect("it is in memory").changed = true;
+        entries.find(|e| e.lpn == lpn).expect("the entry is in memory").changed = true;
     }
 
     fn whole(&self, _: &Rules, _: usize) -> bool {

@@ -200,7 +200,7 @@ impl Memory for Tpftl {
 
     fn used(&mut self, _: &mut Rules, lpn: u32) {
         self.clock += 1;
-        let at = self.entries.iter().position(|e| e.lpn == lpn).expect("it is in memory");
+        let at = self.entries.iter().position(|e| e.lpn == lpn).expect("the entry is in memory");
         let entry = self.entries.remove(at);
         self.entries.push(Cached { at: self.clock, ..entry });
     }
@@ -250,7 +250,8 @@ impl Memory for Tpftl {
 
     fn changed(&mut self, _: &mut Rules, lpn: u32) {
         self.clock += 1;
-        self.entries.iter_mut().find(|e| e.lpn == lpn).expect("it is in memory").changed = true;
+        self.entries.iter_mut().find(|e| e.lpn == lpn).expect("the entry is in memory").changed =
+            true;
     }
 
     fn whole(&self, _: &Rules, _: usize) -> bool {

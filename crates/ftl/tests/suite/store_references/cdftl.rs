@@ -202,7 +202,7 @@ impl Memory for Cdftl {
         let page = rules.page_of(lpn);
         match self.entries.iter_mut().find(|e| e.number == lpn) {
             Some(entry) => entry.changed = true,
-            None => self.page(page).expect("the entry is in memory").changed = true,
+            None => self.page(page).expect("the page is in memory").changed = true,
         }
     }
 

@@ -49,7 +49,7 @@ def section_of_architecture(title: str) -> str:
 
 
 def crates_of_the_table() -> list[str]:
-    return re.findall(r"^\| `([a-z]+)` \|", section_of_architecture("Crates"), re.MULTILINE)
+    return re.findall(r"^\| `([a-z-]+)` \|", section_of_architecture("Crates"), re.MULTILINE)
 
 
 def packages_of_the_workspace() -> dict[str, list[str]]:

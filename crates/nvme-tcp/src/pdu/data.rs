@@ -1,7 +1,7 @@
 //! The headers of PDUs that carry data, or ask for it (sections 3.6.2.8 to 3.6.2.10).
 
 use super::fault::Fault;
-use super::frame::{FLAG_LAST, FLAG_SUCCESS, Frame};
+use super::frame::{FLAG_LAST, FLAG_SUCCESS, Frame, flag};
 use super::le::{put_u16, put_u32, u16_at, u32_at};
 
 /// Offsets of the fields, for [`Fault::field`].
@@ -39,7 +39,7 @@ impl H2cData {
     }
 
     pub(super) fn flags(&self) -> u8 {
-        u8::from(self.last) * FLAG_LAST
+        flag(self.last, FLAG_LAST)
     }
 
     pub(super) fn encode(&self, header: &mut [u8]) {
@@ -76,7 +76,7 @@ impl C2hData {
     }
 
     pub(super) fn flags(&self) -> u8 {
-        u8::from(self.last) * FLAG_LAST | u8::from(self.success) * FLAG_SUCCESS
+        flag(self.last, FLAG_LAST) | flag(self.success, FLAG_SUCCESS)
     }
 
     pub(super) fn encode(&self, header: &mut [u8]) {

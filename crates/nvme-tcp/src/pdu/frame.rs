@@ -223,8 +223,8 @@ impl Frame {
 
     /// Returns the common header.
     pub(super) fn encode(&self) -> [u8; COMMON_BYTES] {
-        let digests = u8::from(self.header_digest) * FLAG_HEADER_DIGEST
-            | u8::from(self.data_digest) * FLAG_DATA_DIGEST;
+        let digests =
+            flag(self.header_digest, FLAG_HEADER_DIGEST) | flag(self.data_digest, FLAG_DATA_DIGEST);
         let offset = if self.data > 0 && self.kind.is_framed() {
             self.header_bytes() + usize::from(self.padding)
         } else {
@@ -275,4 +275,9 @@ impl Frame {
         let digest = if self.data_digest { DIGEST_BYTES } else { 0 };
         self.header_bytes() + self.padding() + self.data_bytes() + digest
     }
+}
+
+/// Returns the flag if it is set, or 0.
+pub(super) fn flag(is_set: bool, flag: u8) -> u8 {
+    if is_set { flag } else { 0 }
 }

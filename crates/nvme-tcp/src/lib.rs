@@ -4,9 +4,13 @@
 //!
 //! - [`pdu`] has the PDUs as bytes.
 //! - [`Connection`] is the controller's side of one connection, without I/O.
+//! - [`door`] has TCP listeners, and what they serve: a [`door::Target`].
+//! - [`initiator`] is a host, for tests.
 
 mod command;
 mod connection;
+pub mod door;
+pub mod initiator;
 mod limits;
 pub mod pdu;
 pub mod status;

@@ -18,7 +18,9 @@ pub const SGL_TYPE_INVALID: Status = NEVER | 0x11 << 1;
 pub const SGL_OFFSET_INVALID: Status = NEVER | 0x16 << 1;
 /// Transient Transport Error: a retry is likely to succeed.
 pub const TRANSIENT_TRANSPORT_ERROR: Status = 0x22 << 1;
-/// Connect Invalid Host (section 6.3 of the Base Specification): command specific.
+/// Connect Invalid Parameters (Base Specification, 6.3): command specific.
+pub const CONNECT_INVALID_PARAMETERS: Status = NEVER | 1 << 9 | 0x82 << 1;
+/// Connect Invalid Host (Base Specification, 6.3): command specific.
 pub const CONNECT_INVALID_HOST: Status = NEVER | 1 << 9 | 0x84 << 1;
 
 /// Returns the completion of command `id` with this status, and nothing else.

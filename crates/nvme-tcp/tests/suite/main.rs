@@ -2,10 +2,13 @@
 //! sessions over loopback.
 
 mod connection;
+mod endings;
+mod memory_target;
 mod misbehaviour;
 mod pdu_bytes;
 mod pdu_random;
 mod receive;
+mod sessions;
 mod wire;
 
 use receive::{Received, decode};

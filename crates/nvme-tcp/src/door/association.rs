@@ -1,0 +1,95 @@
+//! Associations of hosts with controllers: what the connections of one host share.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::Instant;
+
+/// What the connections of an association are told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct News {
+    /// The association is over.
+    pub is_over: bool,
+    /// Commands of the admin queue that are complete.
+    pub admin_commands: u64,
+}
+
+/// An association.
+pub(super) struct Association {
+    /// Places for I/O commands that are begun and not complete.
+    pub window: Arc<Semaphore>,
+    last_command: Mutex<Instant>,
+    news: watch::Sender<News>,
+}
+
+impl Association {
+    fn new(window: usize) -> Association {
+        Association {
+            window: Arc::new(Semaphore::new(window.max(1))),
+            last_command: Mutex::new(Instant::now()),
+            news: watch::Sender::new(News::default()),
+        }
+    }
+
+    /// Notes that the host sent a command, on any of its queues.
+    pub fn note_command(&self) {
+        *lock(&self.last_command) = Instant::now();
+    }
+
+    /// Returns the time of the last command.
+    pub fn last_command(&self) -> Instant {
+        *lock(&self.last_command)
+    }
+
+    /// Tells the other connections that a command of the admin queue is complete.
+    pub fn note_admin_command(&self) {
+        self.news.send_modify(|news| news.admin_commands += 1);
+    }
+
+    /// Tells the other connections that the association is over.
+    pub fn end(&self) {
+        self.news.send_modify(|news| news.is_over = true);
+    }
+
+    /// Returns a receiver of news.
+    pub fn news(&self) -> watch::Receiver<News> {
+        self.news.subscribe()
+    }
+}
+
+/// Name of an association: the address of its target, and the target's number.
+type Key = (usize, u64);
+
+/// The associations of a door.
+#[derive(Default)]
+pub(super) struct Associations(Mutex<HashMap<Key, Arc<Association>>>);
+
+impl Associations {
+    /// Begins an association. One of the same name is over: its controller was given anew.
+    pub fn begin(&self, key: Key, window: usize) -> Arc<Association> {
+        let new = Arc::new(Association::new(window));
+        if let Some(old) = lock(&self.0).insert(key, Arc::clone(&new)) {
+            old.end();
+        }
+        new
+    }
+
+    /// Returns the association that an I/O queue joins, unless it is over.
+    pub fn find(&self, key: Key) -> Option<Arc<Association>> {
+        lock(&self.0).get(&key).cloned()
+    }
+
+    /// Ends an association.
+    pub fn end(&self, key: Key, association: &Arc<Association>) {
+        association.end();
+        let mut all = lock(&self.0);
+        if all.get(&key).is_some_and(|one| Arc::ptr_eq(one, association)) {
+            all.remove(&key);
+        }
+    }
+}
+
+/// Locks a mutex. No holder panics, and a broken one would be of no harm.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

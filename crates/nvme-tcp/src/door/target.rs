@@ -1,0 +1,121 @@
+//! What a door serves: an NVM subsystem or a discovery service, without a transport.
+
+use crate::command::Command;
+use crate::connection::QueueShape;
+use crate::limits::Limits;
+use crate::pdu::COMPLETION_BYTES;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::mpsc::UnboundedSender;
+
+/// What hosts connect to. Calls come from many threads, and none may wait: what waits is
+/// [`Work`].
+pub trait Target: Send + Sync + 'static {
+    /// Returns the bounds of its connections.
+    fn limits(&self) -> Limits;
+
+    /// Carries out the first command of a connection, which ought to be Connect.
+    ///
+    /// # Errors
+    /// Returns the completion that refuses the command. The host may try again.
+    fn connect(&self, command: &Command) -> Result<Connected, [u8; COMPLETION_BYTES]>;
+}
+
+/// A queue that a Connect command created.
+pub struct Connected {
+    /// The queue.
+    pub queue: Arc<dyn Queue>,
+    /// The completion of the command. The connection fills in the head of the queue.
+    pub completion: [u8; COMPLETION_BYTES],
+    /// The association of the host with a controller, unique for the target. An admin queue begins
+    /// it, an I/O queue joins it.
+    pub association: u64,
+    /// Size and kind of the queue.
+    pub shape: QueueShape,
+    /// I/O commands of the association that are begun and not complete, at most.
+    pub window: usize,
+}
+
+/// What ends with a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lost {
+    /// Its queue.
+    Queue,
+    /// The association, and so the connections of its other queues.
+    Association,
+}
+
+/// A queue of a controller.
+pub trait Queue: Send + Sync + 'static {
+    /// Begins a command, and returns the work that is to be done for it or for commands that
+    /// waited for it. The reply may be sent at once, by the work, or later.
+    fn begin(&self, command: Command, reply: Reply) -> Vec<Work>;
+
+    /// Returns whether the queue still exists: a reset of its controller deletes an I/O queue. It
+    /// is asked after each command of the admin queue, and after Fabrics commands of its own.
+    fn is_alive(&self) -> bool;
+
+    /// Returns the keep alive timeout of the association, if it is in force. Every command of the
+    /// host starts it anew.
+    fn keep_alive(&self) -> Option<Duration>;
+
+    /// Ends the association, as its keep alive timeout has passed.
+    fn expire(&self);
+
+    /// Ends the queue, whose connection is gone.
+    fn lost(&self) -> Lost;
+}
+
+/// Work of commands that waits, mostly for media. A thread of the door's pool does it.
+pub struct Work(Box<dyn FnOnce() -> Vec<Work> + Send>);
+
+impl Work {
+    /// Returns work that `done` does. What it returns is to be done next.
+    pub fn new(done: impl FnOnce() -> Vec<Work> + Send + 'static) -> Work {
+        Work(Box::new(done))
+    }
+
+    /// Does the work, and returns what is to be done next.
+    pub fn run(self) -> Vec<Work> {
+        (self.0)()
+    }
+}
+
+/// An answer on its way to the connection of its command.
+pub(super) struct Answer {
+    pub completion: [u8; COMPLETION_BYTES],
+    pub data: Vec<u8>,
+    /// The command is one that completes soon: not an Asynchronous Event Request.
+    pub is_awaited: bool,
+    /// The place in the window, which is free when the answer is with the connection.
+    pub place: Option<OwnedSemaphorePermit>,
+}
+
+/// The way back to the connection of one command.
+pub struct Reply {
+    pub(super) id: u16,
+    pub(super) is_awaited: bool,
+    /// As long as the connection's queue: a command has one answer.
+    pub(super) answers: UnboundedSender<Answer>,
+    pub(super) place: Option<OwnedSemaphorePermit>,
+}
+
+impl Reply {
+    /// Returns the identifier of the command (CID).
+    pub fn id(&self) -> u16 {
+        self.id
+    }
+
+    /// Completes the command. Nothing happens if its connection is gone.
+    ///
+    /// # Panics
+    /// Panics if the completion is of another command.
+    pub fn send(self, completion: [u8; COMPLETION_BYTES], data: Vec<u8>) {
+        let id = u16::from_le_bytes([completion[12], completion[13]]);
+        assert_eq!(id, self.id, "the completion is of this command");
+        let Reply { is_awaited, answers, place, .. } = self;
+        let gone = answers.send(Answer { completion, data, is_awaited, place }).is_err();
+        let _ = gone; // the host has lost the command with its connection
+    }
+}

@@ -20,6 +20,8 @@ pub(super) struct Association {
     pub window: Arc<Semaphore>,
     last_command: Mutex<Instant>,
     news: watch::Sender<News>,
+    /// Commands that are begun and will complete soon, on all queues.
+    awaited: watch::Sender<usize>,
 }
 
 impl Association {
@@ -28,12 +30,28 @@ impl Association {
             window: Arc::new(Semaphore::new(window.max(1))),
             last_command: Mutex::new(Instant::now()),
             news: watch::Sender::new(News::default()),
+            awaited: watch::Sender::new(0),
         }
     }
 
     /// Notes that the host sent a command, on any of its queues.
     pub fn note_command(&self) {
         *lock(&self.last_command) = Instant::now();
+    }
+
+    /// Notes that a command is begun that will complete soon.
+    pub fn begin_command(&self) {
+        self.awaited.send_modify(|awaited| *awaited += 1);
+    }
+
+    /// Notes that such commands are complete, or that their connection is gone.
+    pub fn end_commands(&self, commands: usize) {
+        self.awaited.send_modify(|awaited| *awaited -= commands);
+    }
+
+    /// Returns a receiver of the number of these commands.
+    pub fn awaited(&self) -> watch::Receiver<usize> {
+        self.awaited.subscribe()
     }
 
     /// Returns the time of the last command.

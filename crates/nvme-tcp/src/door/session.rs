@@ -99,6 +99,9 @@ impl Session {
             Why::Ended => self.finish_answers(), // that of a Disconnect command, for one
             Why::Gone | Why::Over(_) => {}
         }
+        if let Some(joined) = &self.joined {
+            joined.association.end_commands(self.awaited);
+        }
         if let Some(Joined { queue, association, key, is_admin }) = self.joined.take()
             && (queue.lost() == Lost::Association || is_admin)
         {
@@ -130,7 +133,8 @@ impl Session {
             let over = match wake {
                 Wake::Closing => Err(Why::Closing),
                 Wake::News(news) => self.check_alive(news),
-                Wake::Answer(answer) => self.complete(answer),
+                // Room for data, or a place in the window, may have become free.
+                Wake::Answer(answer) => self.complete(answer).map(|()| self.begin()),
                 Wake::Place(place) => {
                     self.begin_next(Some(place));
                     Ok(())
@@ -168,6 +172,9 @@ impl Session {
     }
 
     fn check_alive(&mut self, news: News) -> Result<(), Why> {
+        if *self.shared.closing.borrow() {
+            return Err(Why::Closing); // the association is over because of that
+        }
         let alive = self.joined.as_ref().is_none_or(|joined| joined.queue.is_alive());
         if news.is_over || !alive { Err(Why::Ended) } else { Ok(()) }
     }
@@ -222,7 +229,10 @@ impl Session {
         let Some(joined) = &self.joined else { return self.connect(&command) };
         joined.association.note_command();
         let is_awaited = !(joined.is_admin && command.entry[0] == EVENT_REQUEST);
-        self.awaited += usize::from(is_awaited);
+        if is_awaited {
+            self.awaited += 1;
+            joined.association.begin_command();
+        }
         let (id, answers) = (command.id(), self.sender.clone());
         let is_fabrics = command.entry[0] == FABRICS;
         for work in joined.queue.begin(command, Reply { id, is_awaited, answers, place }) {
@@ -275,13 +285,17 @@ impl Session {
 
     fn complete(&mut self, answer: Answer) -> Result<(), Why> {
         let Answer { completion, data, is_awaited, place } = answer;
-        self.awaited -= usize::from(is_awaited);
         self.connection.complete(completion, data);
         drop(place);
-        if let Some(joined) = self.joined.as_ref().filter(|joined| joined.is_admin) {
-            joined.association.note_admin_command();
+        if let Some(joined) = &self.joined {
+            if is_awaited {
+                self.awaited -= 1;
+                joined.association.end_commands(1);
+            }
+            if joined.is_admin {
+                joined.association.note_admin_command();
+            }
         }
-        self.begin(); // room for data, or a place in the window, may have become free
         self.send()
     }
 
@@ -294,12 +308,18 @@ impl Session {
         }
     }
 
-    /// Completes the commands that are begun, and sends what is to be sent.
+    /// Completes the commands that are begun. Those of the host's other queues complete, too,
+    /// before any of its connections ends: with the first one the association may be over.
     async fn finish_commands(&mut self) {
-        while self.awaited > 0 {
-            let Some(answer) = self.answers.recv().await else { return };
+        let Some(joined) = &self.joined else { return };
+        let mut awaited = joined.association.awaited();
+        loop {
+            let answer = tokio::select! {
+                Some(answer) = self.answers.recv() => answer,
+                _ = awaited.wait_for(|&awaited| awaited == 0) => return,
+            };
             if self.complete(answer).is_err() {
-                return;
+                return; // the host has gone
             }
         }
     }

@@ -427,6 +427,20 @@ impl Connection {
         self.admit();
     }
 
+    /// Forgets a command that has no completion, as its controller was reset.
+    ///
+    /// # Panics
+    /// Panics if no such command was handed over.
+    pub fn forget(&mut self, id: u16) {
+        let slot = self.slots.remove(&id).expect("a command that is outstanding");
+        assert!(matches!(slot.stage, Outstanding::Handed), "command {id} was not handed over");
+        if !self.is_over() {
+            self.advance();
+            self.room += slot.reserved;
+            self.admit();
+        }
+    }
+
     fn send_data(&mut self, id: u16, mut left: Bytes, success: bool) {
         let total = left.len();
         let mut offset = 0;

@@ -8,8 +8,12 @@
 
 mod association;
 mod session;
+mod subsystem;
+mod switch;
 mod target;
 
+pub use subsystem::SubsystemTarget;
+pub use switch::Switch;
 pub use target::{Connected, Lost, Queue, Reply, Target, Work};
 
 use association::Associations;

@@ -2,6 +2,7 @@
 
 use super::Shared;
 use super::association::{Association, News};
+use super::switch::text;
 use super::target::{Answer, Lost, Queue, Reply, Target, Work};
 use crate::command::{Command, FABRICS};
 use crate::connection::{Connection, End};
@@ -235,7 +236,7 @@ impl Session {
         }
         let (id, answers) = (command.id(), self.sender.clone());
         let is_fabrics = command.entry[0] == FABRICS;
-        for work in joined.queue.begin(command, Reply { id, is_awaited, answers, place }) {
+        for work in joined.queue.begin(command, Reply::new(id, is_awaited, answers, place)) {
             spawn(work);
         }
         if is_fabrics && !joined.is_admin {
@@ -278,14 +279,16 @@ impl Session {
     /// Returns whether the name that the host gives itself is on the list.
     fn is_allowed(&self, data: &[u8]) -> bool {
         let Some(allow) = &self.shared.options.allow else { return true };
-        let name = data.get(HOST_NQN).unwrap_or_default();
-        let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
-        allow.iter().any(|one| one.as_bytes() == &name[..end])
+        let name = text(data.get(HOST_NQN).unwrap_or_default());
+        allow.iter().any(|one| one.as_bytes() == name)
     }
 
     fn complete(&mut self, answer: Answer) -> Result<(), Why> {
-        let Answer { completion, data, is_awaited, place } = answer;
-        self.connection.complete(completion, data);
+        let Answer { id, outcome, is_awaited, place } = answer;
+        match outcome {
+            Some((completion, data)) => self.connection.complete(completion, data),
+            None => self.connection.forget(id),
+        }
         drop(place);
         if let Some(joined) = &self.joined {
             if is_awaited {

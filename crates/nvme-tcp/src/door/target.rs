@@ -82,26 +82,39 @@ impl Work {
     }
 }
 
-/// An answer on its way to the connection of its command.
+/// What comes of a command, on its way to the connection.
 pub(super) struct Answer {
-    pub completion: [u8; COMPLETION_BYTES],
-    pub data: Vec<u8>,
+    /// The command (CID).
+    pub id: u16,
+    /// Completion and data; `None` if the controller has forgotten the command in a reset.
+    pub outcome: Option<([u8; COMPLETION_BYTES], Vec<u8>)>,
     /// The command is one that completes soon: not an Asynchronous Event Request.
     pub is_awaited: bool,
     /// The place in the window, which is free when the answer is with the connection.
     pub place: Option<OwnedSemaphorePermit>,
 }
 
-/// The way back to the connection of one command.
+/// The way back to the connection of one command. A reply that is dropped says that the controller
+/// has forgotten the command, as a reset makes it do: it has no completion.
 pub struct Reply {
-    pub(super) id: u16,
-    pub(super) is_awaited: bool,
-    /// As long as the connection's queue: a command has one answer.
-    pub(super) answers: UnboundedSender<Answer>,
-    pub(super) place: Option<OwnedSemaphorePermit>,
+    id: u16,
+    is_awaited: bool,
+    /// As long as the connection's queue at most: a command has one answer.
+    answers: UnboundedSender<Answer>,
+    place: Option<OwnedSemaphorePermit>,
+    is_sent: bool,
 }
 
 impl Reply {
+    pub(super) fn new(
+        id: u16,
+        is_awaited: bool,
+        answers: UnboundedSender<Answer>,
+        place: Option<OwnedSemaphorePermit>,
+    ) -> Reply {
+        Reply { id, is_awaited, answers, place, is_sent: false }
+    }
+
     /// Returns the identifier of the command (CID).
     pub fn id(&self) -> u16 {
         self.id
@@ -111,11 +124,25 @@ impl Reply {
     ///
     /// # Panics
     /// Panics if the completion is of another command.
-    pub fn send(self, completion: [u8; COMPLETION_BYTES], data: Vec<u8>) {
+    pub fn send(mut self, completion: [u8; COMPLETION_BYTES], data: Vec<u8>) {
         let id = u16::from_le_bytes([completion[12], completion[13]]);
         assert_eq!(id, self.id, "the completion is of this command");
-        let Reply { is_awaited, answers, place, .. } = self;
-        let gone = answers.send(Answer { completion, data, is_awaited, place }).is_err();
-        let _ = gone; // the host has lost the command with its connection
+        self.answer(Some((completion, data)));
+    }
+
+    fn answer(&mut self, outcome: Option<([u8; COMPLETION_BYTES], Vec<u8>)>) {
+        self.is_sent = true;
+        let Reply { id, is_awaited, .. } = *self;
+        let place = self.place.take();
+        // If the connection is gone, the host has lost the command with it.
+        let _ = self.answers.send(Answer { id, outcome, is_awaited, place });
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        if !self.is_sent {
+            self.answer(None);
+        }
     }
 }

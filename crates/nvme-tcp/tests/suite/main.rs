@@ -2,6 +2,7 @@
 //! sessions over loopback.
 
 mod connection;
+mod controller_core;
 mod endings;
 mod memory_target;
 mod misbehaviour;

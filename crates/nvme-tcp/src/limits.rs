@@ -43,7 +43,7 @@ impl Limits {
     /// receive.
     pub(crate) const CONTROL: usize = 64 << 10;
 
-    /// Bytes of memory that a connection takes at most, buffers of the socket aside.
+    /// Returns the bytes of memory that a connection takes at most, buffers of the socket aside.
     pub const fn memory(&self) -> usize {
         let capsule = if self.capsule_data > ADMIN_CAPSULE_DATA {
             self.capsule_data

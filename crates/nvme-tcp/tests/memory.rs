@@ -17,7 +17,7 @@ use wire::{READ, WRITE, Wire, done, entry, with_buffer, with_capsule};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Bytes that are allocated since the region began.
+/// Returns the bytes that are held since the region began.
 fn held(region: &Region<'_, System>) -> usize {
     let stats = region.change();
     stats.bytes_allocated.saturating_sub(stats.bytes_deallocated)

@@ -47,7 +47,7 @@ pub enum Phase {
     Over(End),
 }
 
-/// What a successful Connect command decides about its queue.
+/// Shape of the queue that a successful Connect command creates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QueueShape {
     /// Entries of the submission queue: SQSIZE + 1.
@@ -61,13 +61,13 @@ pub struct QueueShape {
 
 /// A command that is not complete.
 enum Outstanding {
-    /// It waits for room. The data goes this way.
+    /// A command that waits for room, with the way of its data.
     Waiting(Way, [u8; ENTRY_BYTES]),
-    /// The host sends its data.
+    /// A command whose data the host sends.
     Arriving(Transfer),
-    /// It waits for the owner.
+    /// A command that waits for the owner.
     Ready,
-    /// The owner carries it out.
+    /// A command that the owner carries out.
     Handed,
 }
 
@@ -90,7 +90,7 @@ pub struct Connection {
     phase: Phase,
     decoder: Decoder,
     sink: Sink,
-    /// How PDUs to the host are framed.
+    /// Framing of PDUs to the host.
     framing: Framing,
     /// Outstanding R2T PDUs of a command, at most.
     r2ts: u32,

@@ -1,11 +1,12 @@
 //! Associations of hosts with controllers: what the connections of one host share.
 
+use super::clock::now;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
-/// What the connections of an association are told.
+/// News for the connections of an association.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct News {
     /// The association is over.
@@ -28,7 +29,7 @@ impl Association {
     fn new(window: usize) -> Association {
         Association {
             window: Arc::new(Semaphore::new(window.max(1))),
-            last_command: Mutex::new(Instant::now()),
+            last_command: Mutex::new(now()),
             news: watch::Sender::new(News::default()),
             awaited: watch::Sender::new(0),
         }
@@ -36,7 +37,7 @@ impl Association {
 
     /// Notes that the host sent a command, on any of its queues.
     pub fn note_command(&self) {
-        *lock(&self.last_command) = Instant::now();
+        *lock(&self.last_command) = now();
     }
 
     /// Notes that a command is begun that will complete soon.

@@ -7,6 +7,7 @@
 //! and no encryption: [`Options::allow`] compares the name that a host gives itself.
 
 mod association;
+mod clock;
 mod session;
 mod subsystem;
 mod switch;
@@ -43,7 +44,8 @@ pub struct Options {
     pub setup: Duration,
     /// Time that a host has to close a connection after an error.
     pub linger: Duration,
-    /// Connections at a time; further ones are closed at once.
+    /// Connections at a time; further ones are closed at once. Each takes the memory that the
+    /// limits of its target say.
     pub connections: usize,
     /// Threads for media calls.
     pub threads: usize,
@@ -62,7 +64,8 @@ impl Default for Options {
     }
 }
 
-/// An address, and what hosts find there.
+/// An address, and the target that hosts find there. Listeners that share a target share its
+/// associations.
 #[derive(Clone)]
 pub struct Listener {
     /// The address. Port 0 is any free port.
@@ -103,7 +106,7 @@ impl std::error::Error for DoorError {
     }
 }
 
-/// What all connections of a door share.
+/// State that all connections of a door share.
 struct Shared {
     options: Options,
     associations: Associations,

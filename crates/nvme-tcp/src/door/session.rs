@@ -2,6 +2,7 @@
 
 use super::Shared;
 use super::association::{Association, News};
+use super::clock::now;
 use super::switch::text;
 use super::target::{Answer, Lost, Queue, Reply, Target, Work};
 use crate::command::{Command, FABRICS};
@@ -49,7 +50,7 @@ enum Why {
     Closing,
 }
 
-/// What woke a session.
+/// Event that woke a session.
 enum Wake {
     Closing,
     News(News),
@@ -80,7 +81,7 @@ impl Session {
         let (sender, answers) = unbounded_channel();
         Session {
             connection: Connection::new(target.limits()),
-            setup_until: Instant::now() + shared.options.setup,
+            setup_until: now() + shared.options.setup,
             shared,
             target,
             stream,
@@ -151,7 +152,7 @@ impl Session {
 
     /// Returns the time at which something must have happened.
     fn deadline(&self) -> Instant {
-        let far = Instant::now() + Duration::from_secs(3600);
+        let far = now() + Duration::from_secs(3600);
         match &self.joined {
             None => self.setup_until,
             Some(joined) if joined.is_admin => {
@@ -163,7 +164,7 @@ impl Session {
     }
 
     fn check_time(&mut self) -> Result<(), Why> {
-        if self.deadline() > Instant::now() {
+        if self.deadline() > now() {
             return Ok(()); // another queue of the host had a command
         }
         if let Some(joined) = &self.joined {
@@ -197,7 +198,7 @@ impl Session {
         Ok(())
     }
 
-    /// Begins commands: those of an I/O queue while there are places in the window.
+    /// Begins commands. Commands of an I/O queue need a place in the window.
     fn begin(&mut self) {
         while self.connection.has_command() {
             let place = match self.joined.as_ref().filter(|joined| !joined.is_admin) {
@@ -311,8 +312,8 @@ impl Session {
         }
     }
 
-    /// Completes the commands that are begun. Those of the host's other queues complete, too,
-    /// before any of its connections ends: with the first one the association may be over.
+    /// Completes the commands that are begun, and waits until the host's other queues have done so:
+    /// the association may be over as soon as one of its connections ends.
     async fn finish_commands(&mut self) {
         let Some(joined) = &self.joined else { return };
         let mut awaited = joined.association.awaited();

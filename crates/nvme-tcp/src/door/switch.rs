@@ -36,7 +36,7 @@ impl Target for Switch {
         let found = self.targets.iter().position(|(nqn, _)| nqn.as_bytes() == name);
         let at = found.unwrap_or(0);
         let mut connected = self.targets[at].1.connect(command)?;
-        // Numbers of targets are at most 32 bits long: those of controllers have 16.
+        // The numbers of a target are identifiers of controllers, which have 16 bits.
         connected.association |= (at as u64) << 32;
         Ok(connected)
     }

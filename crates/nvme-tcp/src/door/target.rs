@@ -1,4 +1,4 @@
-//! What a door serves: an NVM subsystem or a discovery service, without a transport.
+//! Targets of a door: an NVM subsystem or a discovery service, without a transport.
 
 use crate::command::Command;
 use crate::connection::QueueShape;
@@ -9,8 +9,8 @@ use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::UnboundedSender;
 
-/// What hosts connect to. Calls come from many threads, and none may wait: what waits is
-/// [`Work`].
+/// A subsystem or discovery service that hosts connect to. Calls come from many threads, and none
+/// may wait: a command that waits is [`Work`].
 pub trait Target: Send + Sync + 'static {
     /// Returns the bounds of its connections.
     fn limits(&self) -> Limits;
@@ -37,7 +37,7 @@ pub struct Connected {
     pub window: usize,
 }
 
-/// What ends with a connection.
+/// Extent of what ends with a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lost {
     /// Its queue.
@@ -63,7 +63,8 @@ pub trait Queue: Send + Sync + 'static {
     /// Ends the association, as its keep alive timeout has passed.
     fn expire(&self);
 
-    /// Ends the queue, whose connection is gone.
+    /// Ends the queue, whose connection is gone. A host that leaves closes its I/O queues first, and
+    /// shuts its controller down over the admin queue after that.
     fn lost(&self) -> Lost;
 }
 
@@ -82,7 +83,7 @@ impl Work {
     }
 }
 
-/// What comes of a command, on its way to the connection.
+/// Outcome of a command, on its way to the connection.
 pub(super) struct Answer {
     /// The command (CID).
     pub id: u16,
@@ -99,7 +100,7 @@ pub(super) struct Answer {
 pub struct Reply {
     id: u16,
     is_awaited: bool,
-    /// As long as the connection's queue at most: a command has one answer.
+    /// Sender of the answer. The channel holds at most one answer for each command of the queue.
     answers: UnboundedSender<Answer>,
     place: Option<OwnedSemaphorePermit>,
     is_sent: bool,

@@ -19,7 +19,7 @@ pub struct Message {
 /// One connection of a host.
 pub struct Socket {
     stream: TcpStream,
-    /// How PDUs to the controller are framed.
+    /// Framing of PDUs to the controller.
     framing: Framing,
     decoder: Decoder,
     /// Bytes that were received, and how many of them are decoded.
@@ -68,7 +68,7 @@ impl Socket {
         Ok(socket)
     }
 
-    /// Frames the next PDUs as ICReq and ICResp say.
+    /// Sets the framing of the next PDUs, as ICReq and ICResp say.
     fn begin(&mut self, options: &Options, answer: &IcResp) {
         let digests = answer.digests;
         self.framing = Framing { digests, alignment: answer.alignment };

@@ -1,4 +1,4 @@
-//! Fatal transport errors: the status that a TermReq PDU carries (sections 3.5.1, 3.6.2.4, 3.6.2.5).
+//! Fatal transport errors: the status in a TermReq PDU (sections 3.5.1, 3.6.2.4, 3.6.2.5).
 
 use std::fmt;
 

@@ -64,8 +64,8 @@ impl Alignment {
     }
 }
 
-/// How PDUs of one direction are framed, once ICReq and ICResp were exchanged. The default, no
-/// digests and 4 bytes, holds before.
+/// Framing of the PDUs of one direction. The default (no digests, 4 bytes) holds until ICReq and
+/// ICResp are exchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Framing {
     /// The digests, the same in both directions.

@@ -15,7 +15,7 @@ use std::time::Duration;
 const NQN: &str = "nqn.2014-08.org.example:drive";
 const BYTES: usize = 4 << 20;
 
-/// What was last done to the media, in order.
+/// An operation on the media, or the keeping of the durable record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Done {
     Write { fua: bool },
@@ -202,6 +202,10 @@ fn the_durable_record_is_kept_before_the_answer() {
     // Set Features of the volatile cache, saved, which flushes.
     execute(&mut controller, admin(0x09, 0x06 | 1 << 31, 0)).expect("the cache is off");
     assert_eq!(*drive.ram.done.lock().unwrap(), [Done::Flush, Done::Keep]);
+    drive.ram.done.lock().unwrap().clear();
+    // A command that is complete at once: it is refused, which is an entry of the error log.
+    controller.log_page(0x7e, 512).expect_err("there is no such log");
+    assert_eq!(*drive.ram.done.lock().unwrap(), [Done::Keep]);
 }
 
 #[test]
@@ -282,6 +286,21 @@ fn a_shutdown_flushes_and_is_answered() {
 }
 
 #[test]
+fn a_host_that_leaves_shuts_down_after_its_io_queues_are_closed() {
+    let drive = Drive::new();
+    let mut controller = drive.connect(&Options::default());
+    let mut queue = controller.add_queue().expect("a queue");
+    queue.write(0, BLOCK, pattern(512)).expect("a write");
+    drive.ram.done.lock().unwrap().clear();
+    drop(queue);
+    controller.set_property(0x14, 1 | 1 << 14 | 6 << 16 | 4 << 20).expect("a shutdown");
+    eventually("the flush", || drive.ram.done.lock().unwrap().contains(&Done::Flush));
+    drop(controller);
+    let none = || drive.target.update(|subsystem| subsystem.controllers().count()) == 0;
+    eventually("the association ends", none);
+}
+
+#[test]
 fn a_host_that_comes_back_finds_its_data() {
     let drive = Drive::new();
     for turn in 0..5u8 {
@@ -299,7 +318,7 @@ fn a_host_that_comes_back_finds_its_data() {
 #[test]
 fn a_silent_host_loses_its_association() {
     let drive = Drive::new();
-    let options = Options { keep_alive: Duration::from_millis(300), ..Options::default() };
+    let options = Options { keep_alive: Duration::from_secs(1), ..Options::default() };
     let mut controller = drive.connect(&options);
     let queue = controller.add_queue().expect("a queue");
     let none = || drive.target.update(|subsystem| subsystem.controllers().count()) == 0;

@@ -33,7 +33,7 @@ fn entry(opcode: u8, id: u16) -> [u8; 64] {
 
 #[test]
 fn a_half_open_connection_is_closed() {
-    let setup = Duration::from_millis(100);
+    let setup = Duration::from_millis(500);
     let served = Served::new(Memory::new(), door::Options { setup, ..quick() });
     let options = Options::default();
     let mut silent = Socket::raw(served.address, &options).expect("connected");
@@ -46,7 +46,7 @@ fn a_half_open_connection_is_closed() {
 
     // The time ends with Connect.
     let mut controller = served.connect(&options).expect("a controller");
-    std::thread::sleep(setup * 3);
+    std::thread::sleep(setup * 2);
     controller.keep_alive().expect("the connection is there");
 }
 
@@ -204,12 +204,12 @@ fn disconnect_is_answered_and_closes_the_queue() {
 #[test]
 fn a_host_that_falls_silent_is_expired() {
     let served = Served::standard();
-    let keep_alive = Duration::from_millis(300);
+    let keep_alive = Duration::from_millis(1500);
     let options = Options { keep_alive, ..Options::default() };
     let mut controller = served.connect(&options).expect("a controller");
     let mut queue = controller.add_queue().expect("a queue");
     // Commands of any queue keep it alive.
-    for _ in 0..8 {
+    for _ in 0..6 {
         std::thread::sleep(keep_alive / 4);
         queue.flush().expect("a flush");
     }

@@ -308,7 +308,7 @@ impl Served {
     }
 }
 
-/// Options whose times do not keep a test waiting.
+/// Returns options whose times do not keep a test waiting.
 pub fn quick() -> Options {
     Options { linger: Duration::from_secs(2), ..Options::default() }
 }

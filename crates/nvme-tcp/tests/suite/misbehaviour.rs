@@ -7,7 +7,8 @@ use crate::wire::{
 use flashatlas_nvme_tcp::pdu::{FatalStatus, Fault, H2cData, IcReq, Pdu, R2t, TermReq};
 use flashatlas_nvme_tcp::{End, Phase};
 
-/// Checks that the connection is over, and that a C2HTermReq says why, with the header that it is about.
+/// Checks that the connection is over, and that a C2HTermReq says why. Its data is the header
+/// that it is about.
 fn is_over(wire: &mut Wire, fault: Fault, header: &[u8]) {
     assert_eq!(wire.connection.phase(), Phase::Over(End::Fault(fault)));
     assert!(!wire.connection.wants_input());

@@ -60,7 +60,9 @@ fn pdu() -> impl Strategy<Value = (Pdu, Vec<u8>)> {
 
 proptest! {
     #[test]
-    fn what_was_encoded_is_decoded((pdu, data) in pdu(), framing in framing(), piece in 1usize..200) {
+    fn what_was_encoded_is_decoded(
+        (pdu, data) in pdu(), framing in framing(), piece in 1usize..200
+    ) {
         let bytes = pdu.encode(&data, &framing);
         let length = u32::from_le_bytes(bytes[4..8].try_into().expect("4 bytes"));
         prop_assert_eq!(bytes.len(), length as usize);

@@ -63,7 +63,7 @@ pub fn done(id: u16) -> [u8; 16] {
     completion
 }
 
-/// What a response says: command, status without the phase tag, and head of the queue.
+/// Content of a response: command, status above a phase tag of 0, and head of the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Response {
     pub id: u16,
@@ -73,9 +73,9 @@ pub struct Response {
 
 pub struct Wire {
     pub connection: Connection,
-    /// How PDUs to the controller are framed.
+    /// Framing of PDUs to the controller.
     pub framing: Framing,
-    /// How PDUs to the host are framed.
+    /// Framing of PDUs to the host.
     to_host: Framing,
 }
 

@@ -70,9 +70,12 @@ impl Association {
         self.news.send_modify(|news| news.is_over = true);
     }
 
-    /// Returns a receiver of news.
+    /// Returns a receiver of news. The first news are there at once: a connection may join when the
+    /// association has just ended.
     pub fn news(&self) -> watch::Receiver<News> {
-        self.news.subscribe()
+        let mut news = self.news.subscribe();
+        news.mark_changed();
+        news
     }
 }
 
@@ -111,4 +114,21 @@ impl Associations {
 /// Locks a mutex. No holder panics, and a broken one would be of no harm.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_joins_an_association_that_is_over_hears_of_it() {
+        let all = Associations::default();
+        let association = all.begin((1, 2), 3);
+        all.end((1, 2), &association);
+        assert!(all.find((1, 2)).is_none());
+        let mut news = association.news();
+        assert!(news.has_changed().expect("it has a sender"));
+        assert!(news.borrow_and_update().is_over);
+        assert!(!news.has_changed().expect("it has a sender"), "it is told once");
+    }
 }

@@ -150,7 +150,7 @@ impl Session {
         }
     }
 
-    /// Returns the time at which something must have happened.
+    /// Returns the end of the time for Connect, or of the keep alive timeout.
     fn deadline(&self) -> Instant {
         let far = now() + Duration::from_secs(3600);
         match &self.joined {

@@ -63,8 +63,8 @@ pub trait Queue: Send + Sync + 'static {
     /// Ends the association, as its keep alive timeout has passed.
     fn expire(&self);
 
-    /// Ends the queue, whose connection is gone. A host that leaves closes its I/O queues first, and
-    /// shuts its controller down over the admin queue after that.
+    /// Ends the queue, whose connection is gone. A host that leaves closes its I/O queues first.
+    /// After that it shuts its controller down over the admin queue.
     fn lost(&self) -> Lost;
 }
 

@@ -49,7 +49,7 @@ def section_of_architecture(title: str) -> str:
 
 
 def crates_of_the_table() -> list[str]:
-    return re.findall(r"^\| `([a-z]+)` \|", section_of_architecture("Crates"), re.MULTILINE)
+    return re.findall(r"^\| `([a-z-]+)` \|", section_of_architecture("Crates"), re.MULTILINE)
 
 
 def packages_of_the_workspace() -> dict[str, list[str]]:
@@ -90,7 +90,7 @@ def test_each_crate_uses_only_crates_above_it_in_the_table():
 def test_each_crate_has_its_invariant_and_three_files_to_read_first():
     packages = packages_of_the_workspace()
     _, *parts = re.split(
-        r"^### `([a-z]+)`\n",
+        r"^### `([a-z-]+)`\n",
         section_of_architecture("What holds in each crate"),
         flags=re.MULTILINE,
     )

@@ -1,0 +1,149 @@
+//! Targets of a door: an NVM subsystem or a discovery service, without a transport.
+
+use crate::command::Command;
+use crate::connection::QueueShape;
+use crate::limits::Limits;
+use crate::pdu::COMPLETION_BYTES;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::mpsc::UnboundedSender;
+
+/// A subsystem or discovery service that hosts connect to. Calls come from many threads, and none
+/// may wait: a command that waits is [`Work`].
+pub trait Target: Send + Sync + 'static {
+    /// Returns the bounds of its connections.
+    fn limits(&self) -> Limits;
+
+    /// Carries out the first command of a connection, which ought to be Connect.
+    ///
+    /// # Errors
+    /// Returns the completion that refuses the command. The host may try again.
+    fn connect(&self, command: &Command) -> Result<Connected, [u8; COMPLETION_BYTES]>;
+}
+
+/// A queue that a Connect command created.
+pub struct Connected {
+    /// The queue.
+    pub queue: Arc<dyn Queue>,
+    /// The completion of the command. The connection fills in the head of the queue.
+    pub completion: [u8; COMPLETION_BYTES],
+    /// The association of the host with a controller, unique for the target. An admin queue begins
+    /// it, an I/O queue joins it.
+    pub association: u64,
+    /// Size and kind of the queue.
+    pub shape: QueueShape,
+    /// I/O commands of the association that are begun and not complete, at most.
+    pub window: usize,
+}
+
+/// Extent of what ends with a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lost {
+    /// Its queue.
+    Queue,
+    /// The association, and so the connections of its other queues.
+    Association,
+}
+
+/// A queue of a controller.
+pub trait Queue: Send + Sync + 'static {
+    /// Begins a command, and returns the work that is to be done for it or for commands that
+    /// waited for it. The reply may be sent at once, by the work, or later.
+    fn begin(&self, command: Command, reply: Reply) -> Vec<Work>;
+
+    /// Returns whether the queue still exists: a reset of its controller deletes an I/O queue. It
+    /// is asked after each command of the admin queue, and after Fabrics commands of its own.
+    fn is_alive(&self) -> bool;
+
+    /// Returns the keep alive timeout of the association, if it is in force. Every command of the
+    /// host starts it anew.
+    fn keep_alive(&self) -> Option<Duration>;
+
+    /// Ends the association, as its keep alive timeout has passed.
+    fn expire(&self);
+
+    /// Ends the queue, whose connection is gone. A host that leaves closes its I/O queues first.
+    /// After that it shuts its controller down over the admin queue.
+    fn lost(&self) -> Lost;
+}
+
+/// Work of commands that waits, mostly for media. A thread of the door's pool does it.
+pub struct Work(Box<dyn FnOnce() -> Vec<Work> + Send>);
+
+impl Work {
+    /// Returns work that `done` does. What it returns is to be done next.
+    pub fn new(done: impl FnOnce() -> Vec<Work> + Send + 'static) -> Work {
+        Work(Box::new(done))
+    }
+
+    /// Does the work, and returns what is to be done next.
+    pub fn run(self) -> Vec<Work> {
+        (self.0)()
+    }
+}
+
+/// Outcome of a command, on its way to the connection.
+pub(super) struct Answer {
+    /// The command (CID).
+    pub id: u16,
+    /// Completion and data; `None` if the controller has forgotten the command in a reset.
+    pub outcome: Option<([u8; COMPLETION_BYTES], Vec<u8>)>,
+    /// The command is one that completes soon: not an Asynchronous Event Request.
+    pub is_awaited: bool,
+    /// The place in the window, which is free when the answer is with the connection.
+    pub place: Option<OwnedSemaphorePermit>,
+}
+
+/// The way back to the connection of one command. A reply that is dropped says that the controller
+/// has forgotten the command, as a reset makes it do: it has no completion.
+pub struct Reply {
+    id: u16,
+    is_awaited: bool,
+    /// Sender of the answer. The channel holds at most one answer for each command of the queue.
+    answers: UnboundedSender<Answer>,
+    place: Option<OwnedSemaphorePermit>,
+    is_sent: bool,
+}
+
+impl Reply {
+    pub(super) fn new(
+        id: u16,
+        is_awaited: bool,
+        answers: UnboundedSender<Answer>,
+        place: Option<OwnedSemaphorePermit>,
+    ) -> Reply {
+        Reply { id, is_awaited, answers, place, is_sent: false }
+    }
+
+    /// Returns the identifier of the command (CID).
+    pub fn id(&self) -> u16 {
+        self.id
+    }
+
+    /// Completes the command. Nothing happens if its connection is gone.
+    ///
+    /// # Panics
+    /// Panics if the completion is of another command.
+    pub fn send(mut self, completion: [u8; COMPLETION_BYTES], data: Vec<u8>) {
+        let id = u16::from_le_bytes([completion[12], completion[13]]);
+        assert_eq!(id, self.id, "the completion is of this command");
+        self.answer(Some((completion, data)));
+    }
+
+    fn answer(&mut self, outcome: Option<([u8; COMPLETION_BYTES], Vec<u8>)>) {
+        self.is_sent = true;
+        let Reply { id, is_awaited, .. } = *self;
+        let place = self.place.take();
+        // If the connection is gone, the host has lost the command with it.
+        let _ = self.answers.send(Answer { id, outcome, is_awaited, place });
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        if !self.is_sent {
+            self.answer(None);
+        }
+    }
+}

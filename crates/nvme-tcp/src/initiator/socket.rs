@@ -1,0 +1,162 @@
+//! One connection of a host: PDUs out and in, or any bytes out.
+
+use super::{HostError, Options};
+use crate::pdu::{Decoder, Direction, Fault, Framing, IcReq, IcResp, Pdu, Piece};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+/// A PDU that was received whole.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// The header.
+    pub pdu: Pdu,
+    /// The data.
+    pub data: Vec<u8>,
+    /// The data digest is right, or not in use.
+    pub is_intact: bool,
+}
+
+/// One connection of a host.
+pub struct Socket {
+    stream: TcpStream,
+    /// Framing of PDUs to the controller.
+    framing: Framing,
+    decoder: Decoder,
+    /// Bytes that were received, and how many of them are decoded.
+    input: Vec<u8>,
+    taken: usize,
+    /// Bytes of data in an H2CData PDU, at most.
+    max_data: usize,
+}
+
+impl Socket {
+    /// Returns a connection without ICReq.
+    ///
+    /// # Errors
+    /// Returns an error if the controller does not listen.
+    pub fn raw(address: SocketAddr, options: &Options) -> Result<Socket, HostError> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(options.patience))?;
+        stream.set_write_timeout(Some(options.patience))?;
+        Ok(Socket {
+            stream,
+            framing: Framing::default(),
+            decoder: Decoder::new(Direction::ToHost),
+            input: Vec::new(),
+            taken: 0,
+            max_data: 0,
+        })
+    }
+
+    /// Returns a connection whose sides exchanged ICReq and ICResp.
+    ///
+    /// # Errors
+    /// Returns an error if the controller does not answer as it should.
+    pub fn open(address: SocketAddr, options: &Options) -> Result<Socket, HostError> {
+        let mut socket = Socket::raw(address, options)?;
+        let Options { alignment, digests, max_r2t, .. } = *options;
+        socket.send(&Pdu::IcReq(IcReq { alignment, digests, max_r2t }), &[])?;
+        let Pdu::IcResp(answer) = socket.receive()?.pdu else {
+            return Err(HostError::Fault(Fault::SEQUENCE));
+        };
+        // The controller enables no digest that the host did not ask for (section 3.3.1.1).
+        if answer.digests.and(digests) != answer.digests {
+            return Err(HostError::Fault(Fault::field(11)));
+        }
+        socket.begin(options, &answer);
+        Ok(socket)
+    }
+
+    /// Sets the framing of the next PDUs, as ICReq and ICResp say.
+    fn begin(&mut self, options: &Options, answer: &IcResp) {
+        let digests = answer.digests;
+        self.framing = Framing { digests, alignment: answer.alignment };
+        self.decoder.set_framing(Framing { digests, alignment: options.alignment });
+        self.max_data = answer.max_data as usize;
+    }
+
+    /// Returns how PDUs to the controller are framed.
+    pub fn framing(&self) -> Framing {
+        self.framing
+    }
+
+    /// Returns the bytes of data in an H2CData PDU, at most (MAXH2CDATA).
+    pub fn max_data(&self) -> usize {
+        self.max_data
+    }
+
+    /// Sends a PDU.
+    ///
+    /// # Errors
+    /// Returns an error if the connection is gone.
+    ///
+    /// # Panics
+    /// Panics if the PDU cannot carry this data.
+    pub fn send(&mut self, pdu: &Pdu, data: &[u8]) -> Result<(), HostError> {
+        let bytes = pdu.encode(data, &self.framing);
+        self.send_bytes(&bytes)
+    }
+
+    /// Sends any bytes.
+    ///
+    /// # Errors
+    /// Returns an error if the connection is gone.
+    pub fn send_bytes(&mut self, bytes: &[u8]) -> Result<(), HostError> {
+        self.stream.write_all(bytes).map_err(HostError::from)
+    }
+
+    /// Waits for the next PDU.
+    ///
+    /// # Errors
+    /// Returns an error if the connection is gone, if no PDU comes in time, or if it breaks the
+    /// protocol. The controller is then told so (section 3.5.1).
+    pub fn receive(&mut self) -> Result<Message, HostError> {
+        let mut message: Option<Message> = None;
+        loop {
+            let mut left = &self.input[self.taken..];
+            let piece = self.decoder.next(&mut left);
+            let done = match (piece, &mut message) {
+                (Ok(Some(Piece::Header(pdu, frame))), message) => {
+                    let data = Vec::with_capacity(frame.data_bytes().min(1 << 20));
+                    *message = Some(Message { pdu, data, is_intact: true });
+                    frame.data_bytes() == 0
+                }
+                (Ok(Some(Piece::Data(bytes))), Some(message)) => {
+                    message.data.extend_from_slice(bytes);
+                    false
+                }
+                (Ok(Some(Piece::End { intact })), Some(message)) => {
+                    message.is_intact = intact;
+                    true
+                }
+                (Ok(Some(_)), None) => unreachable!("a PDU begins with its header"),
+                (Ok(None), _) => {
+                    self.fill()?;
+                    continue;
+                }
+                (Err(fault), _) => return Err(self.fault(fault)),
+            };
+            self.taken = self.input.len() - left.len();
+            if done {
+                return Ok(message.take().expect("a PDU begins with its header"));
+            }
+        }
+    }
+
+    /// Reads some bytes. All that were received before are decoded.
+    fn fill(&mut self) -> Result<(), HostError> {
+        self.input.resize(64 << 10, 0);
+        self.taken = 0;
+        let bytes = self.stream.read(&mut self.input);
+        self.input.truncate(*bytes.as_ref().unwrap_or(&0));
+        if bytes? == 0 { Err(HostError::Closed) } else { Ok(()) }
+    }
+
+    /// Terminates the connection because of a fault of the controller.
+    pub(super) fn fault(&mut self, fault: Fault) -> HostError {
+        let term = Pdu::H2cTermReq(fault.into()).encode(self.decoder.header(), &self.framing);
+        let _ = self.stream.write_all(&term); // the connection is of no use any more
+        HostError::Fault(fault)
+    }
+}

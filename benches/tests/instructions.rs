@@ -105,7 +105,7 @@ fn work_costs_as_many_instructions_as_before() {
     }
     let compiler = printed("rustc", &["--version"]).unwrap_or_default().trim().to_owned();
     let (held_by, held) = held();
-    let write = std::env::var_os("FLASHATLAS_WRITE").is_some();
+    let write = flashatlas_fixtures::written::is_asked_for();
     if compiler != held_by && !write {
         return say(&format!("instructions: not compared, `{compiler}` is not `{held_by}`"));
     }

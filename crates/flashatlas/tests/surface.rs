@@ -359,11 +359,10 @@ fn surface(name: &str) -> String {
 }
 
 #[test]
-#[allow(clippy::disallowed_methods, reason = "whether the file is written is told from outside")]
 fn the_surface_is_the_one_that_was_reviewed() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/surface.txt");
     let now: String = CRATES.iter().map(|name| surface(name) + "\n").collect();
-    if std::env::var_os("FLASHATLAS_WRITE").is_some() {
+    if flashatlas_fixtures::written::is_asked_for() {
         std::fs::write(&file, &now).expect("the file can be written");
     }
     let then = std::fs::read_to_string(&file).unwrap_or_default();

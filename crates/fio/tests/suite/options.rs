@@ -116,7 +116,7 @@ fn the_documentation_prints_the_table() {
     let (before, rest) = text.split_once(BEGIN).expect("the table begins");
     let (printed, after) = rest.split_once(END).expect("the table ends");
     let table = options_table();
-    if std::env::var_os("FLASHATLAS_WRITE").is_some() {
+    if flashatlas_fixtures::written::is_asked_for() {
         std::fs::write(DOCUMENT, format!("{before}{BEGIN}{table}{END}{after}")).unwrap();
     } else {
         assert!(printed == table, "the table has changed; FLASHATLAS_WRITE=1 writes it");

@@ -3,8 +3,8 @@
 //!
 //! Park, Cheon, Kang, Roh, Cho, Kim: *A reconfigurable FTL (flash translation layer) architecture
 //! for NAND flash-based applications*, ACM Transactions on Embedded Computing Systems 38, 2008
-//! (reference 9 of papers/1). The scheme follows the rules of [`Groups`]. BAST is the case N = K =
-//! 1. If one group covers the whole drive and K is the number of log blocks, the scheme is FAST
+//! (reference 9 of papers/1). The scheme follows the rules of [`Groups`]. BAST is the case N = 1,
+//! K = 1. If one group covers the whole drive and K is the number of log blocks, the scheme is FAST
 //! without its sequential log block.
 
 use super::{SchemeConfig, SchemeDef};

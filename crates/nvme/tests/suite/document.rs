@@ -55,7 +55,7 @@ The page has 512 bytes. Numbers are little-endian, and bytes that the table does
 fn the_document_is_what_the_code_says() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/NVME.md");
     let text = format!("{HEAD}{}{TAIL}{}", support::markdown(), amplification_markdown());
-    if std::env::var_os("FLASHATLAS_WRITE").is_some() {
+    if flashatlas_fixtures::written::is_asked_for() {
         std::fs::write(path, &text).expect("it can be written");
     }
     let written = std::fs::read_to_string(path).unwrap_or_default();

@@ -127,11 +127,10 @@ fn in_package(name: &str) -> PathBuf {
 }
 
 /// Checks that a file equals the text that `made` makes from it, or writes that text to the file.
-#[allow(clippy::disallowed_methods, reason = "whether the file is written is told from outside")]
 fn must_be(name: &str, made: impl Fn(&str) -> String) {
     let file = in_package(name);
     let mut there = std::fs::read_to_string(&file).expect("a file of the package");
-    if std::env::var_os("FLASHATLAS_WRITE").is_some() {
+    if flashatlas_fixtures::written::is_asked_for() {
         there = made(&there);
         std::fs::write(&file, &there).expect("the file can be written");
     }

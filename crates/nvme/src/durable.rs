@@ -128,7 +128,14 @@ impl std::fmt::Display for DurableError {
     }
 }
 
-impl std::error::Error for DurableError {}
+impl std::error::Error for DurableError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            DurableError::Field { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}
 
 impl Durable {
     /// Makes the record of a new drive.

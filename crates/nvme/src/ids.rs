@@ -49,3 +49,12 @@ impl ControllerId {
     /// First value that no controller has.
     pub(crate) const RESERVED: u16 = 0xFFF0;
 }
+
+/// Queue of a controller, where commands come from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Place {
+    /// The controller.
+    pub controller: ControllerId,
+    /// Its queue.
+    pub queue: QueueId,
+}

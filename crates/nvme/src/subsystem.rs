@@ -13,22 +13,14 @@ use crate::properties::Properties;
 use crate::settings::Settings;
 use crate::work::{Failure, IoCommand, IoResult, Ticket, Work};
 use crate::{
-    Completion, ControllerId, Entry, Health, MediaError, MediaShape, NamespaceId, QueueId, Status,
+    Completion, ControllerId, Entry, Health, MediaError, MediaShape, NamespaceId, Place, QueueId,
+    Status,
 };
 use flashatlas_types::Ps;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Units of 512 bytes that the totals may be ahead of the durable record: 32 MiB.
 const TOTALS_LAG: u64 = 1 << 16;
-
-/// Queue of a controller, where commands come from.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Place {
-    /// The controller.
-    pub controller: ControllerId,
-    /// Its queue.
-    pub queue: QueueId,
-}
 
 /// Result of a command that was taken in.
 #[must_use = "the host waits for its completion"]

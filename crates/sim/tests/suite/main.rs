@@ -6,6 +6,7 @@ mod explain;
 mod golden;
 mod jobs;
 mod jobs_batch;
+mod jobs_ext4;
 mod jobs_order;
 mod jobs_replay;
 mod jobs_together;

@@ -1,6 +1,6 @@
 """FlashAtlas: the atlas of a flash drive's address maps.
 
-Simulate a drive on a trace, with every read checked:
+Simulate a drive that serves a workload, and check the data of every read:
 
 >>> import flashatlas
 >>> writes = "uniform:requests=2000,size=2KiB"
@@ -107,14 +107,14 @@ _HOMES = {
     "statistics.significance": ("significance",),
     "sweep": ("Study",),
 }
-"""The names in each module; a module is imported when one of its names is asked for."""
+"""The public names of each module. A module is imported when one of its names is first used."""
 
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 if not TYPE_CHECKING:  # for type checkers, names that are not listed above are wrong
 
     def __getattr__(name: str) -> object:
-        """Return a public name, or a submodule, after its module was imported."""
+        """Return the object with a public name, or a submodule; import its module first."""
         private = name.startswith("_") and name not in ("_core", "__version__")
         try:
             if private:

@@ -1,9 +1,9 @@
-"""Extensions: distributions that bring parts in Rust, and a native module that holds them.
+"""Extensions: installed packages that add parts written in Rust.
 
-Rust has no stable ABI. An extension is therefore linked with all of FlashAtlas into one module. The
-module takes the place of ``flashatlas._core``: there can be only one. The search for it waits until
-the core is first imported, because reading the list of installed packages takes longer than the
-rest of ``import flashatlas``.
+Rust has no stable ABI. An extension is therefore linked with all of FlashAtlas into one module.
+This module replaces ``flashatlas._core``, so only one extension can be installed. The search for an
+extension is put off until the core is first imported, because reading the list of installed
+packages takes longer than the rest of ``import flashatlas``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _named(point: EntryPoint) -> str:
 
 
 def chosen(points: list[EntryPoint]) -> EntryPoint | None:
-    """Return the installed extension, or ``None``.
+    """Return the installed extension, or ``None`` if there is none.
 
     Raises:
         ExtensionError: Two extensions are installed.
@@ -82,16 +82,16 @@ def load(point: EntryPoint) -> ModuleType:
 
 
 class Core:
-    """Finder for the import system: it loads an installed extension's module as the core."""
+    """Finder for the import system, which loads an installed extension's module as the core."""
 
     @classmethod
     def find_spec(
         cls, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the spec that loads an extension's module as the core; ``None`` without extension.
+        """Return the spec that loads an extension as the core; ``None`` if none is installed.
 
         Raises:
-            ExtensionError: As for :func:`chosen` and :func:`load`.
+            ExtensionError: See :func:`chosen` and :func:`load`.
 
         """
         if name != CORE:
@@ -115,7 +115,7 @@ class _Loaded:
         return self._module
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__spec__ = self._spec  # the import system has replaced it
+        module.__spec__ = self._spec  # the import system has replaced the module's own spec
 
 
 def use() -> None:

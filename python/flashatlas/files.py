@@ -1,4 +1,4 @@
-"""Output files appear whole or not at all."""
+"""Writing of output files: a file appears complete, or not at all."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def whole_file(path: Path) -> Iterator[Path]:
 
     The file takes the name ``path`` when the block ends without an error.
 
-    A link keeps pointing to its file, which is replaced. A device or a pipe is written to and never
-    replaced.
+    If ``path`` is a symbolic link, the file to which it points is replaced, and the link stays. A
+    device or a pipe is written to and never replaced.
     """
     if path.exists() and not path.is_file() and not path.is_dir():
         with _then_sent(path) as temporary:
@@ -59,7 +59,7 @@ class Readable(Protocol):
 
 
 def digest_of_content(source: Readable) -> str:
-    """Return ``sha256:`` and the digest of the bytes that are left to read."""
+    """Return ``sha256:`` and the digest of the bytes that ``source`` has not yet returned."""
     digest = hashlib.sha256()
     while block := source.read(1 << 20):
         digest.update(block)
@@ -67,17 +67,17 @@ def digest_of_content(source: Readable) -> str:
 
 
 def must_be_writable(folder: Path | None, called: str | Path | None = None) -> None:
-    """Refuse a folder that cannot be written to, before anything is run for it.
+    """Refuse a folder that cannot be written to, before the run whose output it is for.
 
-    The check makes the folder and removes it again if it did not exist: a later failure leaves no
-    empty folder.
+    If the folder does not exist, the check makes it and removes it again. A later failure therefore
+    leaves no empty folder.
 
     Args:
         folder: The folder; ``None`` means that nothing is checked.
         called: The name of the folder in an error; by default its path.
 
     Raises:
-        InputError: The path is a file or lies in one, or nothing can be written there.
+        InputError: The path or one of its parents is a file, or nothing can be written there.
 
     """
     if folder is None:
@@ -98,7 +98,7 @@ def must_be_writable(folder: Path | None, called: str | Path | None = None) -> N
 
 
 def _missing(folder: Path) -> list[Path]:
-    """Return the folders to make so that a folder exists, the folder itself first."""
+    """Return ``folder`` and its parents that do not exist yet; ``folder`` is first."""
     every = (folder.absolute(), *folder.absolute().parents)
     return list(itertools.takewhile(lambda path: not path.exists(), every))
 
@@ -111,7 +111,7 @@ def _remove_empty(folders: list[Path]) -> None:
 
 
 def file_must_be_writable(path: str | Path | None) -> None:
-    """Refuse a file whose folder cannot be written to; ``None`` and ``-`` are no file.
+    """Refuse a file whose folder cannot be written to; accept ``None`` and ``-``.
 
     Raises:
         InputError: The path is a folder, or nothing can be written beside it.
@@ -160,12 +160,12 @@ def write_whole(path: Path, content: str | bytes) -> None:
 def write_together(contents: Iterable[tuple[Path, bytes]], before: Callable[[], T]) -> T:
     """Write several files, and return the result of ``before``.
 
-    All files are first written under other names; then ``before`` is called. If a file cannot be
-    written or ``before`` raises, no file is replaced. Then the files take their names, the last one
-    first; an error in this step does not undo the names already taken.
+    All files are first written under temporary names; then ``before`` is called. If a file cannot
+    be written or ``before`` raises, no file is replaced. Then the files are renamed, the last file
+    first. If renaming a file fails, the files that are already renamed keep their new names.
 
     Raises:
-        InputError: A file cannot be written, or cannot take its name.
+        InputError: A file cannot be written or renamed.
 
     """
     made: list[Path] = []
@@ -181,6 +181,6 @@ def write_together(contents: Iterable[tuple[Path, bytes]], before: Callable[[], 
 
 
 def cache_folder() -> Path:
-    """Return this user's folder for content that can be made again; it may not exist."""
+    """Return this user's cache folder for FlashAtlas, which may not exist yet."""
     home = os.environ.get("XDG_CACHE_HOME")
     return (Path(home) if home else Path.home() / ".cache") / "flashatlas"

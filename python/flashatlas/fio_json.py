@@ -1,8 +1,8 @@
 """Statistics of jobs in the format of ``fio --output-format=json+``, for tools that read it.
 
-The layout is the layout of fio 3.33. Values that a simulation does not have are zero: processor
-times, context switches, page faults, submission latencies, errors and dates. A simulated drive is
-not a disk of the machine, so there is no ``disk_util``.
+The layout is the layout of fio 3.33. The values that a simulation cannot measure are zero:
+processor times, context switches, page faults, submission latencies, errors and dates. A simulated
+drive is not a disk of the machine, so the output has no ``disk_util``.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def to_fio_json(record: Mapping[str, Any], jobs: Mapping[str, Any]) -> _Json:
 def _job(row: Mapping[str, Any], group_kib: Mapping[str, float], end_ns: int) -> _Json:
     ios = sum(row[name]["ios"] for name in ("read", "write", "trim"))
     depths = row["depth_classes"]
-    batches = [0, ios, 0, 0, 0, 0, 0]  # each request is submitted, and completes, by itself
+    batches = [0, ios, 0, 0, 0, 0, 0]  # requests are submitted and completed one by one
     return {
         "jobname": row["name"],
         "groupid": row["group"],
@@ -97,13 +97,13 @@ def _steadystate(settled: Mapping[str, Any]) -> _Json:
 
 
 def _measured(settled: Mapping[str, Any]) -> dict[str, Sequence[float]]:
-    # fio 3.33 has no latencies here; later versions add them for criteria of latency
+    # fio 3.33 prints no latencies here; later versions do, if the criterion is a latency
     latencies = {"lat": settled["latency_ns"]} if settled["criterion"].startswith("lat") else {}
     return {"bw": settled["bandwidth"], "iops": settled["iops"], **latencies}
 
 
 def _direction(stats: Mapping[str, Any], runtime_ns: int, group_kib: float) -> _Json:
-    # fio leaves the runtime of a direction without requests at zero
+    # fio prints a runtime of zero for a direction without requests
     seconds = runtime_ns / 1e9 if stats["issued"] else 0.0
     rate = stats["bytes"] / seconds if seconds else 0.0
     bandwidth, iops = stats["bandwidth_kib"], stats["iops"]
@@ -173,7 +173,7 @@ def _shares(names: Sequence[str], counts: Sequence[int], total: int) -> dict[str
 
 
 def _group_rates(rows: Sequence[Mapping[str, Any]], group: int) -> dict[str, float]:
-    """Return the KiB per second that a group moved, by direction."""
+    """Return the KiB per second that a group of jobs transferred, by direction."""
     members = [row for row in rows if row["group"] == group]
     seconds = max(row["runtime_ns"] for row in members) / 1e9
     return {

@@ -1,4 +1,4 @@
-"""Environments for learning: which block is collected, where a page goes, what stays in memory.
+"""Environments for reinforcement learning: collection, placement of pages, and caching of the map.
 
 >>> import gymnasium
 >>> import flashatlas.gym
@@ -12,9 +12,10 @@
 >>> info["record"]["oracle"]["violations"]
 0
 
-An episode is one run, in which every read is checked as usual. The episode ends with the run, whose
-record is in ``info``. The run has a thread of its own and does not hold the interpreter's lock:
-episodes of several environments run side by side (:class:`Several`).
+An episode is one run, in which every read is checked as usual. When the run ends, the episode ends,
+and the run record is in ``info``. The run has a thread of its own and does not hold the
+interpreter's lock. The episodes of several environments can therefore run at the same time
+(:class:`Several`).
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class _Episodes(gymnasium.Env[numpy.ndarray, numpy.int64]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[numpy.ndarray, dict[str, Any]]:
-        """Begin a run; its seed is drawn from the environment's random numbers."""
+        """Begin a run, with a seed drawn from the environment's random numbers."""
         super().reset(seed=seed)
         self.close()
         drawn = int(self.np_random.integers(0, 2**31))
@@ -75,7 +76,7 @@ class _Episodes(gymnasium.Env[numpy.ndarray, numpy.int64]):
     def step(
         self, action: numpy.int64 | int
     ) -> tuple[numpy.ndarray, float, bool, bool, dict[str, Any]]:
-        """Take a step; an action beyond the available choices (``info``) means the last choice."""
+        """Take a step; an action of ``info["choices"]`` or more means the last available choice."""
         observation, choices, reward, record = self._episode.step(int(action))
         if record is not None:
             found = json.loads(record)
@@ -94,7 +95,7 @@ class _Episodes(gymnasium.Env[numpy.ndarray, numpy.int64]):
         return numpy.ones(self.shape, numpy.float32)
 
     def close(self) -> None:
-        """End the run, at whatever point it is."""
+        """End the run, even if it is not finished."""
         if self._episode is not None:
             self._episode.close()
             self._episode = None
@@ -108,8 +109,8 @@ class Collection(_Episodes):
     filled, the age since it last lost a page, and its erases minus the mean of the lane, divided by
     16. An age is counted in pages programmed, on a logarithmic scale from 0 to 1 (sixteen
     doublings). Rows of blocks that do not exist are 1. The action is the
-    row of the block. The reward is minus the share of pages that had to be copied: over a run of
-    given writes, the sum of rewards determines write amplification.
+    row of the block. The reward is minus the share of the block's pages that had to be copied. For
+    a given workload, the sum of the rewards of a run determines its write amplification.
     """
 
     kind = "collection"
@@ -120,11 +121,11 @@ class Collection(_Episodes):
 class Placement(_Episodes):
     """Choice of the stream, one of :data:`STREAMS`, into which a page of the host is written.
 
-    The observation has four numbers: the age of the superseded version, whether that age is known,
-    the stream of that version (negative: a stream of collection), and the place of the page in the
-    drive. The age is counted in pages written, on a logarithmic scale from 0 to 1 (sixteen
-    doublings). The action is the stream. The reward is
-    minus the valid share of the blocks collected since the last step.
+    The observation has four numbers: the age of the superseded version of the page, 1 if that age
+    is known and 0 if not, the stream of that version (negative: a stream of collection), and the
+    address of the page as a share of the drive. The age is counted in pages written, on a
+    logarithmic scale from 0 to 1 (sixteen doublings). The action is the stream. The reward is minus
+    the valid share of the blocks collected since the last step.
     """
 
     kind = "placement"
@@ -137,16 +138,17 @@ class Placement(_Episodes):
 
 
 class Admission(_Episodes):
-    """Choice whether a map page that a lookup has read stays in memory and evicts another.
+    """Choice whether a map page that a lookup has read stays in memory and evicts another page.
 
-    The drive has ``map.store = demand``. The observation has four numbers: the
-    lookups and changes since the page was last missed, the lookups and changes since it was last
-    found in memory, the number of its misses, and its place in the map. The first three are on a
-    logarithmic scale from 0 to 1 (sixteen doublings); for the first two, 1 also means never.
+    The drive has ``map.store = demand``. The observation has four numbers: the number of lookups
+    and changes since the page was last missed, the number of lookups and changes since the page was
+    last found in memory, the number of its misses, and its position in the map. The first three
+    numbers are on a logarithmic scale from 0 to 1 (sixteen doublings). In the first two, 1 can also
+    mean that the event has not happened yet.
 
-    With action 1 the page stays; with action 0 the next command that needs it reads it again. The
-    reward is the number of lookups and changes since the last step that found their entry in
-    memory, in sixteenths: over a run, the sum of rewards determines the hit ratio.
+    With action 1 the page stays. With action 0 the next command that needs the page reads it again.
+    The reward is a sixteenth of the number of hits since the last step; a hit is a lookup or a
+    change whose entry was in memory. The sum of the rewards of a run determines its hit ratio.
     """
 
     kind = "admission"
@@ -160,7 +162,7 @@ class Admission(_Episodes):
 
 
 class Several:
-    """Environments that are stepped together, each in its own thread."""
+    """Environments that take their steps at the same time, each in its own thread."""
 
     def __init__(self, envs: Sequence[_Episodes]) -> None:
         self.envs = list(envs)
@@ -181,18 +183,19 @@ class Several:
         return list(self._pool.map(lambda pair: pair[0].step(pair[1]), pairs))
 
     def close(self) -> None:
-        """End every run and the threads."""
+        """End every run, and stop the threads."""
         for env in self.envs:
             env.close()
         self._pool.shutdown()
 
 
 def as_victim(predict: Any, name: str) -> type[parts.Victim]:
-    """Return a policy that was trained in :class:`Collection` as an ordinary policy in Python.
+    """Return a Python victim policy that uses a model trained in :class:`Collection`.
 
     Args:
         predict: Function from an observation to an action: ``lambda o: model.predict(o)[0]``.
-        name: The name in ``ftl.victim``, once :func:`flashatlas.parts.add` has added the policy.
+        name: The value of ``ftl.victim`` that chooses the policy, after
+            :func:`flashatlas.parts.add` has added it.
 
     """
 
@@ -220,11 +223,12 @@ def as_victim(predict: Any, name: str) -> type[parts.Victim]:
 
 
 def as_cache_policy(predict: Any, name: str) -> type[parts.CachePolicy]:
-    """Return a policy that was trained in :class:`Admission` as an ordinary policy in Python.
+    """Return a Python cache policy that uses a model trained in :class:`Admission`.
 
     Args:
         predict: Function from an observation to an action: ``lambda o: model.predict(o)[0]``.
-        name: The policy's name in settings, once :func:`flashatlas.parts.add` has added the policy.
+        name: The value of ``map.policy`` that chooses the policy, after
+            :func:`flashatlas.parts.add` has added it.
 
     """
 

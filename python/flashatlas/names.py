@@ -10,15 +10,15 @@ from flashatlas import _core
 
 
 def registries() -> dict[str, Any]:
-    """Return everything that has a name: drives, schemes, victims, formats and so on.
+    """Return all drives, schemes, victim policies, trace formats and so on, by kind.
 
-    Each entry has its summary and parameters.
+    Each entry has a name, a summary and its parameters.
     """
     return json.loads(_core.registries())
 
 
 def hint(name: str, names: Iterable[str]) -> str:
-    """Return a hint to the nearest name that exists; empty if no name is near.
+    """Return a hint that names the most similar of ``names``; empty if none is similar.
 
     Upper and lower case are not distinguished.
     """
@@ -32,17 +32,17 @@ def _unknown(name: str, names: Iterable[str]) -> str:
 
 
 def unknown(what: str, name: str, names: Iterable[str]) -> _core.InputError:
-    """Return the error about an unknown name of a kind; it lists the nearest name and all names."""
+    """Return the error about an unknown name; it shows the most similar name and all names."""
     return _core.InputError(f"{what} {_unknown(name, names)}")
 
 
 def unknown_choice(option: str, name: str, names: Iterable[str]) -> _core.InputError:
-    """Return the error about a choice that an option of a run does not have."""
+    """Return the error about a value that is not among the choices of an option of a run."""
     return _core.about(option, _unknown(name, names))
 
 
 def in_case(error: _core.InputError, label: str) -> _core.InputError:
-    """Return an error with the label of the case in which it happened."""
+    """Return ``error`` with the label of its case added to its text."""
     said = _core.InputError(f"{error} (in `{label}`)")
     for name, value in vars(error).items():
         setattr(said, name, value)

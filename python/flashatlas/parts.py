@@ -1,4 +1,4 @@
-"""Parts of your own: policies in Python (victims, streams, the map's cache), and plug-ins in C.
+"""Parts of your own: policies in Python (victims, streams, the map cache), and plug-ins in C.
 
 >>> import numpy as np
 >>> from flashatlas import parts
@@ -10,8 +10,8 @@
 ...         return blocks[np.argmin(lane.valid[blocks])] if len(blocks) else None
 >>> parts.add(Emptiest)
 
-From then on this process accepts the name ``emptiest`` like any other, for :func:`flashatlas.run`
-and for :func:`flashatlas.compare`. On the command line, ``--plugin FILE.py`` adds the policy.
+From then on, :func:`flashatlas.run` and :func:`flashatlas.compare` accept the name ``emptiest`` in
+this process. On the command line, ``--plugin FILE.py`` adds the policy.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from flashatlas import _core
 from flashatlas._core import InputError
 
 PATIENCE = 30.0
-"""Seconds that a callback of a plug-in may take before the process is ended."""
+"""Seconds that a callback of a plug-in may take; if it takes longer, the process is ended."""
 
 INCLUDE = Path(__file__).with_name("include")
 """The folder of ``flashatlas_plugin.h`` and ``flashatlas_plugin.hpp``."""
@@ -41,7 +41,7 @@ NO_NUMPY = "parts in Python need numpy: pip install numpy"
 
 
 class AddedPart(TypedDict):
-    """A part that was added to this process, as run records name it."""
+    """The entry of a run record for a part that was added to this process."""
 
     kind: str
     name: str
@@ -52,7 +52,7 @@ class AddedPart(TypedDict):
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter that a policy declares; an instance has its value under the same name."""
+    """A parameter of a policy, declared as a class attribute; instances have its value there."""
 
     key: str
     kind: str
@@ -101,16 +101,17 @@ class _Policy:
 
 
 class Lane:
-    """A lane as its victim policy sees it: arrays with an element for each block, never copied.
+    """The state of a lane for its victim policy: arrays with an element for each block.
 
-    The arrays are NumPy arrays, are read-only and always current, and keep their places in memory.
+    They are read-only NumPy arrays over the memory of the drive. They are never copied, and their
+    values are always current.
 
     Attributes:
         slots: Pages (mapping units) of a block.
         valid: Valid pages of each block (``uint32``).
-        erases: Erases of each block up to the time it was last closed (``uint32``).
-        closed_at: :attr:`clock` when each block was closed (``uint64``); the largest value if the
-            block is no candidate: open, free or bad.
+        erases: Number of erases of each block when it was last closed (``uint32``).
+        closed_at: :attr:`clock` when each block was closed (``uint64``). An open, free or bad block
+            has the largest value instead.
         changed_at: :attr:`clock` when each block was last closed or last lost a valid page
             (``uint64``).
 
@@ -133,7 +134,7 @@ class Lane:
 
     @property
     def clock(self) -> int:
-        """Pages programmed on the drive so far: the clock of ``closed_at`` and ``changed_at``."""
+        """Number of pages programmed so far; ``closed_at`` and ``changed_at`` use this clock."""
         return self._core.clock
 
     @property
@@ -160,13 +161,13 @@ class Victim(_Policy):
     seed: int
 
     def setup(self) -> None:
-        """Prepare the policy; ``self.lane``, ``self.seed`` and the parameters are in place."""
+        """Prepare the policy; ``self.lane``, ``self.seed`` and the parameters are set."""
 
     def pick(self, lane: Lane) -> int | Sequence[int] | None:
         """Return the block to collect next; ``None`` if no closed block has an invalid page.
 
-        Several blocks form a batch: the next calls take them in this order without asking again, as
-        long as each still has an invalid page.
+        Several blocks form a batch. They are collected in this order without another call, as long
+        as the next block still has an invalid page.
         """
         raise NotImplementedError
 
@@ -191,22 +192,22 @@ class Victim(_Policy):
 class Classifier(_Policy):
     """A classifier, which chooses the stream into which a page is written.
 
-    Either it is asked for every page (:meth:`written`, :meth:`moved`), or it keeps tables of
-    streams by logical page, ``self.host`` and ``self.collection`` (bytes, which it may write), and
-    changes them in :meth:`learn` after every ``batch`` writes.
+    A classifier is either called for every page (:meth:`written`, :meth:`moved`), or it fills two
+    tables: ``self.host`` and ``self.collection`` hold a stream, one byte, for each logical page. It
+    changes the tables in :meth:`learn`, which is called after every ``batch`` writes.
     """
 
     _kind = "classifier"
     streams: ClassVar[tuple[int, int] | None] = None
-    """Streams of host writes and of collection; ``None``: ``ftl.streams`` of each."""
+    """Number of streams for host writes and for collection; ``None``: ``ftl.streams`` for both."""
     history: ClassVar[bool] = False
-    """``True`` if the classifier gets ages and streams, for which the drive keeps tables."""
+    """``True`` if the classifier needs ages and streams; the drive then keeps tables of them."""
     batch: ClassVar[int] = 0
-    """Writes between two calls of :meth:`learn`; 0: the classifier is asked for every page."""
+    """Writes between two calls of :meth:`learn`; 0: the classifier is called for every page."""
     pages: int
     """Number of logical pages."""
     stream_counts: tuple[int, int]
-    """Streams of host writes and of collection in this run."""
+    """Number of streams for host writes and for collection in this run."""
 
     def setup(self) -> None:
         """Prepare the policy; ``self.pages``, ``self.stream_counts`` and parameters are set."""
@@ -216,9 +217,9 @@ class Classifier(_Policy):
 
         Args:
             lpn: The logical page.
-            clock: Number of pages that the host wrote before.
+            clock: Number of pages that the host has written before this page.
             age: Number of pages written since this page was last written; ``None`` if unknown.
-            stream: The stream of the superseded version, -1 and below for streams of collection;
+            stream: The stream of the superseded version; streams of collection are -1 and below.
                 ``None`` if unknown.
 
         """
@@ -229,10 +230,10 @@ class Classifier(_Policy):
         raise NotImplementedError
 
     def learn(self, lpns: Any, ages: Any, clock: int) -> None:
-        """Change ``self.host`` and ``self.collection`` by the last ``batch`` writes.
+        """Update ``self.host`` and ``self.collection`` from the last ``batch`` writes.
 
-        ``lpns`` and ``ages`` are arrays that are overwritten afterwards; an unknown age is 2**64 -
-        1.
+        ``lpns`` and ``ages`` are arrays that are overwritten after the call. An unknown age is
+        ``2**64 - 1``.
         """
         raise NotImplementedError
 
@@ -263,33 +264,34 @@ class Classifier(_Policy):
 
 
 class CachePolicy(_Policy):
-    """A policy of the map's cache, which chooses the map pages that stay and that are prefetched.
+    """A policy of the map cache, which chooses the map pages to keep and to prefetch.
 
-    It serves drives with ``map.store = demand``. Either it is asked at every miss (:meth:`admit`,
-    :meth:`prefetch`), or it keeps tables by map page and changes them in :meth:`learn` after every
-    ``batch`` misses: ``self.keep`` (whether the page stays) and ``self.ahead`` (the number of pages
-    after it that are prefetched). The tables are bytes, which the policy may write.
+    It is used by drives with ``map.store = demand``. A policy is either called at every miss
+    (:meth:`admit`, :meth:`prefetch`), or it fills two tables with one byte for each map page:
+    ``self.keep`` (1 if the page stays in memory) and ``self.ahead`` (the number of pages after it
+    to prefetch). It changes the tables in :meth:`learn`, which is called after every ``batch``
+    misses.
     """
 
     _kind = "caching"
     hits: ClassVar[bool] = False
     """``True`` if :meth:`used` is called at every lookup and change of an entry in memory."""
     batch: ClassVar[int] = 0
-    """Misses between two calls of :meth:`learn`; 0: the policy is asked at every miss."""
+    """Misses between two calls of :meth:`learn`; 0: the policy is called at every miss."""
     pages: int
     """Number of map pages."""
 
     def setup(self) -> None:
-        """Prepare the policy; ``self.pages`` and the parameters are in place."""
+        """Prepare the policy; ``self.pages`` and the parameters are set."""
 
     def admit(self, page: int, clock: int, change: bool, room: bool) -> bool:
-        """Return ``True`` if a map page that is read stays in memory.
+        """Return ``True`` to keep in memory a map page that is read at a miss.
 
         Args:
             page: The map page.
             clock: Number of lookups and changes before this one.
-            change: ``True`` if an entry of the page changes: then the page stays, whatever the
-                answer.
+            change: ``True`` if an entry of the page changes. The page then stays, whatever this
+                method returns.
             room: ``True`` if the page fits without an eviction.
 
         """
@@ -304,12 +306,12 @@ class CachePolicy(_Policy):
         return ()
 
     def used(self, page: int, clock: int, change: bool) -> None:
-        """Take note that an entry of a page in memory was looked up, or changed."""
+        """Record that an entry of a page in memory was looked up or changed."""
 
     def learn(self, pages: Any, clocks: Any, clock: int) -> None:
-        """Change ``self.keep`` and ``self.ahead`` by the last ``batch`` misses.
+        """Update ``self.keep`` and ``self.ahead`` from the last ``batch`` misses.
 
-        ``pages`` and ``clocks`` are arrays that are overwritten afterwards.
+        ``pages`` and ``clocks`` are arrays that are overwritten after the call.
         """
         raise NotImplementedError
 
@@ -349,7 +351,7 @@ _BASES = "flashatlas.parts." + ", ".join(kind.__name__ for kind in KINDS[:-1]) +
 
 
 def _learnt_from(seen: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    """Return the two tables that a policy writes, and the two columns that it learns from."""
+    """Return the two tables that a policy fills, and the two columns from which it learns."""
     asarray = _numpy().asarray
     (first, second), (pages, numbers) = seen.tables, seen.log
     return (asarray(first), asarray(second)), (asarray(pages), asarray(numbers))
@@ -374,13 +376,13 @@ def add(
 
     Args:
         cls: A subclass of :class:`Victim`, :class:`Classifier` or :class:`CachePolicy`.
-        replace: ``True`` if the class takes the place of one that was added under the same name, as
-            when a notebook's cell is run again.
+        replace: ``True`` to replace a policy that was added under the same name, for example when a
+            notebook's cell is run again.
         version: The version in run records.
         digest: The digest in run records; by default the digest of the class's source.
 
     Raises:
-        InputError: The class is not a policy, or its name or a key is taken.
+        InputError: The class is not a policy, or its name or the key of a parameter is taken.
 
     """
     if not (isinstance(cls, type) and issubclass(cls, KINDS)):
@@ -417,13 +419,13 @@ def add(
 
 
 _OF_PROGRAM: set[tuple[str, str]] = set()
-"""Name and digest of the parts that this program has added itself, without a file."""
+"""Name and digest of each part that the program added with :func:`add`, not from a file."""
 _loading: list[Path] = []
-"""The file whose parts are being added."""
+"""The files whose parts are being added."""
 
 
 def of_program(needed: Iterable[AddedPart]) -> list[AddedPart]:
-    """Return the parts that this program added itself: no other process can load them."""
+    """Return the parts that the program added with :func:`add`; no other process can load them."""
     return [part for part in needed if (part["name"], part["digest"]) in _OF_PROGRAM]
 
 
@@ -432,19 +434,20 @@ def _digest(content: bytes) -> str:
 
 
 def load(path: str | Path, *, patience: float = PATIENCE) -> list[AddedPart]:
-    """Add the parts of a file: a shared library made with ``flashatlas_plugin.h``, or Python.
+    """Add the parts of a Python file, or of a shared library made with ``flashatlas_plugin.h``.
 
     From a Python file, every subclass of :class:`Victim`, :class:`Classifier` and
-    :class:`CachePolicy` that the file defines is added; records name the file's ``__version__``, if
-    it has one.
+    :class:`CachePolicy` that the file defines is added. Run records name the file's
+    ``__version__``, if it defines one.
 
     Args:
         path: The file.
         patience: Seconds that a callback of a shared library may take. If it takes longer, the
-            process is ended, with a line that names the callback.
+            process is ended, and a line on standard error names the callback.
 
     Raises:
-        InputError: The file does not exist, or a part of it cannot be added; then none is added.
+        InputError: The file does not exist, or one of its parts cannot be added; the parts of a
+            Python file that were added before this part stay.
 
     """
     path = Path(path)
@@ -463,17 +466,17 @@ _FILES: list[Path] = []
 
 
 def files() -> list[Path]:
-    """Return every file that was loaded, in order."""
+    """Return every file that was loaded, in the order of loading."""
     return list(dict.fromkeys(_FILES))
 
 
 def libraries() -> list[Path]:
-    """Return the shared libraries that were loaded; an error in one may end the process."""
+    """Return the shared libraries that were loaded; an error in a library may end the process."""
     return [path for path in _FILES if path.suffix != ".py"]
 
 
 def library_of(part: AddedPart) -> Path | None:
-    """Return the shared library that a part came from, or ``None``."""
+    """Return the shared library that defines a part; ``None`` if no loaded library does."""
     for path in libraries():
         if _digest(path.read_bytes()) == part["digest"]:
             return path
@@ -516,13 +519,13 @@ def _add_all_of(path: Path, module: ModuleType, loader: Any) -> None:
 
 
 def added() -> list[AddedPart]:
-    """Return the parts that were added to this process, in order."""
+    """Return the parts that were added to this process, in the order of adding."""
     return json.loads(_core.added_parts())
 
 
 @contextmanager
 def temporary() -> Iterator[None]:
-    """Remove all parts that were added inside the block at its end, as for a trial or a test.
+    """Remove, at the end of the block, the parts that were added inside it.
 
     A part that replaced an earlier part stays.
     """
@@ -535,7 +538,7 @@ def temporary() -> Iterator[None]:
 
 
 def missing(needed: Iterable[AddedPart]) -> str | None:
-    """Return why a run with these parts cannot run (one is missing or differs); or ``None``."""
+    """Return the reason if a part of a run is missing or differs; ``None`` if all are loaded."""
     there = {(part["kind"], part["name"]): part for part in added()}
     for part in needed:
         named = f"{part['kind']} `{part['name']}` of {part['distribution']} {part['version']}"

@@ -1,7 +1,7 @@
 """Progress of runs.
 
-On a terminal there are bars with rate and time left. Without a terminal there is a line every ten
-seconds on standard error. In a notebook there is a bar in the cell's output.
+A terminal shows bars with the rate and the time left. If standard error is no terminal, a line is
+printed there every ten seconds. A notebook shows a bar in the cell's output.
 """
 
 from __future__ import annotations
@@ -20,24 +20,25 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 SHOWN_MAX = 12
-"""The largest number of runs that have a bar each; more runs share one bar."""
+"""The largest number of runs for which each run has its own bar; more runs share one bar."""
 
 LINE_EVERY_S = 10.0
 """Seconds between two lines if there is no terminal."""
 
 CELL_EVERY_S = 0.2
-"""Seconds between two changes of a notebook's cell."""
+"""Seconds between two updates of a notebook's cell."""
 
 
 class Interrupted(Exception):
     """The user stopped a run.
 
-    It is not a ``KeyboardInterrupt``, which every command-line library treats in its own way.
+    This class is not a ``KeyboardInterrupt``, because every command-line library treats that in its
+    own way.
     """
 
 
 class Shown:
-    """The display on the terminal while runs are carried out; it ends an interruption cleanly."""
+    """The display on the terminal during runs; it turns Ctrl-C into :class:`Interrupted`."""
 
     _on_terminal: AbstractContextManager[Any]
 
@@ -57,16 +58,16 @@ class Shown:
 
 
 THERE = "there"
-"""The phase of a run whose results were there already; the pace ignores such runs."""
+"""The phase of a run whose results existed before; the time left ignores such runs."""
 
 TELLING = 0.02
-"""The share of the runs that must be done before their pace predicts the time left."""
+"""The share of the runs that must be done before a time left is shown."""
 
 
 class Bars(Shown):
-    """A bar for each run, or one for all if they are many; lines if there is no terminal.
+    """A bar for each run, or one bar for many runs; lines of text if there is no terminal.
 
-    The time left is shown for all runs together.
+    If there are several runs, the time left is shown for all of them together.
     """
 
     def __init__(self, labels: Sequence[str], *, enabled: bool = True) -> None:
@@ -121,7 +122,7 @@ class Bars(Shown):
 
 
 class _State:
-    """The state of the runs as far as it is known."""
+    """The last reported state of each run."""
 
     def __init__(self, labels: Sequence[str]) -> None:
         self._labels = [label or "run" for label in labels]
@@ -132,7 +133,7 @@ class _State:
         self.together = len(labels) > SHOWN_MAX
 
     def update(self, run: int, phase: str, requests: int, share: float | None, unit: str) -> None:
-        if phase in ("check", THERE):  # the check is short, and there is nothing after it
+        if phase in ("check", THERE):  # the check is short, and it is the last phase
             self._shares[run] = 1.0
         elif phase != "precondition" and share is not None:
             self._shares[run] = share
@@ -143,15 +144,15 @@ class _State:
         self._notes[run] = said
 
     def share(self, run: int) -> float:
-        """Return the share of a run that is done."""
+        """Return the done share of a run, from 0 to 1."""
         return self._shares[run]
 
     def done(self) -> tuple[float, int]:
-        """Return the number of runs done, counting parts of runs, and the number of all runs."""
+        """Return the number of runs done, with the done shares of others, and of all runs."""
         return sum(self._shares), len(self._shares)
 
     def later(self) -> str:
-        """Return the time left at the pace so far, as text after a count; empty while unknown."""
+        """Return the time left, as text to put after a count; empty while it is unknown."""
         done, count = self.done()
         own = done - self._there
         if own < TELLING * (count - self._there) or own <= 0 or done >= count:
@@ -160,7 +161,7 @@ class _State:
         return f", about {clock(passed * (count - done) / own)} to go"
 
     def line(self) -> str:
-        """Return the whole state in a line, with the seconds since the start."""
+        """Return the state of all runs in one line, after the seconds since the start."""
         seconds = f"{time.monotonic() - self._begun:.0f} s"
         if self.together:
             done, count = self.done()
@@ -171,7 +172,7 @@ class _State:
 
 
 def clock(seconds: float) -> str:
-    """Return a time as people read it: ``34 s``, ``2:05``, ``1:02:05``."""
+    """Return a time for people to read: ``34 s``, ``2:05``, ``1:02:05``."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -207,7 +208,7 @@ class Cell:
 
 @contextmanager
 def shown_in_cell(labels: Sequence[str], progress: Any) -> Iterator[Any]:
-    """Yield a progress function: the caller's, or a notebook cell's; ``None`` elsewhere."""
+    """Yield ``progress``; if it is ``None``, yield a notebook cell's function or ``None``."""
     if progress is not None or not in_notebook():
         yield progress
         return

@@ -1,4 +1,4 @@
-"""The run record as a type: ``flashatlas.run/2``, key by key (details in ``docs/FORMATS.md``).
+"""The type of run records, ``flashatlas.run/2``, key by key (details in ``docs/FORMATS.md``).
 
 ``record.schema.json`` beside this file is the same type as a JSON Schema; a test compares them.
 """
@@ -29,7 +29,7 @@ class Part(TypedDict):
 
 
 class Config(TypedDict):
-    """The configuration of the run, in the words of the options."""
+    """The configuration of the run, with the names and values of its options."""
 
     drive: str
     # begin: made from crates/sim/src/options
@@ -61,7 +61,7 @@ class File(TypedDict):
 
 
 class TracePart(TypedDict):
-    """A file among several that a run read."""
+    """One of several files that a run read as its trace."""
 
     path: str
     format: str
@@ -92,7 +92,7 @@ class Trace(TypedDict):
 
 
 class Note(TypedDict):
-    """A sentence about a run, with a code that stays when the wording changes.
+    """A sentence about a run, with a code that does not change when the sentence is reworded.
 
     The code is ``None`` in records of an earlier version, which had only the text.
     """
@@ -162,7 +162,7 @@ class Oracle(TypedDict):
 
 
 class Conservation(TypedDict):
-    """Counts of requests that came in and went out."""
+    """Counts of requests that were submitted, were completed, and failed."""
 
     submitted: int
     completed: int
@@ -170,7 +170,7 @@ class Conservation(TypedDict):
 
 
 class Record(TypedDict):
-    """A run record; a key that does not apply to a run is absent."""
+    """A run record, without the keys that do not apply to the run."""
 
     schema: str
     version: str

@@ -22,10 +22,10 @@ class Kind:
     key: str
     """The setting that chooses a part of this kind."""
     base: str
-    """A part of this kind that comes with the project."""
+    """A part of this kind that comes with the project, to compare with; empty if there is none."""
     languages: tuple[str, ...]
     settings: tuple[str, ...] = ()
-    """Settings that its drive needs."""
+    """Settings of the drive without which a part of this kind is not used."""
 
 
 KINDS = {
@@ -53,23 +53,23 @@ KINDS = {
 }
 
 REASONS = {
-    ("caching", "c"): "it has no C type yet; a whole FTL in C (scheme) brings its own map",
-    ("hash", "c"): 'a hash function of C is two lines in a part in Rust: `extern "C"`',
-    ("hash", "python"): "a hash function is asked at every lookup, which Python is too slow for",
+    ("caching", "c"): "a cache policy has no C type yet; a whole FTL in C (scheme) has its own map",
+    ("hash", "c"): 'write it as a part in Rust: two lines there (`extern "C"`) call a C function',
+    ("hash", "python"): "a hash function is called at every lookup, which Python is too slow for",
     ("layer", "c"): "a layer owns the device below it, which has no C type",
     (
         "format",
         "c",
     ): "a format reads through the buffers of Rust; convert the file to another format",
     ("generator", "c"): "a generator yields records of Rust; write a trace file instead",
-    ("store", "python"): "a store is asked at every lookup, which Python is too slow for",
+    ("store", "python"): "a store is called at every lookup, which Python is too slow for",
     ("scheme", "python"): "a scheme decides every operation of the flash, which Python is too slow "
     "for",
     ("layer", "python"): "a layer sees every command, which Python is too slow for",
     ("format", "python"): "make an Arrow table of the trace and give it to flashatlas.Trace",
     ("generator", "python"): "make an Arrow table of requests and give it to flashatlas.Trace",
 }
-"""Reasons why a kind has no template in a language."""
+"""For a kind and a language without a template, the reason."""
 
 EXAMPLE = {
     '"page-c"': '"{{NAME}}"',
@@ -80,15 +80,15 @@ EXAMPLE = {
     "./page.so": "./{{NAME}}.so",
     "the example of FlashAtlas": "none",
 }
-"""Replacements for the names in the C example."""
+"""The names in the C example, each with the text that replaces it."""
 
 LANGUAGES = ("rust", "c", "python")
 
 
 def crates() -> str | None:
-    """Return the folder of the Rust crates in this package's repository, or packed in its wheel.
+    """Return the folder of the Rust crates: in this package's repository, or else in its wheel.
 
-    A repository in which a wheel was built has both; the packed sources may be old.
+    A repository in which a wheel was built contains both; the copy for the wheel may be old.
     """
     packed = Path(__file__).with_name("sources")
     for root in (Path(__file__).parents[2], packed):
@@ -98,7 +98,7 @@ def crates() -> str | None:
 
 
 def _dependency(given: str | None) -> str:
-    """Return how a crate depends on FlashAtlas: by path, or by version."""
+    """Return a crate's dependency on FlashAtlas for ``Cargo.toml``, by path or by version."""
     if given is not None and re.fullmatch(r"[\^=~]?\d+(\.\d+){0,2}", given):
         return f'version = "{given}"'
     path = given if given is not None else crates()
@@ -136,7 +136,7 @@ def _checked(kind: str, name: str, language: str) -> Kind:
 
 
 def _files(kind: str, name: str, language: str) -> dict[str, str]:
-    """Return the template of each file that is made."""
+    """Return the template of each file to make."""
     ident = name.replace("-", "_")
     if language == "rust":
         return {
@@ -213,7 +213,7 @@ def new(
     with tempfile.TemporaryDirectory(dir=into.parent, prefix=".flashatlas-new-") as folder:
         for file, template in _files(kind, name, language).items():
             text = (TEMPLATES / template).read_text(encoding="utf-8")
-            if template == "c/page.c":  # a complete example, with names of its own
+            if template == "c/page.c":  # a complete example without placeholders
                 for mine, theirs in EXAMPLE.items():
                     text = text.replace(mine, theirs)
             for key, value in values.items():

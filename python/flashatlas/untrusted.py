@@ -1,7 +1,7 @@
-"""Careful reading of other people's files: JSON, TOML, Parquet, and the types of their content.
+"""Reading of untrusted files (JSON, TOML, Parquet), with checks of the types of their content.
 
-A file that is damaged, or made to do harm, is bad input. It leads to an
-:class:`~flashatlas.InputError` with the place and the expected content, never to another exception.
+A file that is damaged, or made to do harm, raises an :class:`~flashatlas.InputError` with the place
+and the expected content, never another exception.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 UNPACKED_MAX = 1 << 30
-"""Bytes to which a compressed file may always unpack, however small it is."""
+"""Number of bytes to which even the smallest compressed file may unpack."""
 
 UNPACKED_TIMES = 20
 """Largest ratio of unpacked to packed size; texts of traces shrink to about a tenth."""
@@ -38,7 +38,7 @@ LARGEST = 2**64 - 1
 """The largest whole number of a record."""
 
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-"""Half a character in JSON: two halves make one character, and one alone is no text."""
+"""Half of a surrogate pair in JSON: a pair is one character, and a lone half is no text."""
 
 NAMES: dict[Any, str] = {
     str: "a text",
@@ -82,7 +82,7 @@ def json_of(text: str, place: object, what: str) -> Any:
 
     Raises:
         InputError: The text is not JSON (with line and column), is nested deeper than Python reads,
-            or holds a number or a text that none of our files has.
+            or contains a number outside 64 bits, a number that is not finite, or half a character.
 
     """
     try:
@@ -102,7 +102,7 @@ def json_of(text: str, place: object, what: str) -> Any:
 
 
 def _whole(text: str) -> int:
-    # the length is checked first: int() refuses 5,000 digits with a message about Python
+    # the length is checked first, because int() refuses 5,000 digits with a message about Python
     if len(text) > 21 or not -LARGEST <= int(text) <= LARGEST:
         raise ValueError(f"a number of {len(text)} digits, beyond 64 bits")
     return int(text)
@@ -123,7 +123,7 @@ def json_file(path: Path, what: str) -> Any:
 
     Raises:
         FileNotFoundError: The file does not exist.
-        InputError: As for :func:`text_of` and :func:`json_of`.
+        InputError: See :func:`text_of` and :func:`json_of`.
 
     """
     return json_of(text_of(path, what), path, what)
@@ -150,7 +150,7 @@ def toml_of(text: str, place: object) -> dict[str, Any]:
 
 
 def parquet_file(path: Path, columns: Collection[str] | None = None) -> pa.Table:
-    """Return the table in a Parquet file, with the columns of ``columns``; by default with all.
+    """Return the table in a Parquet file; if ``columns`` are given, with only these columns.
 
     Raises:
         FileNotFoundError: The file does not exist.
@@ -164,14 +164,15 @@ def parquet_file(path: Path, columns: Collection[str] | None = None) -> pa.Table
         with pq.ParquetFile(path) as parquet:
             about = parquet.metadata
             groups = map(about.row_group, range(about.num_row_groups))
-            # a row takes at least a byte for each column, however well equal rows are packed
+            # Count at least a byte for each row and column: equal rows may be packed into almost
+            # nothing.
             declared = max(sum(group.total_byte_size for group in groups),
                            about.num_rows * about.num_columns)  # fmt: skip
             most = unpacked_at_most(path.stat().st_size)
             if declared > most:
                 raise InputError(
-                    f"{path}: {path.stat().st_size} bytes that unpack to {declared}; of a file of "
-                    f"this size, at most {most} bytes are read"
+                    f"{path}: {path.stat().st_size} bytes that unpack to {declared}; a file "
+                    f"of this size may unpack to at most {most} bytes"
                 )
             if columns is None:
                 return parquet.read()
@@ -185,7 +186,7 @@ def parquet_file(path: Path, columns: Collection[str] | None = None) -> pa.Table
 def must_be(value: Any, kind: Any, place: object, key: str = "") -> None:
     """Refuse a value that does not have the given type, such as a ``TypedDict``.
 
-    Keys that the type does not know are ignored: a later version may have more.
+    Keys that the type does not declare are ignored, because a later version may add keys.
 
     Raises:
         InputError: The value has another type; the error names the key and the expected type.
@@ -196,10 +197,12 @@ def must_be(value: Any, kind: Any, place: object, key: str = "") -> None:
 
 
 def keys_must_be(value: Mapping[str, Any], kind: Any, place: object) -> None:
-    """Refuse an object whose keys do not have their types; a missing key is accepted.
+    """Refuse an object in which a value has another type than ``kind`` declares for its key.
+
+        A missing key is accepted.
 
     Raises:
-        InputError: As for :func:`must_be`.
+        InputError: See :func:`must_be`.
 
     """
     for name, inner in _fields(kind).items():
@@ -208,7 +211,7 @@ def keys_must_be(value: Mapping[str, Any], kind: Any, place: object) -> None:
 
 
 def _wrong(value: Any, kind: Any, key: str) -> str | None:
-    """Return what is wrong with a value; ``None`` if nothing is."""
+    """Return a description of what is wrong with a value; ``None`` if nothing is."""
     origin, inner = get_origin(kind), get_args(kind)
     found: str | None = None
     if kind is Any:
@@ -229,7 +232,7 @@ def _wrong(value: Any, kind: Any, key: str) -> str | None:
 
 
 def _is_plain(value: Any, kind: Any) -> bool:
-    """Return ``True`` if a value has a plain type; a boolean is no number, a whole number is."""
+    """Return ``True`` if a value has a plain type; whole numbers are numbers, booleans are not."""
     if isinstance(value, bool):
         return kind is bool
     return isinstance(value, (int, float) if kind is float else kind)

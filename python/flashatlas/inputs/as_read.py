@@ -1,4 +1,4 @@
-"""Comparison of input files with the content that a run read, by their digests."""
+"""Comparison, by digest, of an input file with the content that a run read from it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flashatlas.results.paths import input_files
 
 
 def digest_of_file(path: str) -> str:
-    """Return the digest of a file as records have it; a table has the digest of its text.
+    """Return the digest of a file as in run records; for a table, the digest of its text.
 
     Raises:
         InputError: The file cannot be read.
@@ -28,10 +28,10 @@ def digest_of_file(path: str) -> str:
 
 
 def must_be_as_read(trace: Mapping[str, Any]) -> None:
-    """Refuse a record's ``trace`` if one of its files is gone, or has another content now.
+    """Refuse a record's ``trace`` if one of its files no longer exists or has changed.
 
     Raises:
-        InputError: A file is gone or differs; the error names it and its digests.
+        InputError: A file does not exist or differs; the error names the file and its digests.
 
     """
     for path, digest in input_files(trace):
@@ -40,7 +40,7 @@ def must_be_as_read(trace: Mapping[str, Any]) -> None:
 
 
 def not_as_read(path: str, digest: str) -> str | None:
-    """Return why a file is not the one that a run read; ``None`` if it is."""
+    """Return why a file is not the file that a run read; ``None`` if it is the same."""
     if not Path(path).exists():
         return f"{path}: no such file; the run read it from there ({digest})"
     if not Path(path).is_file():

@@ -1,4 +1,4 @@
-"""Drives: a preset or a file, and the parameters that differ from it."""
+"""Drives: a preset or a drive file, and parameters that replace some of its values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Settings = Mapping[str, Any] | Sequence[str]
 
 @dataclass(frozen=True)
 class Drive:
-    """A drive, checked when it is made.
+    """A drive, whose parameters are checked when the object is made.
 
     >>> Drive("tiny", {"drive.planes": 2}).dies
     4
@@ -30,7 +30,7 @@ class Drive:
         set: Parameters that differ from the base.
 
     Raises:
-        InputError: A name, key or value is unknown or does not fit the others.
+        InputError: A name, key or value is unknown, or two parameters contradict each other.
 
     """
 
@@ -41,7 +41,7 @@ class Drive:
         self.layout  # noqa: B018  (checks everything)
 
     def but(self, set: Settings) -> Drive:
-        """Return the same drive with more parameters changed."""
+        """Return a copy of the drive in which these parameters are changed as well."""
         return Drive(self.base, setting_list(self.set) + setting_list(set))
 
     @property
@@ -52,17 +52,17 @@ class Drive:
         ``logical_units``, ``physical_units``, ``lanes``, ``blocks``, ``frames_per_block``,
         ``slots_per_frame``, ``pages_per_frame`` and ``dies`` are counts.
 
-        ``memory_bytes`` is about the memory that a run takes. ``fill_memory_bytes`` and
-        ``steady_memory_bytes`` are the least memory that a run takes if its precondition is
-        ``fill`` or ``steady``. ``keeps_checkpoints`` is ``True`` if a checkpoint can hold the
-        drive.
+        ``memory_bytes`` estimates the memory that a run needs. ``fill_memory_bytes`` and
+        ``steady_memory_bytes`` are the least memory that a run needs if its precondition is
+        ``fill`` or ``steady``. ``keeps_checkpoints`` is ``True`` if the state of the drive can be
+        saved in a checkpoint.
         """
         name, toml = _text(self.base)
         return json.loads(_core.check_drive(name, toml, setting_list(self.set)))
 
     @property
     def capacity_bytes(self) -> int:
-        """Bytes that the host can address, through the layers if there are any."""
+        """Bytes that the host can address; layers above the drive are taken into account."""
         return self.layout["exported_bytes"]
 
     @property

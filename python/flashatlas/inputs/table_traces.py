@@ -1,7 +1,7 @@
 """Traces that are tables: Parquet and Arrow files, and tables in memory.
 
-They are read as delimited text whose first line names the columns. All rules for text hold for
-them: formats, units, messages (row ``n`` is line ``n + 1``).
+A table is read as delimited text whose first line names the columns. The rules for formats, units
+and messages are therefore the same as for text; row ``n`` is line ``n + 1``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def held(source: Any) -> pa.Table:
             frame, a DuckDB relation.
 
     Raises:
-        InputError: The source is none of these.
+        InputError: The source is of another type.
 
     """
     if isinstance(source, pa.Table):
@@ -46,9 +46,9 @@ def held(source: Any) -> pa.Table:
 
 
 def name_of(source: str | os.PathLike[str] | pa.Table) -> str:
-    """Return the core's name of a trace: a path, or the name of a table in memory.
+    """Return the name of a trace for the core: a path, or the name of a table in memory.
 
-    The name is computed from the content, so that records of equal runs are equal.
+    The name of a table is computed from its content, so that equal runs have equal records.
     """
     if not isinstance(source, pa.Table):
         return os.fspath(source)
@@ -64,10 +64,10 @@ def name_of(source: str | os.PathLike[str] | pa.Table) -> str:
 
 
 class Text:
-    """Batches as delimited text, which is read in pieces of at most a given size."""
+    """A source of bytes that converts the batches of a table to delimited text."""
 
     def __init__(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
-        """Keep the columns that hold single values."""
+        """Select the columns whose values are neither nested nor binary."""
         self._names = [field.name for field in schema if _is_plain(field.type)]
         self._batches = batches
         self._left = memoryview(("\t".join(_checked(name) for name in self._names) + "\n").encode())
@@ -104,7 +104,7 @@ class Text:
 
 
 def of_text(columns: str) -> str:
-    """Return the format ``columns:…`` of the text that stands for a table."""
+    """Return a format ``columns:…``, completed for the text into which a table is converted."""
     own = {"delimiter": "tab", "header": "1"}
     given = {setting.partition("=")[0].strip() for setting in columns.partition(":")[2].split(",")}
     return ",".join([columns, *(f"{k}={v}" for k, v in own.items() if k not in given)])
@@ -118,10 +118,10 @@ def _decoded(chunk: pa.DictionaryArray) -> pa.Array:
 
 
 def open_text(path: str) -> Text:
-    """Return the text of a table in memory, by its name, or of a table's file.
+    """Return the text of a table, given the name of a table in memory or the path of a file.
 
     Raises:
-        InputError: The file is damaged, or the table is gone.
+        InputError: The file is damaged, or the table is not in this process's memory.
 
     """
     if path.startswith(TABLE):

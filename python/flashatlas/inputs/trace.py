@@ -1,4 +1,4 @@
-"""Traces: ways to read one, its statistics, its requests, and copies in other formats."""
+"""Traces: options of reading them, statistics, requests, and conversion to other formats."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Progress = Callable[[str, int, float | None], None]
-"""A function called with the phase, the requests so far, and the share done (0 to 1) if known."""
+"""A function of the phase, the number of requests so far, and the share done (0 to 1) if known."""
 
 COMPRESSIONS = {".gz": "gz", ".bz2": "bz2", ".xz": "xz", ".zst": "zst"}
 
@@ -30,33 +30,34 @@ SUFFIXES = {
     ".load": "blkreplay",
     ".mqsim": "mqsim",
 }
-"""Formats that follow from the name of the file to be written."""
+"""The format in which a file is written, by the ending of its name."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A trace file and the way to read it.
+    """A trace file, and the options of reading it.
 
     >>> Trace("hm_0.csv.gz", drop_duplicates="5ms").info()["requests"]  # doctest: +SKIP
 
     Args:
-        path: The file, plain or compressed (gz, bz2, xz, zst), also Parquet or Arrow; ``-`` is
-            standard input. Several files as one trace: ``merge:FILE,key=value;FILE``. The trace of
-            an MQSim workload: ``mqsim:workload.xml``. Or a table: an Arrow table, or an object that
-            exports Arrow (polars, DuckDB).
-        format: Its format, if the content does not tell it; ``flashatlas formats`` lists all
-            formats. Any delimited text is read with
+        path: The file: plain or compressed (gz, bz2, xz, zst) text, Parquet or Arrow. The value
+            ``-`` is standard input, ``merge:FILE,key=value;FILE`` reads several files as one trace,
+            and ``mqsim:workload.xml`` is the trace of an MQSim workload. A table in memory is
+            accepted as well: an Arrow table, or an object that exports Arrow (polars, DuckDB).
+        format: The format of the file, if its content does not show it; ``flashatlas formats``
+            lists all formats. Any delimited text can be read, for example with
             ``"columns:time=0:us,op=1,offset=2:bytes,size=3:sectors"``.
         device_map: Treatment of several devices: ``separate`` (keep their address spaces apart; the
-            default), ``collapse`` (let all share one), or ``select:N`` (take device N alone).
+            default), ``collapse`` (put all devices into one address space), or ``select:N`` (read
+            only device N).
         drop_duplicates: Drop a record that repeats the previous one of its device within this time,
             such as ``"5ms"``.
-        time_gap_max: Shorten pauses to at most this time, such as ``"1s"``, and ignore backward
-            steps of the clock that are longer.
-        assume_op: Operation of all requests of a trace that names none: ``read``, ``write`` or
-            ``trim``.
-        skip_bad: Number of bad records that are skipped and counted; the next one is an error. Or
-            the kinds of records that are always skipped, separated by commas: ``zero-length``,
+        time_gap_max: Shorten pauses to at most this time, such as ``"1s"``, and ignore steps of the
+            clock that go back by more than this time.
+        assume_op: Operation of all requests if the trace names no operations: ``read``, ``write``
+            or ``trim``.
+        skip_bad: The number of bad records to skip and count; the next bad record is an error. Or a
+            comma-separated list of kinds of records that are always skipped: ``zero-length``,
             ``too-long``, ``too-far``.
         shift: Number of sectors added to every address.
 
@@ -72,7 +73,7 @@ class Trace:
     shift: int = 0
 
     def __post_init__(self) -> None:
-        """Take hold of a table, and find the trace that another program's workload plays."""
+        """Convert a table to an Arrow table, and a name ``mqsim:FILE`` to the name of its trace."""
         if not isinstance(self.path, str | os.PathLike):
             from flashatlas.inputs.table_traces import held  # noqa: PLC0415
 
@@ -82,7 +83,7 @@ class Trace:
 
     @property
     def name(self) -> str:
-        """The path, or the name that stands for the table."""
+        """The path, or the name of the table in memory."""
         if isinstance(self.path, str | os.PathLike):
             return os.fspath(self.path)
         from flashatlas.inputs.table_traces import name_of  # noqa: PLC0415
@@ -91,14 +92,14 @@ class Trace:
 
     @property
     def _is_table(self) -> bool:
-        """``True`` for Parquet, Arrow, or a table in memory."""
+        """``True`` for a Parquet file, an Arrow file or a table in memory."""
         files = _core.trace_files(self.name)
         there = not _core.is_file(self.name) or all(Path(file).is_file() for file in files)
         return there and len(files) == 1 and _core.is_table(files[0])
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options of reading, as the core takes them."""
+        """The options of reading, in the form that the core expects."""
         given = {
             field.name: getattr(self, field.name) for field in fields(self) if field.name != "path"
         }
@@ -111,7 +112,7 @@ class Trace:
     def info(self, progress: Progress | None = None) -> dict[str, Any]:
         """Read the whole trace and return its statistics.
 
-        They are requests, bytes, footprint, overwrites, sequentiality and burstiness.
+        The statistics are requests, bytes, footprint, overwrites, sequentiality and burstiness.
 
         The keys are described in ``docs/FORMATS.md``. Times are in seconds, sizes in bytes, shares
         from 0 to 1.
@@ -121,17 +122,18 @@ class Trace:
     def reuse(
         self, page: str = "4KiB", entries: int = 1024, progress: Progress | None = None
     ) -> dict[str, Any]:
-        """Return how the trace reuses addresses, before any drive is simulated.
+        """Return statistics of how the trace reuses addresses; no drive is simulated.
 
-        The result has the miss ratios of LRU caches of map pages and of map entries over their
-        size, the intervals between two writes of a page, and the skew of writes. The miss ratios
-        are exact up to 262,144 units; beyond that they come from a sample (SHARDS).
+        The result contains the miss ratios of LRU caches of map pages and of map entries for each
+        cache size, the intervals between two writes of a page, and the skew of writes. The miss
+        ratios are exact for traces of at most 262,144 units; for larger traces they come from a
+        sample (SHARDS).
 
         The keys are described in ``docs/FORMATS.md``.
 
         Args:
-            page: Size of the page that an entry maps.
-            entries: Entries in a map page.
+            page: Size of the page that one map entry maps.
+            entries: Number of entries in a map page.
             progress: Called now and then.
 
         """
@@ -153,19 +155,20 @@ class Trace:
     ) -> dict[str, Any]:
         """Write the trace, or a part of it, in another format.
 
-        The file appears whole or not at all.
+        The file appears complete, or not at all.
 
         Args:
-            to: The file; the endings ``.gz``, ``.bz2``, ``.xz`` and ``.zst`` compress it.
-            format: Its format; by default the name decides (``.fatr`` is the project's own, compact
-                format).
-            lossy: Drop or round data that the format cannot hold, and count it; otherwise such data
-                is an error.
+            to: The file to write; if its name ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``, it is
+                compressed.
+            format: The format of this file; by default it follows from the ending of the name
+                (``.fatr`` is the project's own, compact format).
+            lossy: Drop or round data that the format cannot hold, and count the losses; by default
+                such data is an error.
             start: Leave out requests before this time, such as ``"10s"``, counted from the first
                 request.
             end: Leave out requests at this time or later.
-            skip: Number of requests to leave out of the rest.
-            count: Number of requests to take of the rest.
+            skip: Number of remaining requests to leave out.
+            count: Number of remaining requests to write.
             progress: Called now and then.
 
         Returns:
@@ -193,10 +196,10 @@ class Trace:
         return json.loads(written)
 
     def batches(self, rows: int = 65_536) -> Iterator[pa.Table]:
-        """Yield the requests, ``rows`` at a time.
+        """Yield the requests in tables of ``rows`` rows; the last table may have fewer.
 
-        The columns are ``time_ps`` from the first request, ``op``, ``offset`` and ``bytes``,
-        ``fua`` (0 or 1), and ``device``.
+        The columns are ``time_ps`` (counted from the first request), ``op``, ``offset``, ``bytes``,
+        ``fua`` (0 or 1) and ``device``.
         """
         reader = _core.TraceReader(self.name, json.dumps(self.options))
         while (batch := reader.next_batch(rows)) is not None:
@@ -224,7 +227,7 @@ def _format_of(path: Path) -> str:
     if path.suffix not in SUFFIXES:
         known = ", ".join(f"{suffix} ({name})" for suffix, name in SUFFIXES.items())
         raise _core.InputError(
-            f"{path}: which format is to be written? End the name with one of {known}, or name it "
-            "(`format`; on the command line --to-format)"
+            f"{path}: which format is to be written? End the name with one of {known}, or name the "
+            "format (`format`; on the command line --to-format)"
         )
     return SUFFIXES[path.suffix]

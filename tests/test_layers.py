@@ -171,7 +171,7 @@ def test_a_file_is_probed_and_what_was_made_is_removed(tmp_path, monkeypatch, ca
     assert said.startswith("2 ") and "would be overwritten: confirm it with --yes" in said
     assert path.read_bytes() == b"precious" * (1 << 18)
     said = cli(monkeypatch, capsys, "probe", "superpage", str(path), "--yes", "-q")
-    assert said.startswith("2 ") and "are needed at least" in said
+    assert said.startswith("2 ") and "bytes to write to, expected at least" in said
     assert path.read_bytes() == b"precious" * (1 << 18)
     for wrong, expected in (
         ([str(tmp_path / "nothing"), "--yes"], "no such file or device"),

@@ -122,7 +122,12 @@ SAID = {
     ("trace", "fetch", "dem"): "public trace `dem` is not known; did you mean `demo`?",
     ("formats", "msrr"): "trace format `msrr` is not known; did you mean `msr`?",
     ("crash", "--scheme", "fast", "--store", "dftl"): "stores are of page mapping alone",
-    ("probe", "superpage", "-d", "tiny"): "tiny: exports 1310720 bytes; probing 67108864 of them",
+    (
+        "probe",
+        "superpage",
+        "-d",
+        "tiny",
+    ): "tiny: exports 1310720 bytes, and probing writes to 67108864",
     ("table", "."): ".: no results (run.json or compare.json) in it; expected a folder that",
 }
 

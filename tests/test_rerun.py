@@ -176,7 +176,7 @@ def test_a_record_alone_finds_its_inputs(tmp_path: Path, trace: Path) -> None:
     begin.rename(elsewhere / begin.name)
     assert differences(result, rerun(lonely, inputs=elsewhere.parent)) == []
     with pytest.raises(
-        flashatlas.InputError, match=r"no file below .* is it; if you do not have it"
+        flashatlas.InputError, match=r"no file below .* has this digest; if you do not"
     ):
         rerun(lonely, inputs=tmp_path / "mail")
     with pytest.raises(flashatlas.InputError, match="nowhere: no such folder"):

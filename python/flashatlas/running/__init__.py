@@ -1,1 +1,1 @@
-"""Runs, their repetition, their cost, and studies of one part of a drive."""
+"""Runs of drives: execution, repetition from a record, cost, and studies of one mechanism."""

@@ -1,4 +1,4 @@
-"""Functions for notebooks: run a drive, compare several, keep a preconditioned one."""
+"""Functions for notebooks: run a drive, compare drives, save a preconditioned drive."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class RunOptions(TypedDict, total=False):
-    """The options of :func:`run` with their types, made from the table in the core."""
+    """The options of :func:`run` with their types, generated from the table in the core."""
 
     set: Settings
     # begin: made from crates/sim/src/options
@@ -99,14 +99,13 @@ def run(
         progress: Called now and then with the phase, the number of requests and the share done.
             Without it, a notebook shows a bar.
         options: The workload, and how it is played on the drive; all options are listed below.
-            ``set`` holds parameters that differ from the drive's. ``trace`` may be a
-            :class:`Trace`, which holds the options of reading it, and ``job`` may be a
-            :class:`Job`.
+            ``set`` changes parameters of the drive. ``trace`` may be a :class:`Trace`, which
+            includes the options of reading it, and ``job`` may be a :class:`Job`.
 
     Raises:
-        InputError: Bad input of any kind; nothing was run.
-        DriveError: The drive could not go on, for example for lack of space.
-        InternalError: A broken invariant.
+        InputError: An argument or an input file is bad.
+        DriveError: The drive could not continue, for example because it ran out of space.
+        InternalError: An invariant of FlashAtlas was broken.
 
     """
     spec = specification(drive, **options)
@@ -134,9 +133,9 @@ def carried_out(
 def carried_out_from(
     spec: Mapping[str, Any], checkpoint: str | None, progress: Progress | None = None
 ) -> Result:
-    """Carry out a run whose preconditioned drive may lie in a shared checkpoint.
+    """Carry out a run; start from a shared checkpoint if there is one.
 
-    The record is the same as without a checkpoint, with a note that the drive was shared.
+    The record is the same as without a checkpoint, except for a note that the drive was shared.
     """
     if checkpoint is None:
         return carried_out(spec, progress)
@@ -150,7 +149,8 @@ def specification(
     """Return the specification of a run for the core; :func:`run` has the same arguments.
 
     Raises:
-        InputError: An option does not exist, or a word is not among its choices.
+        InputError: An option has a value of the wrong type, or a word that is not among its
+            choices.
 
     """
     _known(options)
@@ -180,14 +180,14 @@ def specification(
 
 
 def _value(option: RunOption, given: Any) -> Any:
-    """Return the value of an option as the core takes it."""
+    """Return the value of an option in the form that the core expects."""
     if option.kind == "file" and given is not None:
         return _file(option.name, given)
     return checked(option, given)
 
 
 def _file(name: str, given: Any) -> str:
-    """Return the path of a file, or the name that stands for a table."""
+    """Return the path of a file, or the name of a table in memory."""
     if isinstance(given, Trace):
         return given.name
     if not isinstance(given, str | os.PathLike):
@@ -216,13 +216,13 @@ def save_checkpoint(
     progress: Progress | None = None,
     **options: Unpack[RunOptions],
 ) -> Path:
-    """Precondition a drive and keep it in a file, for ``precondition="checkpoint:FILE"``.
+    """Precondition a drive and save it in a file, for ``precondition="checkpoint:FILE"``.
 
     Args:
-        path: The file; it appears whole or not at all.
-        drive: As for :func:`run`.
-        progress: As for :func:`run`.
-        options: As for :func:`run`. ``precondition`` says how the drive is preconditioned. With
+        path: The file to write; it appears complete, or not at all.
+        drive: See :func:`run`.
+        progress: See :func:`run`.
+        options: See :func:`run`. ``precondition`` chooses how the drive is preconditioned. With
             ``fit="compact"``, the drive gets room for the addresses of the given workload.
 
     """
@@ -241,13 +241,12 @@ def compare(
 ) -> list[Result]:
     """Carry out several runs, side by side on the machine's cores.
 
-    The results are in the order of the cases.
-
-    Cases whose preconditioned drives are equal share a checkpoint: it is made once.
+    The results are in the order of the cases. If several cases begin with equal preconditioned
+    drives, the drive is preconditioned once and shared as a checkpoint.
 
     Args:
         cases: For each run, its own arguments of :func:`run`; ``label`` names the run.
-        jobs: Number of runs at the same time; by default one for each core.
+        jobs: Number of runs at the same time; by default one run for each core.
         progress: Called with the number of the case, the phase, the number of requests and the
             share done.
         common: Arguments of :func:`run` for all cases. A case's ``set`` is added to the common
@@ -304,17 +303,17 @@ def side_by_side(
 ) -> list[Result]:
     """Carry out some runs on the machine's cores.
 
-    All runs, not only the runs due, determine which drives are shared. The record of a run is
-    therefore the same, whichever runs are due with it.
+    Which drives are shared depends on all runs, not only on the runs that are due. The record of a
+    run is therefore the same, whichever other runs are due.
 
     Args:
         specs: Specifications of all runs.
-        alone: Numbers of the runs that share no drive with others.
+        alone: Numbers of the runs that must not share a drive with other runs.
         due: Numbers of the runs to carry out.
         certain: The least memory that each of these runs takes, in bytes.
-        jobs: Number of runs at the same time; by default one for each core.
-        progress: As for :func:`compare`.
-        done: Called in a thread with the number and the result of each run as soon as it is done.
+        jobs: Number of runs at the same time; by default one run for each core.
+        progress: See :func:`compare`.
+        done: Called in a thread when a run is done, with its number and its result.
 
     Returns:
         The results of the runs that were due.
@@ -347,13 +346,13 @@ def side_by_side(
 
 
 def together(shared: Mapping[str, Any], case: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the shared and the own arguments of a case; ``set`` has the settings of both."""
+    """Return a case's arguments added to the shared ones; ``set`` has the settings of both."""
     settings = setting_list(shared.get("set", ())) + setting_list(case.get("set", ()))
     return {**shared, **case, "set": settings}
 
 
 def _taken_apart(cases: Iterable[Case]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the arguments of each case, and the labels."""
+    """Return the arguments of each case without its label, and the labels."""
     if isinstance(cases, str | Mapping):
         raise InputError(f"cases: {cases!r}, expected a list such as [{EXAMPLE}]")
     given = list(cases)
@@ -384,7 +383,7 @@ def _named(label: str, cases: int) -> Iterator[None]:
 
 
 SIGNAL_EVERY = 0.2
-"""Seconds after which a waiting main thread looks for signals."""
+"""Seconds between two moments at which the waiting main thread can handle signals."""
 
 
 class Workers:
@@ -399,7 +398,7 @@ class Workers:
         self._tasks: list[tuple[int, Callable[[Progress], Any]]] = []
 
     def add(self, number: int, task: Callable[[Progress], Any]) -> None:
-        """Add ``task`` for the next :meth:`wait`, which reports its progress under ``number``."""
+        """Add ``task`` for the next :meth:`wait`; its progress is reported under ``number``."""
         self._tasks.append((number, task))
 
     def _report(self, number: int) -> Progress:
@@ -412,18 +411,18 @@ class Workers:
         return report
 
     def wait(self) -> list[Any]:
-        """Carry out the tasks that were added, and return their answers in the same order."""
+        """Carry out the tasks that were added, and return their results in the same order."""
         tasks, self._tasks = self._tasks, []
         with ThreadPoolExecutor(max_workers=self._workers) as pool:
-            # A signal may interrupt the submissions; the tasks already begun must then stop, too.
+            # A signal may interrupt the submissions. Tasks that have already begun must then stop.
             try:
                 futures = [pool.submit(task, self._report(number)) for number, task in tasks]
-                # a signal that comes as an endless wait begins is heard when the wait ends: wait
-                # in steps
+                # A signal that arrives just before an endless wait would be handled only after it.
+                # Wait in short steps instead.
                 while wait(futures, SIGNAL_EVERY, FIRST_EXCEPTION).not_done:
                     if any(f.done() and (f.cancelled() or f.exception()) for f in futures):
                         break
-                # raise the failure, not the interruption of the other tasks that it caused
+                # raise the failure itself: it interrupts the other tasks, which then fail as well
                 for future in futures:
                     failure = (
                         future.exception() if future.done() and not future.cancelled() else None
@@ -438,20 +437,20 @@ class Workers:
 
 
 def build() -> dict[str, Any]:
-    """Return how this FlashAtlas was built, and from which sources.
+    """Return the sources and the settings from which this FlashAtlas was built.
 
-    The keys are ``version``, ``sources`` (a digest), ``commit`` (``None`` without a repository; it
-    ends in ``+`` if the sources had been changed), ``target`` and ``profile``.
+    The keys are ``version``, ``sources`` (a digest), ``commit`` (``None`` without a repository;
+    ends in ``+`` if the sources differed from the commit), ``target`` and ``profile``.
     """
     return json.loads(_core.build())
 
 
 BESIDE = ("drive", "label", "progress")
-"""Arguments that stand beside the options of a run."""
+"""Arguments of :func:`run` that are not options of a run."""
 
 
 def _known(options: Mapping[str, Any]) -> None:
-    """Refuse an option that does not exist, and name the nearest."""
+    """Refuse an option that does not exist, and name the most similar one."""
     names = ["set", *run_options()]
     for name in options:
         if name in names:

@@ -1,4 +1,4 @@
-"""Runs in one file, with the files that they read."""
+"""Bundles: zip files of runs and of the files that the runs read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from flashatlas.results.result import Result, with_paths
 from flashatlas.results.runs import given_results
 
 INPUTS = "inputs"
-"""The folder of a bundle that holds the files its runs read."""
+"""The folder of a bundle in which the input files of its runs lie."""
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """The date of every file of a bundle, so that bundles of equal content are equal files."""
@@ -26,16 +26,16 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 def bundle(results: Sequence[Result], path: Path) -> Path:
     """Pack runs and their input files into a zip file, which ``flashatlas rerun`` can run.
 
-    One run stands at the root of the bundle; several stand in folders ``01``, ``02`` and so on.
-    Traces, job files and checkpoints stand in ``inputs``, each once.
+    A single run lies at the root of the bundle; several runs lie in folders ``01``, ``02`` and so
+    on. Traces, job files and checkpoints lie in ``inputs``, and no file is packed twice.
 
     Args:
         results: The runs (:meth:`Result.load`).
-        path: The file; it appears whole or not at all.
+        path: The file to write; it appears complete, or not at all.
 
     Raises:
-        InputError: A file that a run read is missing, has another content now, or includes other
-            files.
+        InputError: A file that a run read is missing, has changed, or is a job file that includes
+            other files.
 
     """
     if path.suffix != ".zip":
@@ -64,7 +64,7 @@ def bundle(results: Sequence[Result], path: Path) -> Path:
 
 
 def add_file(archive: zipfile.ZipFile, file: Path, name: str) -> None:
-    """Put a file into an archive without its date; a script is marked executable.
+    """Put a file into an archive, without its date; mark a shell script as executable.
 
     Raises:
         InputError: The file cannot be read.
@@ -82,18 +82,17 @@ def add_file(archive: zipfile.ZipFile, file: Path, name: str) -> None:
 
 
 def _name(file: str, taken: dict[str, str]) -> str:
-    """Return the file's name, with a number in front if another input has the same name."""
+    """Return a file's name in the bundle: its own, with a number in front if it is taken."""
     path = Path(file)
     names = [path.name, *(f"{number}-{path.name}" for number in range(2, len(taken) + 3))]
     return next(name for name in names if name not in taken.values())
 
 
 def _place_logs(trace: Mapping[str, Any], inputs: dict[str, str]) -> None:
-    """Name each log that a job file replays by its path relative to the job file.
+    """Add each log that a job file replays to ``inputs``, under its path relative to the job file.
 
     Raises:
-        InputError: The logs are not the ones that the run read, or the bundle has no place for
-            them.
+            InputError: A log has changed since the run read it, or its name in the bundle is taken.
 
     """
     if trace["format"] != "fio":
@@ -107,7 +106,7 @@ def _place_logs(trace: Mapping[str, Any], inputs: dict[str, str]) -> None:
 
 
 def _taken(inputs: dict[str, str], file: Path, name: str) -> bool:
-    """Return ``True`` if another input than `file` has this name in the bundle."""
+    """Return ``True`` if an input other than ``file`` has this name in the bundle."""
     return any(one != str(file) and taken == name for one, taken in inputs.items())
 
 
@@ -115,8 +114,8 @@ def logs_beside(job: Path) -> list[tuple[Path, str]]:
     """Return the logs that a job file replays, each with its path relative to the job file.
 
     Raises:
-        InputError: The job file names something that an archive cannot hold: a file other than a
-            log beside it, or a variable of the environment.
+        InputError: The job file names an environment variable, a log that does not lie below its
+            folder, or another file to include.
 
     """
     logs: list[tuple[Path, str]] = []
@@ -131,12 +130,12 @@ def logs_beside(job: Path) -> list[tuple[Path, str]]:
         if re.match(r"include\s", line.strip()):
             raise InputError(
                 f"{job}:{number}: `{line.strip()}` names another file, which a bundle does not "
-                "take along; put its lines into the job file and run that"
+                "contain; put the lines of that file into the job file, and run the job file"
             )
         if "${" in line:
             raise InputError(
                 f"{job}:{number}: `{line.strip()}` names a variable of the environment, which a "
-                "bundle does not take along; put its value there and run that"
+                "bundle does not contain; put its value there, and run the job file"
             )
     return logs
 
@@ -152,14 +151,14 @@ def _log(job: Path, number: int, name: str) -> tuple[Path, str]:
     path = Path(name)
     if path.is_absolute() or ".." in path.parts or not (job.parent / path).is_file():
         raise InputError(
-            f"{job}:{number}: `read_iolog={name}` does not lie beside the job file; put it there, "
-            "name it by its path from there, and run that"
+            f"{job}:{number}: `read_iolog={name}` does not lie beside the job file; put it "
+            "there, write its path relative to the job file, and run the job file"
         )
     return job.parent / path, path.as_posix()
 
 
 def summary(path: Path) -> str:
-    """Return a line for the terminal: the number of runs and of inputs in a bundle."""
+    """Return a line for the terminal with the numbers of runs and input files in a bundle."""
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
     runs = sum(Path(name).name == "run.json" for name in names)

@@ -1,4 +1,4 @@
-"""Cost of a run before it gives any result: memory, and time to precondition."""
+"""Estimates of what a run needs: memory, and time to precondition the drive."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from flashatlas._core import InputError
 from flashatlas.results.units import size
 
 LONG_S, LARGE_BYTES = 10.0, 1 << 30
-"""The bounds from which a run's cost is announced."""
+"""The least time and the least memory that are announced before a run."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """Bounds of a time or of a factor that is not known exactly."""
+    """A lower and an upper bound of a time, or of a factor."""
 
     least: float
     most: float
@@ -58,22 +58,23 @@ def _two_digits(number: float) -> str:
 UNIT_S = {"fill": Span(30e-9, 150e-9), "steady": Span(50e-9, 370e-9), "none": Span(0, 0)}
 """Core seconds to precondition one mapping unit, with the map in DRAM.
 
-The time is less where the tables fit into the processor's caches. On two cores that had other work,
-drives of 0.7 to 2 million units took 30 to 112 ns for ``fill`` and 50 to 273 ns for ``steady``. The
-upper bounds leave room for more.
+The time is shorter if the tables fit into the processor's caches. On two cores that were also busy
+with other work, drives of 0.7 to 2 million units took 30 to 112 ns a unit for ``fill`` and 50 to
+273 ns a unit for ``steady``. The upper bounds are larger than these measurements.
 """
 
 FACTOR_OF_MAP = {"dram": Span(1, 1), "leaftl": Span(2, 40), "learnedftl": Span(2, 40)}
 """Time that a map store takes, as a multiple of the time with the map in DRAM.
 
-Measured with LeaFTL: 7 to 18 times as long to precondition, 40 to 130 times to play requests.
+Measurements with LeaFTL: preconditioning took 7 to 18 times as long, playing requests 40 to 130
+times as long.
 """
 
 FACTOR_OF_FLASH = Span(1.2, 6)
 """The factor of :data:`FACTOR_OF_MAP` for any other map store.
 
-Measured with DFTL, S-FTL and TPFTL: 1.2 to 14 times as long to precondition, 3 to 6 times to play
-requests.
+Measurements with DFTL, S-FTL and TPFTL: preconditioning took 1.2 to 14 times as long, playing
+requests 3 to 6 times as long.
 """
 
 
@@ -90,7 +91,7 @@ class Cost:
     """Mapping units of the flash."""
     bytes: int
     time: Span | None
-    """Core seconds to precondition; ``None`` if they depend on a trace or a checkpoint."""
+    """Core seconds to precondition; ``None`` if the time depends on a trace or a checkpoint."""
     logical_units: int = 0
     unit_bytes: int = 1
 
@@ -101,7 +102,7 @@ class Cost:
 
     @property
     def is_worth_saying(self) -> bool:
-        """``True`` if someone who waits for the run should know its cost before."""
+        """``True`` if the cost is large enough to be announced before the run."""
         return self.bytes >= LARGE_BYTES or self.is_long
 
     @property
@@ -127,24 +128,24 @@ def cost(layout: Mapping[str, Any], precondition: str, store: str = "dram") -> C
 def free_memory() -> int | None:
     """Return the bytes of memory that this process may take; ``None`` if the system is not Linux.
 
-    The number is the memory that the system reports as available, or the rest that the limits of
-    its control groups leave, whichever is less.
+    The number is the smaller of two: the memory that the system reports as available, and the
+    memory that the limits of the process's control groups still allow.
     """
     return _core.free_memory()
 
 
 def must_fit_together(certain: Sequence[int], at_once: int) -> None:
-    """Refuse runs that certainly take more memory together than is available.
+    """Refuse runs at the same time that certainly need more memory than is available.
 
-    A run that is too large alone is not refused here: the run itself refuses, and names the largest
-    size that fits.
+    A run that is too large by itself is not refused here. The run itself raises the error later,
+    and names the largest size that fits.
 
     Args:
         certain: The least memory that each run takes, in bytes.
         at_once: Number of runs at the same time.
 
     Raises:
-        InputError: The runs take too much; the error says how many fit.
+        InputError: The runs need too much memory; the error names the number of runs that fit.
 
     """
     free, largest = free_memory(), sorted(certain, reverse=True)[:at_once]

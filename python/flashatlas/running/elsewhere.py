@@ -14,9 +14,9 @@ from flashatlas.results.result import with_paths
 
 ASK = (
     "if you do not have it, ask whoever made the record for a bundle (`flashatlas bundle`), which "
-    "takes its inputs along"
+    "contains the input files"
 )
-"""Advice where nothing else helps."""
+"""Advice if an input file cannot be found."""
 
 
 def at_hand(
@@ -26,18 +26,18 @@ def at_hand(
 ) -> dict[str, Any]:
     """Return a record with the present paths of its input files.
 
-    ``trace``, if it is given, is the path of the run's trace or job file. Any other file is taken
-    from its path in the record if its content is the same there, else from below ``inputs``, by its
-    digest. The record holds no digest of a precondition's file, so that file is found by its name
-    alone.
+    ``trace``, if it is given, is the path of the run's trace or job file. Any other file is first
+    looked up at its path in the record. If it is missing there or has changed, a file with the same
+    digest is searched below ``inputs``. The record has no digest of a precondition's file, so that
+    file is searched by its name.
 
     Args:
         record: A run record.
-        trace: The one file from which the run's requests came.
-        inputs: A folder in which the files are searched.
+        trace: The present path of the trace or job file, if the run read only one file.
+        inputs: The folder below which the files are searched.
 
     Raises:
-        InputError: A file was not found, or has another content; the error gives advice.
+        InputError: A file was not found, or has changed; the error contains advice.
 
     """
     looked = _Folder(inputs)
@@ -50,7 +50,7 @@ def at_hand(
 
 
 class _Folder:
-    """The files below a folder, each read at most once."""
+    """The files below a folder; the digest of a file is computed at most once."""
 
     def __init__(self, root: str | os.PathLike[str] | None) -> None:
         self.root = None if root is None else Path(root)
@@ -59,7 +59,7 @@ class _Folder:
         self._digests: dict[Path, str] = {}
 
     def named(self, name: str) -> list[Path]:
-        """Return the files with this name, in order."""
+        """Return the files with this name, sorted by path."""
         return [file for file in self._files() if file.name == name]
 
     def with_digest(self, digest: str, name: str) -> Iterator[Path]:
@@ -79,7 +79,7 @@ class _Folder:
         if file not in self._digests:
             try:
                 self._digests[file] = digest_of_file(str(file))
-            except InputError:  # a file that cannot be read is none of the inputs
+            except InputError:  # a file that cannot be read matches no digest
                 self._digests[file] = ""
         return self._digests[file]
 
@@ -152,14 +152,14 @@ def _not_there(path: str, digest: str) -> str | None:
 def _nowhere(why: str, root: Path | None, *, alone: bool, logs: bool = False) -> InputError:
     """Return the error about a file that was not found, with advice."""
     if root is not None:
-        beside = ", with the logs that it replays beside it" if logs else ""
-        return about("inputs", f"{why}; no file below {root} is it{beside}; {ASK}")
-    one = "its place now (‹trace=FILE›) or " if alone else ""
-    return about("trace", f"{why}; say {one}a folder to look for it in (‹inputs=DIR›); {ASK}")
+        beside = " and lies beside the logs that it replays" if logs else ""
+        return about("inputs", f"{why}; no file below {root} has this digest{beside}; {ASK}")
+    one = "its present path (‹trace=FILE›) or " if alone else ""
+    return about("trace", f"{why}; give {one}a folder to search (‹inputs=DIR›); {ASK}")
 
 
 def _beside(file: Path, job: str, log: str) -> Path:
-    """Return the path of a log if its job file is ``file`` now."""
+    """Return the present path of a log whose job file is now at ``file``."""
     return Path(os.path.normpath(file.parent / os.path.relpath(log, Path(job).parent)))
 
 
@@ -186,8 +186,8 @@ def _precondition(
             names = ", ".join(map(str, there))
             raise about(
                 "inputs",
-                f"several files have the name of the precondition's, and the record holds no "
-                f"digest of it: {names}; leave one of them",
+                f"several files have the name of the precondition's file, and the record has no "
+                f"digest of that file: {names}; leave only one of them there",
             )
         if not there:
             why = f"{path}: no such file; the run's precondition read it from there"

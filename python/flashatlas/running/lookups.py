@@ -35,34 +35,35 @@ def lookup(
 ) -> dict[str, Any]:
     """Look up every request of a source, and return the record.
 
-    The record has the clocks of a lookup, the classes of lookups, the numbers of each tenth of the
-    run, and the tables.
+    The record contains the clocks of a lookup, the classes of lookups, the results of each tenth of
+    the run, and the sizes of the tables.
 
-    Exactly one source is given.
+    Give exactly one source: ``trace``, ``workload``, ``sets`` or ``files``.
 
     Args:
-        trace: Path of a trace file, or a :class:`Trace` with how to read it.
+        trace: Path of a trace file, or a :class:`Trace`.
         workload: A generator: ``"uniform:requests=100000,size=4KiB"``.
         sets: Random sets that are scanned to their ends: ``lookups``, and optionally ``repeat``
             (share of lookups in the previous set) and ``skew`` (share of the other lookups in
             sets whose number is a multiple of four).
-        files: Files at random addresses, each looked up and inserted: ``files``, and optionally
-            ``stride``, ``again`` (share of requests for the previous file), ``known`` (share of
-            requests for any known file) and ``lookups`` (number of lookups of known files at
-            the end).
-        set: Settings, such as ``{"lookup.hash": "radix"}``, that change the paper's sizes and DRAM.
+        files: Files at random addresses, which are looked up and inserted one by one: ``files``
+            (their number), and optionally ``stride``, ``again`` (share of requests for the previous
+            file), ``known`` (share of requests for any file that was inserted before) and
+            ``lookups`` (number of lookups of inserted files at the end).
+        set: Settings that replace the sizes and the DRAM of the paper, such as ``{"lookup.hash":
+            "radix"}``.
         address: Translation of host addresses to logical ones: ``low-bits``, ``dense`` or
             ``exact``.
-        unit_sectors: Sectors of an address unit.
-        page_bytes: Bytes of a page of the flash, for ``lookup.pages = all``.
-        limit: Requests after which the study ends.
+        unit_sectors: Number of sectors in an address unit.
+        page_bytes: Number of bytes in a flash page, for ``lookup.pages = all``.
+        limit: Number of requests after which the study ends.
         seed: Seed of everything random.
-        commands: File for every command of the DRAM with its clock, so that other programs can
-            check it: a ``.csv``, ``.jsonl`` or ``.parquet``.
+        commands: File (``.csv``, ``.jsonl`` or ``.parquet``) to which every command of the DRAM is
+            written with its clock, so that other programs can check the commands.
         progress: Called now and then with the phase, the number of requests and the share done.
 
     Raises:
-        InputError: A setting is bad, a source cannot be read, or the tables are too small for it.
+        InputError: A setting is bad, or the source cannot be read or does not fit into the tables.
 
     """
     if commands is not None:
@@ -92,7 +93,7 @@ def specification(
     """Return the specification of a study for the core; :func:`lookup` has the same arguments.
 
     Raises:
-        InputError: There is no source, or there are several.
+        InputError: No source was given, or several.
 
     """
     reading: dict[str, Any] = {}

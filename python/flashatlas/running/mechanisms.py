@@ -1,7 +1,7 @@
-"""Counts of how often each mechanism of a scheme, store or layer fired in some runs.
+"""Counts of how often each mechanism of a scheme, store or layer was used in a set of runs.
 
 A part declares its mechanisms in Rust, each with a counter of the run record
-(``crates/types/src/mechanism.rs``). A result does not test a mechanism that fired 0 times.
+(``crates/types/src/mechanism.rs``). Runs in which the counter is 0 do not test the mechanism.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Fired:
     counter: str
     """Path of the counter in the run record."""
     without: tuple[str, ...]
-    """Settings under which it cannot fire; empty if no setting turns it off."""
+    """Settings that turn the mechanism off; empty if no setting does."""
     count: int
-    """Number of times it fired, over all runs that have the part."""
+    """Number of times that it fired, over all runs that have the part."""
     runs: int
     """Number of those runs in which it fired."""
     of: int
@@ -58,7 +58,7 @@ def parts_of(record: dict[str, Any]) -> set[str]:
 
 
 def fired(results: Iterable[Result]) -> list[Fired]:
-    """Return every mechanism of every part that one of the runs has."""
+    """Return every mechanism of every part that is used by at least one of the runs."""
     records = [result.record for result in results]
     found = []
     for name, part in declared():
@@ -83,14 +83,14 @@ def fired(results: Iterable[Result]) -> list[Fired]:
 
 @dataclass(frozen=True)
 class Ablation:
-    """The run in which a mechanism fired most, with the mechanism and without it."""
+    """The run in which a mechanism fired most often, and its repetition without the mechanism."""
 
     of: Fired
     before: Result
     after: Result
 
     def __str__(self) -> str:
-        """Return the number that changes most, and by how much."""
+        """Return the number that changes most, with its relative change."""
         changes = []
         for name, value in HEADLINES:
             was, now = (value(result.record) for result in (self.before, self.after))
@@ -108,14 +108,14 @@ HEADLINES = (
     ("mean FLUSH", path("latency_ns", "flush", "mean")),
     ("erases", path("wear", "mean")),
 )
-"""Numbers of a record that an ablation compares."""
+"""The numbers of a record that an ablation compares, each with its name."""
 
 LEAST_CHANGE = 0.0005
 """The relative change below which a number prints as unchanged."""
 
 
 def without(options: dict[str, Any], settings: Sequence[str]) -> dict[str, Any]:
-    """Return the arguments of a run with other settings, which replace its own under these keys."""
+    """Return the arguments of a run; ``settings`` replace its settings with the same keys."""
     keys = {setting.partition("=")[0] for setting in settings}
     given = setting_list(options.get("set", ()))
     kept = [setting for setting in given if setting.partition("=")[0].strip() not in keys]
@@ -123,9 +123,10 @@ def without(options: dict[str, Any], settings: Sequence[str]) -> dict[str, Any]:
 
 
 def ablations(results: Sequence[Result], *, jobs: int | None = None) -> list[Ablation]:
-    """Repeat, for each mechanism that fired and can be turned off, the run in which it fired most.
+    """Repeat runs with one mechanism turned off.
 
-    Runs of job files are skipped.
+    For each mechanism that fired and can be turned off, the run in which it fired most often is
+    repeated. Runs of job files are skipped.
     """
     cases: list[Any] = []
     of: list[tuple[Fired, Result]] = []
@@ -145,7 +146,7 @@ def ablations(results: Sequence[Result], *, jobs: int | None = None) -> list[Abl
 
 
 def rows(found: Sequence[Fired], tried: Sequence[Ablation] = ()) -> list[tuple[str, ...]]:
-    """Return a row for each mechanism: part, name, count, runs, and the effect of its absence."""
+    """Return a row for each mechanism: part, name, count, runs, and the result without it."""
     effects = {(one.of.part, one.of.name): str(one) for one in tried}
     return [
         (

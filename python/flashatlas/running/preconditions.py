@@ -1,4 +1,4 @@
-"""Preconditioned drives that several runs share: made once and kept in a checkpoint."""
+"""Preconditioned drives that several runs share through a checkpoint."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from flashatlas.results.result import Result, digest_of
 from flashatlas.running.run_options import of_groups
 
 BETWEEN = ("timing.", "host.")
-"""Prefixes of parameters that change only times, and that preconditioning therefore ignores."""
+"""Prefixes of parameters that affect only times, so that preconditioning ignores them."""
 
 
 def shared(
@@ -21,8 +21,8 @@ def shared(
 ) -> list[tuple[str, list[int]]]:
     """Return the groups of runs whose preconditioned drives are equal.
 
-    Each group has the text that identifies its drive, and the numbers of its runs. Runs of
-    ``alone`` are in no group.
+    A group is a text that identifies the drive, and the numbers of its runs. The runs in ``alone``
+    belong to no group.
     """
     playing = {"set", "filesystem", *(option.name for option in of_groups("playing"))}
     groups: dict[str, list[int]] = {}
@@ -41,9 +41,9 @@ def shared(
 
 
 def as_given(result: Result, given: Any) -> Result:
-    """Return a run from a shared checkpoint as if it had preconditioned its own drive.
+    """Return the result of a run from a shared checkpoint as if its own drive was preconditioned.
 
-    The record has the precondition that was ``given``, and a note that the drive was shared.
+    The new record names the precondition ``given``, and has a note that the drive was shared.
     """
     record = dict(result.record)
     record["config"] = {**record["config"], "precondition": given}

@@ -1,9 +1,9 @@
-"""Measurement of a drive's superpage by random writes of a host.
+"""Measurement of a drive's superpage by random writes of the host.
 
-The writes grow in size, and are aligned or not.
+Writes of several sizes are measured, both aligned and shifted by half their size.
 
 The tool of the HARD paper (section 14.3) looks for the smallest random write that is as fast as
-larger ones. Here a size counts only if writes shifted by half the size are slower. This condition
+larger writes. Here a size counts only if writes shifted by half the size are slower. This condition
 distinguishes a mapping unit from other limits.
 """
 
@@ -32,9 +32,9 @@ KIB = 1 << 10
 SIZES = tuple((4 * KIB) << n for n in range(9))
 """Sizes of the writes in bytes: 4 KiB to 1 MiB (HARD, Fig. 14.4)."""
 NEAR = 0.9
-"""The share of the fastest speed from which a write counts as full speed."""
+"""The least share of the highest speed that counts as full speed."""
 SLOWER = 0.9
-"""A shifted write is slower if it has at most this share of the aligned write's speed."""
+"""The largest share of the aligned writes' speed at which shifted writes count as slower."""
 BYTES = 64 << 20
 """Bytes written for each measurement."""
 
@@ -59,7 +59,7 @@ class Probe:
 
     @property
     def plateau(self) -> float:
-        """Bytes per second of the fastest aligned size."""
+        """The highest speed of aligned writes over all sizes, in bytes per second."""
         return max(point.aligned for point in self.points)
 
     @property
@@ -109,23 +109,23 @@ def simulated(
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Probe:
-    """Probe a simulated drive through the time of writes alone; the drive is filled first.
+    """Probe a simulated drive by the times of writes; the drive is filled first.
 
     Args:
         drive: Preset or path of a TOML file.
-        set: Parameters that differ from the drive's.
-        depth: Writes in flight.
+        set: Parameters of the drive to change.
+        depth: Number of writes in flight.
         total: Bytes written for each measurement.
         sizes: Sizes of the writes, in bytes.
         jobs: Number of runs at the same time.
-        progress: As for :func:`flashatlas.compare`.
+        progress: See :func:`flashatlas.compare`.
 
     """
     room = Drive(drive, set).capacity_bytes
     if room < (needed := max(total, 4 * max(sizes))):
         raise InputError(
-            f"{os.fspath(drive)}: exports {room} bytes; probing {needed} of them needs a larger "
-            "drive, or fewer (`total`)"
+            f"{os.fspath(drive)}: exports {room} bytes, and probing writes to {needed} bytes; "
+            "take a larger drive, or a smaller `total`"
         )
     with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
         cases: list[Case] = []
@@ -151,9 +151,10 @@ def simulated(
 
 
 def in_use(path: Path) -> str | None:
-    """Return why a block device must not be written: a mount, swap, or another device built on it.
+    """Return the reason why a block device must not be written, or ``None``.
 
-    ``None`` if it is free.
+    The reasons are a mounted file system, swap space, or another device that is built on it. The
+    result is ``None`` if the device is free.
     """
     number = os.stat(path).st_rdev
     system = Path("/sys/dev/block") / f"{os.major(number)}:{os.minor(number)}"
@@ -179,12 +180,12 @@ def in_use(path: Path) -> str | None:
 
 @contextlib.contextmanager
 def opened(path: Path, create: int | None) -> Iterator[tuple[int, int]]:
-    """Yield a file or block device opened for writing past the page cache, and its size.
+    """Yield the descriptor of a file or block device opened for direct writes, and its size.
 
-    A file that is made here is removed at the end.
+    A file that is created here is removed at the end.
 
     Raises:
-        InputError: The file does not exist, is in use, is too small, or takes no direct writes.
+        InputError: The file or device does not exist, is in use, or does not allow direct writes.
 
     """
     made = create is not None and not path.exists()
@@ -208,14 +209,14 @@ def opened(path: Path, create: int | None) -> Iterator[tuple[int, int]]:
         if not (stat.S_ISREG(mode) or stat.S_ISBLK(mode)):
             raise InputError(f"{path}: neither a file nor a block device")
         if stat.S_ISBLK(mode) and (why := in_use(path)):
-            raise InputError(f"{path}: {why}: it is not touched")
+            raise InputError(f"{path}: {why}; nothing was written to it")
         flags = os.O_RDWR | getattr(os, "O_DIRECT", 0) | (os.O_EXCL if stat.S_ISBLK(mode) else 0)
         try:
             descriptor = os.open(path, flags)
         except OSError as error:
             if error.errno == errno.EINVAL:
                 raise InputError(
-                    f"{path}: its file system takes no direct writes (O_DIRECT)"
+                    f"{path}: its file system allows no direct writes (O_DIRECT)"
                 ) from error
             raise InputError(f"{path}: {error.strerror}") from error
         try:
@@ -241,22 +242,22 @@ def measured(
 
     Args:
         path: File or block device.
-        create: If the file does not exist, make it with this size in bytes; it is removed
+        create: If the file does not exist, create it with this size in bytes, and remove it
             afterwards.
-        depth: Writes in flight.
-        total: Bytes written for each measurement; they go to the first ``total`` bytes of the
-            drive.
+        depth: Number of writes in flight.
+        total: Bytes written for each measurement; only the first ``total`` bytes of the drive are
+            written.
         sizes: Sizes of the writes, in bytes.
         seed: Seed of the addresses.
-        progress: As for :func:`flashatlas.compare`.
+        progress: See :func:`flashatlas.compare`.
 
     """
     with opened(path, create) as (descriptor, size), ThreadPoolExecutor(max_workers=depth) as pool:
-        # a shifted write reaches half its size beyond the range
+        # a shifted write ends half its size beyond the range
         span = min(size, total) - sizes[-1]
         if span < 2 * sizes[-1]:
             raise InputError(
-                f"{path}: {min(size, total)} bytes to write to; {3 * sizes[-1]} are needed at least"
+                f"{path}: {min(size, total)} bytes to write to, expected at least {3 * sizes[-1]}"
             )
         buffer = mmap.mmap(-1, sizes[-1])  # aligned to a page, as direct writes must be
         buffer.write(random.Random(seed).randbytes(sizes[-1]))
@@ -278,7 +279,7 @@ def measured(
 def _speed(
     pool: ThreadPoolExecutor, descriptor: int, data: memoryview, places: Sequence[int]
 ) -> float:
-    """Return the bytes per second of writing ``data`` to all places, including the last FLUSH."""
+    """Return the speed, in bytes per second, of writes to all places and the FLUSH after them."""
     begun = time.perf_counter()
     for written in pool.map(lambda place: os.pwrite(descriptor, data, place), places):
         if written != len(data):

@@ -24,13 +24,14 @@ from flashatlas.running.run_options import of_groups
 from flashatlas.untrusted import json_file
 
 LARGEST_SHOWN = 12
-"""The largest number of differences that a message names."""
+"""The largest number of differences that are printed."""
 
 
 def specification_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the specification of a run that gives a record again.
+    """Return the specification of the run that produced a record.
 
-    The drive is made of the record's parameters: today's presets and drive files are not read.
+    The drive is built from the parameters in the record. Presets and drive files are not read,
+    because they may have changed.
     """
     config, trace = record["config"], record["trace"]
     names = {option.name for option in of_groups("workload", "playing")}
@@ -53,7 +54,7 @@ def _drive_file(params: Mapping[str, Any]) -> str:
     sections: dict[str, list[str]] = {"": []}
     for key, value in params.items():
         section, _, name = key.rpartition(".")
-        # the core refuses a small rate without a unit: it may mean bytes or megabytes
+        # the core refuses a small rate without a unit, because bytes or megabytes could be meant
         text = f"{value}B" if name.endswith("_rate") else value
         sections.setdefault(section, []).append(f"{name} = {json.dumps(text)}")
     blocks = ["\n".join(sections.pop(""))]
@@ -72,24 +73,25 @@ def rerun(
     """Carry out a run again, from its record.
 
     Args:
-        result: A result of this session, or a loaded one (:meth:`Result.load`).
-        progress: As for :func:`flashatlas.run`.
+        result: A result of this session, or a loaded result (:meth:`Result.load`).
+        progress: See :func:`flashatlas.run`.
         trace: The present path of the trace or job file that the run read; its content must be the
             same.
         inputs: A folder that is searched, with the folders below it, for input files that have been
-            moved: by the digest in the record, and by name for the file of a precondition.
-        within: A folder outside which nothing is read, for records that somebody else made.
+            moved. They are found by the digest in the record; the file of a precondition is found
+            by its name.
+        within: A folder outside which the run reads no file; for records that somebody else made.
 
     Raises:
-        InputError: An input file is missing, or has another content now.
+        InputError: An input file is missing or has changed.
 
     """
     (result,) = given_results(result)
     said = result.record["trace"]
     if "digest" not in said and said["format"] != "generator":
         raise InputError(
-            f"{said['path']}: the record has no digest of it (trace.digest): what the run read "
-            "cannot be told from another file"
+            f"{said['path']}: the record has no digest of this file (trace.digest), so its content "
+            "may differ from what the run read"
         )
     record = at_hand(result.record, trace, inputs)
     read = record["trace"]
@@ -118,13 +120,13 @@ def rerun(
 def differences(before: Result, after: Result) -> list[str]:
     """Return the differences between two results, in words; empty if they are equal.
 
-    Every number of the records is compared, and every table that was kept. A digest proves nothing
-    about the numbers beside it, because a record that was edited keeps its digest. The digests are
-    compared in place of tables that were not kept. Records of one build must have the same notes
-    and the same digest as well.
+    Every number of the records and every saved table is compared. Equal digests are not enough,
+    because an edited record keeps its digest. If the tables were not saved, the digests are
+    compared instead. Two records of the same build must also have the same notes and the same
+    digest.
     """
     was_found, now_found = results_of(before.record), results_of(after.record)
-    # skip parameters that the earlier version did not have: their effect shows in the results
+    # skip parameters that the earlier version did not have: if they matter, the results differ
     known = was_found["config"]["params"]
     params = {key: value for key, value in now_found["config"]["params"].items() if key in known}
     now_found["config"] = {**now_found["config"], "params": params}
@@ -148,11 +150,11 @@ def copy_differences(folder: Path, runs: Sequence[Result]) -> list[str]:
     """Return the differences between ``compare.json`` and the records of its runs, in words.
 
     Args:
-        folder: The folder of results; without a comparison there is nothing to compare.
-        runs: The runs in it.
+        folder: The folder of results; without a ``compare.json`` in it, the result is empty.
+        runs: The runs in the folder.
 
     Raises:
-        InputError: A run of ``compare.json`` is no record.
+        InputError: An entry of ``compare.json`` is not a run record.
 
     """
     file = folder if folder.name == COMPARISON else folder / COMPARISON
@@ -171,7 +173,7 @@ def copy_differences(folder: Path, runs: Sequence[Result]) -> list[str]:
 
 
 def same_build(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Return whether two records say that the same sources made them."""
+    """Return ``True`` if both records name the same sources of the program."""
     builds = [record.get("build", {}).get("sources") for record in (before, after)]
     return builds[0] is not None and builds[0] == builds[1]
 
@@ -179,7 +181,7 @@ def same_build(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
 def edited(result: Result) -> str | None:
     """Return a sentence if a loaded record was changed after it was written; else ``None``.
 
-    A record whose tables were not kept is not judged, as its digest covers them.
+    A record without saved tables cannot be checked, because its digest covers the tables as well.
     """
     if "results_digest" not in result.record or not result.tables or is_as_written(result):
         return None
@@ -190,7 +192,7 @@ def edited(result: Result) -> str | None:
 
 
 def _said(before: Any, after: Any) -> Iterator[str]:
-    """Yield the keys whose values differ, in words."""
+    """Yield a line for each key whose values differ, with both values."""
     for key, was, now in _unequal(before, after):
         yield f"{key}: {was!r} before, {now!r} now"
 
@@ -198,7 +200,8 @@ def _said(before: Any, after: Any) -> Iterator[str]:
 def _notes_of(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the codes and numbers of a record's notes without their texts, which may name files.
 
-    The note that runs shared a preconditioned drive is left out: a run by itself has none.
+    The note about a shared preconditioned drive is left out, because a run that is repeated alone
+    does not have this note.
     """
     kinds = {"approximations": record["approximations"]}
     kinds |= {f"{key}.reasons": record[key].get("reasons", ()) for key in JUDGED if key in record}

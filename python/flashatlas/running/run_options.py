@@ -1,4 +1,4 @@
-"""The options of a run, as the core declares them (``crates/sim/src/options``)."""
+"""The options of a run, which the core declares (``crates/sim/src/options``)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class RunOption:
     """One option of a run."""
 
     name: str
-    """The keyword argument; ``device_map`` is ``--device-map`` on the command line."""
+    """The name of the keyword argument; ``device_map`` is ``--device-map`` on the command line."""
     letter: str | None
-    """The letter of its short form on the command line."""
+    """The letter of the short form on the command line."""
     group: str
     """``reading``, ``workload`` or ``playing``."""
     title: str
@@ -29,19 +29,19 @@ class RunOption:
     """``file``, ``text``, ``count``, ``count-or``, ``number``, ``factor``, ``choice`` or
     ``flag``."""
     default: Any
-    """The value if the option is not given; ``None`` if there is none."""
+    """The value of an option that is not given; ``None`` if it has no default."""
     metavar: str
-    """The placeholder of its value in help texts."""
+    """The placeholder of the value in help texts."""
     doc: str
     """The help text."""
     least: int | None = None
     """The smallest count."""
     most: int | None = None
-    """The largest count, if it is less than 64 bits allow."""
+    """The largest count; ``None`` for the largest count of 64 bits."""
     choices: tuple[str, ...] = ()
-    """The allowed words; a path follows those that end in ``:FILE``."""
+    """The allowed words; in a word that ends in ``:FILE``, a path replaces ``FILE``."""
     words: tuple[str, ...] = ()
-    """The words that may stand in place of a count."""
+    """The words that are allowed instead of a count."""
 
 
 @functools.cache
@@ -55,15 +55,15 @@ def run_options() -> dict[str, RunOption]:
 
 
 def of_groups(*groups: str) -> list[RunOption]:
-    """Return the options of these groups, in the order of help texts."""
+    """Return the options of these groups, in the order of the help texts."""
     return [option for option in run_options().values() if option.group in groups]
 
 
 def chosen(option: RunOption, text: str) -> str | dict[str, str]:
-    """Return a word of an option with choices, as the core takes it.
+    """Return the choice that a text names, in the form that the core expects.
 
     Raises:
-        InputError: The text is not among the words.
+        InputError: The text is not among the choices of the option.
 
     """
     kind, colon, path = text.partition(":")
@@ -92,11 +92,11 @@ KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "factor": ((int, float), "a number"),
     "flag": ((bool,), "True or False"),
 }
-"""Types that an option of each kind takes, and their names in messages."""
+"""For each kind of option, the types of its values and their name in messages."""
 
 
 def checked(option: RunOption, given: Any) -> Any:
-    """Return the value of an option that is not a file, as the core takes it.
+    """Return the value of an option that is not a file, in the form that the core expects.
 
     Raises:
         InputError: The value has another type, or is out of range.

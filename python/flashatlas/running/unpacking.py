@@ -1,7 +1,7 @@
-"""Unpacking of other people's bundles: within bounds, and into one folder.
+"""Unpacking of untrusted bundles: within limits of size and number, and into one folder.
 
-The directory of a zip file declares the size of every file in it. Nothing is unpacked before all
-sizes are added up, and no file may be larger than it declares.
+The directory of a zip file declares the size of every file in it. These sizes are added up before
+any file is unpacked, and a file that is larger than its declared size is an error.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ FILES_MAX = 10_000
 """The largest number of files in a bundle."""
 
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-"""Compression methods that files of a bundle may have."""
+"""Compression methods that are allowed in a bundle."""
 
 BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, RuntimeError)
 """Exceptions of :mod:`zipfile` for a damaged file.
 
-A :exc:`ValueError` means that no file can have the name.
+A :exc:`ValueError` means that the name of a file is impossible.
 """
 
 INSTEAD = "if you trust its author, unpack it yourself and run `flashatlas rerun` in its folder"
@@ -34,8 +34,7 @@ def unpack(path: Path, folder: Path) -> list[Path]:
     """Unpack a bundle into an empty folder, and return the folders of its runs.
 
     Raises:
-        InputError: The file is not a bundle, holds something other than files, or is larger than
-            allowed.
+        InputError: The file is not a bundle, contains links or devices, or is larger than allowed.
 
     """
     try:
@@ -66,8 +65,8 @@ def must_be_bounded(path: Path, archive: zipfile.ZipFile) -> None:
     most = unpacked_at_most(own)
     if declared > most:
         raise InputError(
-            f"{path}: {own} bytes that unpack to {declared}; of a bundle of this size, at most "
-            f"{most} bytes are unpacked; {INSTEAD}"
+            f"{path}: {own} bytes that unpack to {declared}; a bundle of this size may unpack to "
+            f"at most {most} bytes; {INSTEAD}"
         )
 
 
@@ -89,7 +88,7 @@ def _unpack(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, folder
             target.mkdir(parents=True, exist_ok=True)
             return
         target.parent.mkdir(parents=True, exist_ok=True)
-        # "x": if two files have one name, neither is right
+        # mode "x": two files with the same name are an error
         with archive.open(entry) as source, target.open("xb") as out:
             while block := source.read(1 << 20):
                 out.write(block)
@@ -106,7 +105,7 @@ def must_lie_within(result: Result, folder: Path, bundle: Path) -> None:
         bundle: Name of the bundle in messages.
 
     Raises:
-        InputError: The record names another file; the error says which.
+        InputError: The record names a file outside the bundle; the error names it, too.
 
     """
     root = folder.resolve()
@@ -114,7 +113,7 @@ def must_lie_within(result: Result, folder: Path, bundle: Path) -> None:
     def checked(file: str) -> str:
         if not Path(file).resolve().is_relative_to(root):
             raise InputError(
-                f"{bundle}: a run of it reads {file}, which is not in the bundle: expected its "
+                f"{bundle}: one of its runs reads {file}, which is not in the bundle; expected all "
                 "traces, job files and checkpoints below `inputs`"
             )
         return file

@@ -127,10 +127,10 @@ def test_what_cannot_be_packed_is_said_before_anything_runs(cli, study):
     file = str(study / "s.toml")
     for arguments, says in (
         (["--archive", "out.tar"], "its name ends in .zip"),
-        (["--archive", "out.zip", "--shard", "0/2"], "it has all runs"),
+        (["--archive", "out.zip", "--shard", "0/2"], "an archive contains all runs"),
         (["--archive", "out.zip", "--with", "nothing.svg"], "--with nothing.svg: no such file"),
-        (["--with", file], "--with, --no-traces: they need --archive"),
-        (["--no-traces"], "--with, --no-traces: they need --archive"),
+        (["--with", file], "--with and --no-traces need --archive"),
+        (["--no-traces"], "--with and --no-traces need --archive"),
     ):
         done = cli("sweep", file, *arguments)
         assert done.returncode == 2 and says in done.stderr, (arguments, done.stderr)

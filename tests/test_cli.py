@@ -496,7 +496,7 @@ def test_compare_gives_each_scheme_the_settings_that_it_knows(cli):
     assert all(runs[name]["ftl.scheme"] == name for name in runs)
     assert (runs["fast"]["ftl.log_blocks"], runs["mast"]["ftl.log_blocks"]) == (20, 20)
     assert "ftl.log_blocks" not in runs["page"]
-    assert "ftl.log_blocks is for fast, mast only: page without it" in done.stderr
+    assert "ftl.log_blocks is for fast, mast only: not for page" in done.stderr
     window = ("--schemes", "page,fast", "--set", "ftl.victim=windowed", "--set", "ftl.window=3")
     assert cli("compare", *window, *common).returncode == 0
 

@@ -104,7 +104,10 @@ def test_stacks_are_compared(monkeypatch, capsys, tmp_path):
     for wrong, expected in (
         (["--stacks", "none,hrad"], "`hrad` is no layer; did you mean `hard`?"),
         (["--stacks", "hard,hard"], "`hard` is named twice"),
-        (["--stacks", "hard", "--layers", "hard"], "--stacks: it names the layers; leave --layers"),
+        (
+            ["--stacks", "hard", "--layers", "hard"],
+            "--stacks already names the layers: leave out --layers",
+        ),
         (["--stacks", "hard", "--case", "a:"], "--case cannot be mixed"),
     ):
         said = cli(monkeypatch, capsys, "compare", *common, *wrong)
@@ -168,7 +171,7 @@ def test_a_file_is_probed_and_what_was_made_is_removed(tmp_path, monkeypatch, ca
     assert len(found.points) == len(probe.SIZES) and not path.exists()
     path.write_bytes(b"precious" * (1 << 18))
     said = cli(monkeypatch, capsys, "probe", "superpage", str(path), "-q")
-    assert said.startswith("2 ") and "would be overwritten: confirm it with --yes" in said
+    assert said.startswith("2 ") and "would be overwritten: confirm this with --yes" in said
     assert path.read_bytes() == b"precious" * (1 << 18)
     said = cli(monkeypatch, capsys, "probe", "superpage", str(path), "--yes", "-q")
     assert said.startswith("2 ") and "bytes to write to, expected at least" in said

@@ -124,7 +124,7 @@ def test_a_study_says_what_its_runs_approximate(cli: Any, tmp_path: Path) -> Non
     shown = cli("results", "show", "flashatlas-results:s")
     for found in (swept, shown):
         assert found.returncode == 0, found.stderr
-        said = found.stdout.partition("Approximations, what matters most first")[2].splitlines()
+        said = found.stdout.partition("Approximations, the most important first")[2].splitlines()
         codes = {line.split(": ")[1]: line.split(": ")[0].strip() for line in said[1:] if line}
         assert codes["no-map-on-flash"] == "2 of 4 runs"
         assert codes["no-ecc-time"] == codes["units-in-cache"] == "all runs"

@@ -157,11 +157,11 @@ def test_nothing_is_kept_where_nothing_is_wanted_or_can_be(cli, tmp_path, fake):
     assert "interrupted; nothing was written" in stopped.stderr
     assert not (tmp_path / "flashatlas-results").exists()
     both = cli("reproduce", "mast", "--no-store", "--store", "x")
-    assert both.returncode == 2 and "--no-store, --store: one keeps" in both.stderr
+    assert both.returncode == 2 and "--no-store, --store: expected one" in both.stderr
     (tmp_path / "flashatlas-results").mkdir()
     (tmp_path / "flashatlas-results/mine.txt").write_text("mine")
     fake.stop = False
     done = cli("reproduce", "mast")
     assert done.returncode == 0
-    assert "not a store of results" in done.stderr and "are not kept (--store DIR)" in done.stderr
+    assert "not a store of results" in done.stderr and "are not saved (--store DIR)" in done.stderr
     assert [path.name for path in (tmp_path / "flashatlas-results").iterdir()] == ["mine.txt"]

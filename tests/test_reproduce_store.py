@@ -84,4 +84,4 @@ def test_a_study_of_lookups_is_checked_before_anything_runs(tmp_path):
 
 def test_a_cluster_needs_a_store(cli):
     done = cli("reproduce", "mast", "--cluster", "slurm")
-    assert done.returncode == 2 and "--cluster: it needs --store" in done.stderr
+    assert done.returncode == 2 and "--cluster needs --store" in done.stderr

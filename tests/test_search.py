@@ -175,7 +175,7 @@ def test_the_command_shows_the_front_and_how_to_repeat_it(cli, tmp_path):
     assert noted["search"]["front"][0] in command
     assert "<h1>s</h1>" in (tmp_path / "s.html").read_text()
     refused = cli("sweep", "s.toml", "--shard", "0/2")
-    assert refused.returncode == 2 and "the runs of a search follow" in refused.stderr
+    assert refused.returncode == 2 and "a search chooses its runs" in refused.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """The command line.
 
-Only a few modules are imported here: a module is loaded when a command needs it. Until then an
-interrupt ends the process at once.
+Only a few modules are imported here; the module of a command is imported when the command is
+called. Until then, an interrupt ends the process at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ try:
     import signal
 
     from flashatlas.cli.signals import end_at_once
-except KeyboardInterrupt:  # half of the time until signals are handled are these imports
+except KeyboardInterrupt:  # these imports take half of the time before signals are handled
     os.write(2, b"error: interrupted; nothing was written\n")
     os._exit(130)
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """Run the command line; every error becomes one message and an exit code."""
+    """Run the command line; turn every error into one message and an exit code."""
     before = signal.getsignal(signal.SIGINT)
-    # a shell lets its background processes ignore the signal
+    # a process that a shell starts in the background ignores the signal; keep it so
     heeds = before is signal.default_int_handler
     if heeds:
         signal.signal(signal.SIGINT, end_at_once)
@@ -85,7 +85,7 @@ def _note(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """Return ``app``, the command ``flashatlas`` as the command-line library has it."""
+    """Return ``app``, the command ``flashatlas`` as an object of the command-line library."""
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from flashatlas.cli.root import app  # noqa: PLC0415

@@ -69,8 +69,9 @@ def rerun(
         typer.Option(
             "--inputs",
             metavar="DIR",
-            help="Search this folder, and those below it, for input files that have been moved: by "
-            "the digest in the record, or by name for the file of a precondition.",
+            help="Search this folder and all folders below it for input files that have been "
+            "moved. Files are found by the digest in the record; the file of a precondition is "
+            "found by its name.",
         ),
     ] = None,
     out_: Out = None,
@@ -79,9 +80,9 @@ def rerun(
 ) -> None:
     """Run earlier runs again, from their records alone.
 
-    The drive is made of the parameters in the record; traces and job files must be the files that
-    the run read. If they are not at hand, ask whoever made the record for a bundle. A run of a
-    bundle reads nothing outside the bundle.
+    The drive is built from the parameters in the record. Traces and job files must have the same
+    content as when the run read them. If you do not have them, ask whoever made the record for a
+    bundle. A run of a bundle reads no files outside the bundle.
 
     For example: `flashatlas rerun out/demo --check`
 
@@ -92,7 +93,8 @@ def rerun(
     if path.is_file() and path.suffix == ".zip":
         if given := [name for name, file in elsewhere.items() if file is not None]:
             raise InputError(
-                f"--{given[0]}: a bundle has its inputs: leave the option out for {path}"
+                f"--{given[0]}: {path} is a bundle, which contains its input files: leave the "
+                "option out"
             )
         with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
             try:
@@ -102,7 +104,7 @@ def rerun(
                         must_lie_within(result, Path(folder), path)
                     _rerun(path, runs, check, out_, quiet, within=Path(folder))
             except InputError as error:
-                # the path that a user can look at
+                # name the bundle instead of the temporary folder
                 said = getattr(error, "on_command_line", str(error))
                 raise InputError(said.replace(folder, str(path))) from error
     else:
@@ -159,7 +161,7 @@ def _list(found: list[str]) -> None:
 
 
 def _verdict(before: Result, found: list[str]) -> str:
-    """Return the verdict on a rerun: the same results or not, and the builds that gave them."""
+    """Return whether a rerun gave the same results, in words, and the builds of both runs."""
     here, there = build()["sources"], before.record.get("build", {}).get("sources")
     if there == here:
         builds = "the same build"
@@ -201,7 +203,7 @@ def _beside(path: Path, name: str) -> Path:
 
 
 def cite(path: Run) -> None:
-    """Print BibTeX of FlashAtlas, and of the papers of the scheme, store, policy and layers.
+    """Print BibTeX entries of FlashAtlas and of the papers about the parts that the runs used.
 
     For example: `flashatlas cite out/demo > flash.bib`
     """

@@ -23,12 +23,12 @@ def _say(text: str) -> None:
 
 
 def say_spare(drive: Any, settings: Sequence[str]) -> None:
-    """Report the spare share if the flash was changed and the exported size was not."""
+    """Report the spare share if settings change the amount of flash but not the exported size."""
     given = dict(setting.partition("=")[::2] for setting in settings)
     keys = {key.strip() for key in given}
     share = given.get(EXPORTED[1], "").strip()
     if share.replace(".", "", 1).isdigit() and float(share) >= 1:
-        _say(f"{EXPORTED[1]} = {share} is {float(share):.0%} spare: {share} % is written {share}%")
+        _say(f"{EXPORTED[1]} = {share} is {float(share):.0%} spare: write {share}% for {share} %")
     changed = [key for key in FLASH if key in keys]
     if not changed or keys & set(EXPORTED):
         return
@@ -53,11 +53,11 @@ def say_cost(runs: Iterable[tuple[Any, Sequence[str], str]], at_once: int) -> No
     found: set[tuple[str, Cost]] = set()
     for drive, settings, precondition in runs:
         try:
-            # any workload will do: only the drive is looked at
+            # the workload does not matter: only the drive is examined
             spec = specification(drive, set=list(settings), workload="uniform")
             planned = json.loads(_core.planned(json.dumps(spec)))
         except InputError:
-            return  # the run itself raises the error, with the name of its case
+            return  # the run itself will raise the error, with the name of its case
         name, params = spec["drive"], planned["config"]["params"]
         one = cost(planned["layout"], precondition, params.get("map.store", ""))
         if one.is_worth_saying and (name, one) not in found:

@@ -1,4 +1,4 @@
-"""The command that tests the promises of parts."""
+"""The command that tests whether parts keep the promises of their kind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLOURS = {"kept": "green", "broken": "bold red", "not_tried": "dim"}
 
 
 MOST = 10**9
-"""Number of cases of a swarm that is limited by time alone."""
+"""Number of cases of a swarm that only ``--for`` limits."""
 
 
 @isolated
@@ -28,12 +28,12 @@ def check(
         list[str] | None,
         typer.Argument(
             metavar="[PART]...",
-            help="Names of parts of any kind; by default every part that `--plugin` added.",
+            help="Names of parts of any kind; by default every part that --plugin added.",
         ),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Test every part.")] = False,
     one_in: Annotated[
-        int, typer.Option("--one-in", min=1, help="Try one power failure in N.")
+        int, typer.Option("--one-in", min=1, help="Try one in N power failures.")
     ] = 20,
     requests: Annotated[
         int,
@@ -64,18 +64,19 @@ def check(
     json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Test the promises of parts, yours and FlashAtlas's own, with one suite.
+    """Test whether parts (yours, or parts of FlashAtlas) keep the promises of their kind.
 
-    The suite compares a drive with an array of pages under reads, trims and FLUSHes. It tries a
-    full drive, a drive that wears out, and power failures, also during mounts. It checks that equal
-    requests get equal answers, and that declarations hold. Exit code 4 if a promise is broken, with
-    a command that shows the failure again.
+    One suite tests all parts. It compares the data of a drive with an array of pages under writes,
+    reads, trims and FLUSHes. It tries a full drive, a drive that wears out, and power failures,
+    also during mounts. It checks that equal requests get equal answers, and that what a part
+    declares is true. If a promise is broken, the exit code is 4, and a command that shows the
+    failure again is printed.
 
     For example: `flashatlas check --plugin ./mine.so`, `flashatlas check greedy`
 
-    `--swarm N` or `--for SECONDS` draws combinations: schemes, stores, layers, policies, shapes and
-    parameters anywhere in their ranges, with faults while the drive runs. Each case has a
-    number, with which `--rerun` repeats it.
+    With `--swarm N` or `--for SECONDS`, random combinations of schemes, stores, layers, policies,
+    shapes and parameters are tested, with faults while the drive runs. `--rerun` repeats the case
+    with a given number.
     """
     if rerun is not None and (swarm or seconds):
         raise InputError("--rerun repeats one case: leave out --swarm and --for")
@@ -90,7 +91,7 @@ def check(
     elif not wanted:
         wanted = [part["name"] for part in parts.added()]
     if not wanted:
-        raise InputError("nothing to check: name a part, add one with --plugin, or use --all")
+        raise InputError("nothing to check: name a part, add a part with --plugin, or use --all")
     reports = []
     with Bars(wanted, enabled=not quiet) as bars:
         for number, name in enumerate(wanted):

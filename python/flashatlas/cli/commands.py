@@ -1,7 +1,7 @@
-"""The commands: the name, the heading and the place of each.
+"""The table of commands: name, heading in the help, module, and first sentence of the help.
 
-Commands are declared in this one place. The module of a command is imported when the command is
-asked for, so the listing of all commands needs only its name and one line of help.
+The module of a command is imported only when the command is called. The list of all commands is
+therefore printed from this table.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ class Entry(NamedTuple):
     place: str
     """``MODULE:NAME``: a function or a group in a module of this package."""
     about: str
-    """The first sentence of its help; a test compares it with the command's own."""
+    """The first sentence of the command's help; a test compares the two."""
 
 
 RUN, STUDY, LOOK, PROVE, EXTEND, SERVE = "Run", "Study", "Look", "Prove", "Extend", "Serve"
 
 FIRST = ("drives", "workloads", "run", "compare", "explain")
-"""Commands that a newcomer needs first."""
+"""The commands that a new user needs first."""
 
 ENTRIES = (
     Entry("run", RUN, "runs:run", "Replay one workload on one drive; every read is checked."),
@@ -31,13 +31,13 @@ ENTRIES = (
         "compare",
         RUN,
         "runs:compare",
-        "Run several drives or configurations on one workload, side by side.",
+        "Run several drives or configurations on one workload, and compare the results.",
     ),
     Entry(
         "checkpoint",
         RUN,
         "runs:checkpoint",
-        "Precondition a drive and keep it, for `--precondition checkpoint:FILE`.",
+        "Precondition a drive and save it in a file, for `--precondition checkpoint:FILE`.",
     ),
     Entry("trace", RUN, "traces:app", "Inspect traces, convert them, and fetch one."),
     Entry(
@@ -56,7 +56,7 @@ ENTRIES = (
         "sweep",
         STUDY,
         "sweep:sweep",
-        "Carry out the runs of a study, and keep their results in a store.",
+        "Carry out the runs of a study, and save their results in a store.",
     ),
     Entry("results", STUDY, "results:app", "Inspect a store of results that `sweep` made."),
     Entry(
@@ -115,12 +115,12 @@ ENTRIES = (
         "diff:diff",
         "Show which numbers moved between two sets of runs.",
     ),
-    Entry("probe", LOOK, "probe:app", "Measure a drive by host commands alone."),
+    Entry("probe", LOOK, "probe:app", "Measure a property of a drive by sending host commands."),
     Entry(
         "check",
         PROVE,
         "check:check",
-        "Test the promises of parts, yours and FlashAtlas's own, with one suite.",
+        "Test whether parts (yours, or parts of FlashAtlas) keep the promises of their kind.",
     ),
     Entry(
         "crash",
@@ -145,7 +145,7 @@ ENTRIES = (
         "cite",
         PROVE,
         "again:cite",
-        "Print BibTeX of FlashAtlas, and of the papers of the scheme, store, policy and layers.",
+        "Print BibTeX entries of FlashAtlas and of the papers about the parts that the runs used.",
     ),
     Entry(
         "reproduce",
@@ -153,7 +153,12 @@ ENTRIES = (
         "reproduce:app",
         "Compute published results again, and show the deviations.",
     ),
-    Entry("new", EXTEND, "new:new", "Make a part of your own, outside FlashAtlas, with its tests."),
+    Entry(
+        "new",
+        EXTEND,
+        "new:new",
+        "Create the project of a part of your own, outside FlashAtlas, with tests.",
+    ),
     Entry(
         "plugin-header",
         EXTEND,
@@ -179,7 +184,12 @@ ENTRIES = (
         "plug:mount",
         "Mount ext4 on a served drive, through nbdfuse and a loop device (root, Linux).",
     ),
-    Entry("image", SERVE, "image:app", "Inspect the flash of a served drive, in its image."),
+    Entry(
+        "image",
+        SERVE,
+        "image:app",
+        "Inspect images, the files in which served drives store their flash.",
+    ),
 )
 
 COMMANDS = {entry.name: entry for entry in ENTRIES}

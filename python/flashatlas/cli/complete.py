@@ -1,4 +1,4 @@
-"""Completions that a shell offers at the tabulator key: names, keys and values."""
+"""Completions that a shell offers when the tab key is pressed: names, keys and values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from flashatlas.names import registries
 from flashatlas.running.run_options import RunOption
 
 Completion = Callable[[str], list[tuple[str, str]]]
-"""A function from the typed text to its completions, each with a word about it."""
+"""A function from the typed text to its completions, each with a short description."""
 
 
 def _beginning(typed: str, offered: Iterator[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -23,24 +23,24 @@ def _entries(kind: str) -> Iterator[tuple[str, str]]:
 
 
 def drives(incomplete: str) -> list[tuple[str, str]]:
-    """Return presets, and the drive files of this folder."""
+    """Return presets, and the drive files in the current folder."""
     files = ((str(path), "drive file") for path in sorted(Path().glob("*.toml")))
     return _beginning(incomplete, iter([*_entries("drives"), *files]))
 
 
 def _after_comma(incomplete: str, offered: Iterator[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return completions of the last of several words that commas separate."""
+    """Return completions of the last word in a comma-separated list."""
     before, comma, typed = incomplete.rpartition(",")
     return [(f"{before}{comma}{word}", about) for word, about in _beginning(typed, offered)]
 
 
 def layers(incomplete: str) -> list[tuple[str, str]]:
-    """Return layers for a list with commas."""
+    """Return layers for the last word in a comma-separated list."""
     return _after_comma(incomplete, _entries("layers"))
 
 
 def schemes(incomplete: str) -> list[tuple[str, str]]:
-    """Return schemes for a list with commas."""
+    """Return schemes for the last word in a comma-separated list."""
     return _after_comma(incomplete, _entries("schemes"))
 
 

@@ -27,7 +27,7 @@ EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_TERMINATED = 70, 130, 143
 
 
 def seen_enough() -> NoReturn:
-    """End without an error: the reader has gone, and the buffered output has nowhere to go."""
+    """End without an error, because nobody reads standard output any longer; drop its buffer."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(0)
 
@@ -38,7 +38,7 @@ class _Out(Console):
 
 
 def _width() -> int | None:
-    """Return the columns of the output: the terminal's; elsewhere ``COLUMNS``, or 110."""
+    """Return the width without a terminal: ``COLUMNS``, or 110; ``None`` for a terminal's own."""
     given = os.environ.get("COLUMNS", "")
     if sys.stdout.isatty():
         return None
@@ -50,16 +50,16 @@ err = Console(stderr=True, emoji=False)
 
 
 class Terminated(BaseException):
-    """SIGTERM arrived: everything open is closed and removed, as at an interruption."""
+    """SIGTERM arrived; open files are closed and removed, as after an interruption."""
 
 
 NOTHING_KEPT = "nothing was written"
-"""The message about an interrupted command that leaves nothing."""
+"""The message about an interrupted command that has written nothing."""
 
 
 @contextmanager
 def keeping(what: Callable[[], str]) -> Iterator[None]:
-    """Report at an interruption what is kept, instead of :data:`NOTHING_KEPT`."""
+    """Use ``what()`` in the message about an interruption, instead of :data:`NOTHING_KEPT`."""
     try:
         yield
     except (Interrupted, KeyboardInterrupt, Terminated) as stop:
@@ -68,7 +68,7 @@ def keeping(what: Callable[[], str]) -> Iterator[None]:
 
 
 def kept_at(stop: BaseException) -> str:
-    """Return a message about what an interrupted command leaves."""
+    """Return a message about the results that an interrupted command has kept."""
     kept: str = getattr(stop, "kept", "") or getattr(stop.__cause__, "kept", NOTHING_KEPT)
     return kept
 
@@ -79,19 +79,19 @@ def command_line() -> str:
 
 
 def say(text: str) -> None:
-    """Print a line that is never broken or highlighted."""
+    """Print text without line breaks or highlighting of its own."""
     out.print(text, highlight=False, soft_wrap=True)
 
 
 MATTER = 3
-"""Number of approximations that have a line each on the terminal."""
+"""Number of approximations that the terminal shows first; the others follow in dim text."""
 
 REASONS_MAX = 4
-"""The largest number of unsteady runs whose reasons the terminal gives; the record has all."""
+"""The largest number of unsteady runs for which reasons are shown; the records have all."""
 
 
 def notes(results: Sequence[Result]) -> None:
-    """Print which runs were not steady, and their approximations, each once."""
+    """Print the runs that were not steady, and the approximations of all runs, each once."""
     found = steadiness.unsteady(results)
     if found:
         count = "not steady" if len(results) == 1 else f"{len(found)} of {len(results)} not steady"
@@ -109,9 +109,10 @@ def notes(results: Sequence[Result]) -> None:
     if whose := [result for result in results if crowded(result.record)]:
         named = "" if len(results) == 1 else f" of {', '.join(r.name for r in whose)}"
         say(
-            f"\n[yellow]queueing[/]: latencies{escape(named)} are mostly the wait for other "
-            "requests: the run ignores the times of the trace, and sends requests as fast as the "
-            "queue takes them (`--mode open` keeps the times, `--depth N` has N requests at a time)"
+            f"\n[yellow]queueing[/]: latencies{escape(named)} are mostly time spent waiting for "
+            "other requests: the run ignores the times of the trace, and sends a request whenever "
+            "the queue has room (`--mode open` keeps the times, `--depth N` has at most N "
+            "requests in flight)"
         )
     if steadiness.compares_unlike(results):
         say(f"[yellow]unlike[/]: {steadiness.UNLIKE}")
@@ -137,7 +138,7 @@ def notes_of_study(given: Sequence[Sequence[Note]]) -> None:
     """
     found = notes_of.gathered(given)
     if found:
-        say("\nApproximations, what matters most first (`flashatlas explain CODE` has advice):")
+        say("\nApproximations, the most important first (`flashatlas explain CODE` gives advice):")
     for code, text, runs in found:
         few = f"{len(runs)} of {len(given)} runs" if len(runs) < len(given) else "all runs"
         what = text if code in (None, text) else f"{code}: {text}"
@@ -145,7 +146,7 @@ def notes_of_study(given: Sequence[Sequence[Note]]) -> None:
 
 
 def show(results: Sequence[Result]) -> None:
-    """Print a comparison: a row for each result if there are many, else a column for each."""
+    """Print a comparison with a row for each of many results, or a column for each of a few."""
     for alarm in notes_of.alarms(results):
         say(f"[bold red]{escape(alarm)}[/]")
     many = len(results) >= tables.MANY
@@ -153,7 +154,7 @@ def show(results: Sequence[Result]) -> None:
     for number, table in enumerate(shown):
         if number:
             out.print()
-        # a table that is too wide runs over: it is never cut
+        # a table that is too wide for the terminal is never cut off
         out.print(table, soft_wrap=many)
     if explained := reasons.rows(results):
         out.print()
@@ -170,19 +171,19 @@ def replaced(folder: Path, runs: int) -> None:
     """Report that earlier runs were removed from a folder."""
     if runs:
         what = "a run" if runs == 1 else f"{runs} runs"
-        said = f"{folder}: {what} from before {'was' if runs == 1 else 'were'} removed"
+        said = f"{folder}: {what} of an earlier time {'was' if runs == 1 else 'were'} removed"
         err.print(said, highlight=False, markup=False, soft_wrap=True)
 
 
 def finish(results: Sequence[Result]) -> None:
-    """End with an error if any page was wrong, or a drive wore out before its workload ended."""
+    """End with an error if a page had wrong data, or a drive wore out during its workload."""
     must_be_right(results)
     if any(result.worn_out for result in results):
         raise typer.Exit(EXIT_DRIVE)
 
 
 def must_be_right(results: Sequence[Result]) -> None:
-    """End with an error if any page was wrong."""
+    """End with an error if a page had wrong data."""
     wrong = [result for result in results if result.violations]
     for result in wrong:
         for example in result.record["oracle"]["examples"]:

@@ -1,4 +1,4 @@
-"""The command that enumerates power failures."""
+"""The command ``crash``, which tries every power failure of short workloads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from flashatlas.names import registries
 from flashatlas.progress import Bars
 
 SHOWN = 10
-"""Number of failures that are printed; the JSON has all of them."""
+"""Number of failures that are printed; the JSON report has all of them."""
 
 
 def _list(text: str | None) -> list[str]:
@@ -33,8 +33,8 @@ def crash(
         typer.Option(
             "--layers",
             metavar="NAMES",
-            help="Stacks of layers to try, such as `hard,A+B`; `-` is the drive without layers. By "
-            "default all stacks.",
+            help="Stacks of layers to try, such as `hard,A+B`; the value `-` stands for the drive "
+            "without layers. By default all stacks are tried.",
         ),
     ] = None,
     scheme: Annotated[
@@ -42,8 +42,8 @@ def crash(
         typer.Option(
             "--scheme",
             metavar="NAMES",
-            help="Schemes to try, such as `page,mast`; `page.2` is a variant of `page`. By default "
-            "all schemes.",
+            help="Schemes to try, such as `page,mast`; the value `page.2` is a variant of the "
+            "scheme `page`. By default all schemes are tried.",
         ),
     ] = None,
     store: Annotated[
@@ -86,8 +86,8 @@ def crash(
         typer.Option(
             "--faults",
             metavar="NAMES",
-            help="Faults to try besides power failures between two operations (see --names). With "
-            "the value `none`, there are no others.",
+            help="Faults to try besides power failures between two operations (see --names). The "
+            "value `none` tries no other faults, the value `all` tries every kind.",
         ),
     ] = "all",
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the workloads.")] = 1,
@@ -137,16 +137,16 @@ def crash(
 ) -> None:
     """Let the power fail at every operation of short workloads, and check the drive.
 
-    Each workload is carried out once. At every program, erase, store and fence a copy of the medium
-    loses its power before, during and after the operation. The copy is mounted; every unit is
-    compared with the values that a reference model allows; the tables are checked; the drive is
-    mounted again, written and compared once more. Then the workload runs again, each time with one
-    program, erase or page that fails. After a failed program or erase, the power fails at each of
-    the next operations. The exit code is 4 if anything is wrong.
+    Each workload is carried out once. At every program, erase, store and fence, copies of the
+    medium lose their power before, during and after the operation. Each copy is mounted, every unit
+    is compared with the values that a reference model allows, and the tables are checked. Then the
+    copy is mounted again, written, and compared once more. The workload is also repeated with
+    faults: in each repetition, one program, erase or page fails. After a failed program or erase,
+    the power fails at each of the next operations. If anything is wrong, the exit code is 4.
 
     A failure has an identity, `[layers/]scheme:store:workload[*steps]@geometry:seed:cut[.cut]…`.
-    With it and the same `--set`, `--rerun` shows the failure again. `*steps` is there if
-    `--steps` was not 160.
+    `--rerun` with this identity and the same `--set` shows the failure again. The part `*steps` is
+    present only if `--steps` was not 160.
     """
     if names:
         _names()
@@ -214,9 +214,10 @@ def _print(report: dict[str, Any]) -> None:
     say(
         f"{sums['cuts']:,} power failures in {report['wall_s']:.1f} s: "
         f"[bold]{sums['violations']:,} violations[/].\n[dim]torn: the power failed during an "
-        "operation; deeper: during a mount; reordered: another subset of the operations that "
-        "several dies had in flight was carried out; failed: programs, erases and reads that "
-        "failed while the power was on; longest: programs and erases of the longest mount[/]"
+        "operation; deeper: the power failed during a mount; reordered: several dies had "
+        "operations in flight, and another subset of these was carried out; failed: programs, "
+        "erases and reads that failed while the power was on; longest: programs and erases of the "
+        "longest mount[/]"
     )
     missed, refused = (sum(r[c] for r in report["rows"]) for c in ("not_reached", "refused_mounts"))
     if missed or refused:

@@ -1,4 +1,4 @@
-"""The command ``diff``: the numbers that moved between two sets of runs."""
+"""The command ``diff``: the numbers that changed between two sets of runs."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def diff(
         typer.Option(
             "--of",
             metavar="COLUMN",
-            help="Number to compare; may be repeated; '*' means all. By default the most wanted "
-            "numbers.",
+            help="Number to compare; may be repeated. The value '*' means all numbers. By default "
+            "the numbers that are asked for most often.",
         ),
     ] = [],  # noqa: B006
     ignored: Annotated[
@@ -49,7 +49,7 @@ def diff(
             "--except",
             metavar="COLUMN",
             help="Setting in which the runs of a pair may differ, such as ftl.victim, or a pattern "
-            "of several, such as 'map.*'; may be repeated.",
+            "for several settings, such as 'map.*'; may be repeated.",
         ),
     ] = [],  # noqa: B006
     tolerance: Annotated[
@@ -65,10 +65,11 @@ def diff(
 ) -> None:
     """Show which numbers moved between two sets of runs.
 
-    Exit code 1 if a number moved, or if a run has no partner. Runs with the same settings are
-    paired, seed by seed. If the pairs differ in their changes, a number has moved if the 95 %
-    interval of its mean change lies beyond the tolerance. A change of write amplification is split
-    by cause. A change of latency is split by reason if the runs have the reasons (`explain`).
+    Exit code 1 if a number moved, or if a run has no partner. A pair is two runs with the same
+    settings and the same seed. If several pairs show different changes, a number has moved if the
+    95 % interval of its mean change lies beyond the tolerance. A change of write amplification is
+    split by cause. A change of latency is split by reason if the runs recorded the reasons (option
+    `explain`).
 
     For example: `flashatlas diff old-results:victims new-results:victims --tolerance 1`
     """
@@ -86,7 +87,7 @@ def _runs(path: Path) -> Frame:
     if not len(found):
         raise InputError(f"{path}: no runs in it")
     if missing := found.incomplete():
-        # pairs need runs of both sides: the common part is compared, and the rest reported
+        # only runs that both sides have can be compared; the others are reported
         err.print(escape(f"{path}: incomplete: {missing}"), highlight=False, soft_wrap=True)
     return found
 
@@ -127,7 +128,7 @@ def _amount(value: float, unit: str) -> str:
 
 
 def _part(change: Change, part: str) -> str:
-    """Return the amount by which a part moved, in the unit of the whole."""
+    """Return the change of one part of a number, in the unit of the number."""
     by, unit = change.parts[part], unit_of(change.number)
     if unit == "ratio":
         return f"{part} {by:+.3f}"

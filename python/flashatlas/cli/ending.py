@@ -1,4 +1,4 @@
-"""The end of a command that was not carried out: one message, and an exit code."""
+"""The end of a command after an exception: one message, and an exit code."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def end(error: BaseException) -> NoReturn:
 
 
 def _unforeseen(error: BaseException) -> NoReturn:
-    """End after an unexpected exception, with its traceback: exit code 1 has another meaning."""
+    """End after an unexpected exception, with its traceback and the exit code for a bug."""
     traceback.print_exception(error)
     die(
         f"{type(error).__name__}: {error}\nThis is a bug of FlashAtlas {__version__}: "

@@ -1,4 +1,4 @@
-"""``flashatlas explain``: the meaning of a key or a name, wherever it is declared."""
+"""``flashatlas explain``: the meaning of a key or a name."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ KINDS = {
     "policies": ("order of banks", "lookup.policy"),
     "metrics": ("metric", ""),
 }
-"""Registries: the kind of an entry, and the key or option that chooses it."""
+"""For each registry, the kind of its entries, and the key or option that chooses an entry."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An item with a name."""
+    """An entry of a registry, or an option of a run."""
 
     name: str
     what: str
@@ -54,14 +54,14 @@ class Entry:
 
 @dataclass(frozen=True)
 class Declared:
-    """A key, and the parts that have it; no parts if every drive has it."""
+    """A key, and the parts to which it belongs; no parts if every drive has the key."""
 
     about: dict[str, Any]
     parts: tuple[str, ...]
 
 
 def entries() -> list[Entry]:
-    """Return everything that has a name, and the options of a run."""
+    """Return the entries of all registries, and the options of a run."""
     known = registries()
     found = [
         Entry(one["name"], what, key, one)
@@ -76,7 +76,7 @@ def entries() -> list[Entry]:
 
 
 def keys() -> dict[str, Declared]:
-    """Return every key that ``--set`` takes, and the generators' keys as ``GENERATOR:KEY``."""
+    """Return every key of ``--set``, and the keys of generators as ``GENERATOR:KEY``."""
     known = registries()
     found = {p["key"]: Declared(p, ()) for p in (*known["params"], *known["lookup_params"])}
     for kind, (what, key) in KINDS.items():
@@ -141,7 +141,7 @@ def explain(
 
 
 def _explain_word(name: str, declared: Mapping[str, Declared]) -> bool:
-    """Print FlashAtlas's name for a word of the field, or its absence; return if it is known."""
+    """Explain a word of the field by FlashAtlas's own name; return ``True`` if it is known."""
     word = field_words.plain(name)
     if word in field_words.CALLED:
         kind, called = field_words.CALLED[word]
@@ -172,14 +172,11 @@ _HOLDERS = {
 }
 
 CLOSE = 0.75
-"""Least similarity (:mod:`difflib`) of a name that is offered in place of an unknown word.
-
-A word that is less similar to every name is not misspelt but unknown.
-"""
+"""Least similarity (:mod:`difflib`) to an unknown word at which a name is suggested."""
 
 
 def _near(name: str, names: Iterable[str]) -> str:
-    """Return which name may have been meant; empty if none is close."""
+    """Return a hint that names the most similar name; empty if none is similar enough."""
     spelt = {one.lower(): one for one in names}
     near = difflib.get_close_matches(name.lower(), spelt, n=1, cutoff=CLOSE)
     return f"; did you mean `{spelt[near[0]]}`?" if near else ""
@@ -194,7 +191,7 @@ def _explain_term(term: str | None) -> None:
 
 
 def _explain_part_of_key(word: str, declared: Mapping[str, Declared]) -> bool:
-    """Print the keys with this word as last part or value; return ``True`` if there are any."""
+    """Print the keys that end in a word or have it as a value; return ``True`` if any exist."""
     called = field_words.CALLED.get(word, ("", ""))[1]
     last = [key for key in declared if re.split("[.:]", key)[-1] == word and key != called]
     for key in last:
@@ -239,7 +236,7 @@ def _explain_key(name: str, declared: Declared) -> None:
 
 
 def _in_presets(key: str) -> Iterator[tuple[str, str]]:
-    """Yield the presets that set a key, with value and source."""
+    """Yield the presets that set a key, each with the value and its source."""
     section, _, last = key.rpartition(".")
     for drive in registries()["drives"]:
         given: Any = tomllib.loads(drive["toml"])
@@ -255,7 +252,7 @@ def _in_presets(key: str) -> Iterator[tuple[str, str]]:
 
 
 def show_entry(entry: Entry) -> None:
-    """Print the meaning of an item with a name, how it is chosen, and its parameters."""
+    """Print the meaning of an entry, the setting that chooses it, and its parameters."""
     about = entry.about
     lines = [("what it is", f"{entry.what}: {about['summary']}")]
     if entry.key.startswith("--"):
@@ -276,7 +273,7 @@ def show_parameters(title: str, params: list[dict[str, Any]]) -> None:
 
 
 def _explain_setting(key: str, value: str) -> None:
-    """Print the effect of ``KEY=VALUE``, or refuse it with the setting that was probably meant."""
+    """Explain ``KEY=VALUE``; if the value belongs to another key, refuse it and name that key."""
     declared = keys()
     if key not in declared:
         raise InputError(f"`{key}` is no key{hint(key, declared)}")
@@ -294,7 +291,7 @@ def _explain_setting(key: str, value: str) -> None:
     try:
         _core.check_drive("tiny", None, [*chosen_by, f"{key}={value}"])
     except InputError as error:
-        # a value may be good even if this drive is too small for it
+        # the value may be allowed even if this drive is too small for it
         if error.field == key and error.allowed:
             raise
     say(f"\n{key}={value}")

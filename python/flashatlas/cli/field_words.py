@@ -1,6 +1,6 @@
-"""Words of the field that FlashAtlas does not use: its own names, and features not modelled.
+"""Words of the field that FlashAtlas names differently, or whose features it does not model.
 
-``explain`` looks here before it looks for names with a similar spelling.
+``explain`` looks a word up here before it searches for names with a similar spelling.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ CALLED = {
     "unsteady": ("term", "numbers are steady"),
     "hollow": ("term", "numbers are steady"),
 }
-"""The name here for a word of the field: a number of a record, a key, or a term of the glossary."""
+"""FlashAtlas's name for a word: a number of a record, a key, or a term of the glossary."""
 
 MEANING = {
     "waf": "WAF",
@@ -88,7 +88,7 @@ COMMANDS = {
     "fuzz": "check",
     "nbd": "serve",
 }
-"""The name here for a command of other tools."""
+"""FlashAtlas's name for a command of other tools."""
 
 FEMU, SIMPLESSD, MQSIM = "FEMU", "SimpleSSD", "MQSim"
 
@@ -115,12 +115,12 @@ NOT_MODELLED: dict[str, tuple[str, str]] = {
     "namespaces": ("several namespaces of one drive", ""),
     "multi_queue": ("several submission queues of one host", MQSIM),
 }
-"""Features of drives that no model here has: a description, and a simulator that has it."""
+"""Features that FlashAtlas does not model: a description, and a simulator with the feature."""
 
 
 def term(word: str) -> str | None:
     """Return the glossary's term for a word in singular or plural; ``None`` if there is none."""
-    # the package of reports takes longer to import than most commands take to run
+    # import late: importing the package of reports takes longer than most commands
     from flashatlas.report.glossary import TERMS  # noqa: PLC0415
 
     known = {plain(one): one for one in TERMS}
@@ -129,5 +129,5 @@ def term(word: str) -> str | None:
 
 
 def plain(word: str) -> str:
-    """Return a word as it is looked up: lower case, underscores, no leading dashes."""
+    """Return a word in the form of the tables: lower case, underscores, no leading dashes."""
     return word.strip().lstrip("-").lower().replace("-", "_").replace(" ", "_")

@@ -72,7 +72,7 @@ def figure(
         typer.Option(
             "--kind",
             metavar="line|point|bar",
-            help="Form of the points: joined by a line, points, or bars.",
+            help="Drawing of the points: joined by a line, as single points, or as bars.",
         ),
     ] = "line",
     bars: Annotated[
@@ -80,8 +80,8 @@ def figure(
         typer.Option(
             "--bars",
             metavar="|".join(BARS),
-            help="Meaning of a point's bar: the range of its runs, or the 95 % interval of "
-            "their mean over seeds, from five seeds on.",
+            help="Meaning of the bar at a point: the range of its runs, or the 95 % interval of "
+            "their mean over seeds (for five seeds or more).",
         ),
     ] = BARS[0],
     log: Annotated[
@@ -89,7 +89,8 @@ def figure(
         typer.Option(
             "--log",
             metavar="|".join(LOGS),
-            help="Logarithmic axes; by default the axes whose values span a wide range.",
+            help="Logarithmic axes; by default, axes whose values span a wide range are "
+            "logarithmic.",
         ),
     ] = None,
     name: Annotated[
@@ -97,7 +98,7 @@ def figure(
         typer.Option(
             "--name",
             metavar="WHAT=NAME",
-            help="Title of a column or a value in the figure; may be repeated.",
+            help="Title in the figure for a column or a value; may be repeated.",
         ),
     ] = [],  # noqa: B006
     height: Annotated[
@@ -114,10 +115,10 @@ def figure(
 ) -> None:
     """Draw one result of many runs against a factor, in the size of a paper's column.
 
-    The columns are the columns of `flashatlas table`. Runs that differ only in settings that are
-    not drawn (seeds, for example) become one point: their mean, with a bar from the least to the
-    largest, or (`--bars interval`) over the interval of the mean. Points of runs that were not
-    steady are hollow. Notes under the figure explain its marks and bars.
+    The columns are the columns of `flashatlas table`. If runs differ only in settings that are not
+    drawn (seeds, for example), one point shows their mean. A bar at the point shows their range, or
+    with `--bars interval` the interval of the mean. Points of runs that were not steady are hollow.
+    Notes under the figure explain its marks and bars.
 
     For example:
     `flashatlas figure out/study --x map.cache_bytes --y waf --by ftl.victim --panel trace -o f.pdf`
@@ -136,7 +137,7 @@ def figure(
 
 
 def _named(given: list[str]) -> dict[str, str]:
-    """Return the names for columns and values; a value may have ``=`` in it."""
+    """Return the names for columns and values; a value may contain ``=``."""
     found = {}
     for text in given:
         what, equals, name = text.rpartition("=")
@@ -189,8 +190,9 @@ def significance(
 ) -> None:
     """Test whether a difference is more than chance: a sentence for each value of a factor.
 
-    Two runs are a pair if they differ in this factor alone. Pairs with the same trace and the same
-    seed are one repetition; the test flips the signs of the repetitions' mean log ratios.
+    Two runs are a pair if they differ only in this factor. Pairs with the same trace and the same
+    seed are one repetition. For each repetition, the mean of the log ratios of its pairs is taken;
+    the test flips the signs of these means.
 
     For example: `flashatlas significance out/study --of waf --between ftl.victim --each trace`
     """
@@ -201,15 +203,15 @@ def significance(
 
 
 def say_unsteady(runs: Frame) -> None:
-    """Report beside a result how many of its runs were not steady."""
+    """Print the number of runs that were not steady."""
     if found := steadiness.of_frame(runs):
         err.print(escape(found), highlight=False, soft_wrap=True)
 
 
 def write_frame(runs: Frame, target: str) -> None:
-    """Write runs to a file by its ending, or as CSV to standard output for ``-``.
+    """Write runs to a file in the format of its ending; for ``-``, print them as CSV.
 
-    Notes for the reader go to standard error, so that standard output has only the table.
+    Notes for the reader go to standard error, so that standard output contains only the table.
     """
     if missing := runs.incomplete():
         err.print(escape(f"Incomplete: {missing}"), highlight=False, soft_wrap=True)

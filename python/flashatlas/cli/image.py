@@ -1,4 +1,4 @@
-"""Commands for the image of a served drive: ``image info``, ``image check``, ``image cut``."""
+"""Commands about images of served drives: ``image info``, ``image check``, ``image cut``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from flashatlas.cli.options import Json, Layers, Set, with_layers, write_json
 from flashatlas.cli.strict import App
 from flashatlas.serving.image import image_check, image_cut, image_info
 
-app = App(no_args_is_help=True, help="Inspect the flash of a served drive, in its image.")
+app = App(
+    no_args_is_help=True, help="Inspect images, the files in which served drives store their flash."
+)
 
 Image = Annotated[Path, typer.Argument(metavar="FILE", help="An image that `serve` made.")]
 DriveOf = Annotated[
@@ -22,7 +24,8 @@ DriveOf = Annotated[
     typer.Option(
         "--drive",
         "-d",
-        help="The drive, if the header is not enough: a drive with layers, or from a file.",
+        help="The drive, if the header of the image does not determine it: for a drive with layers "
+        "or from a file.",
     ),
 ]
 
@@ -45,7 +48,7 @@ def _of_file(said: dict[str, Any]) -> list[tuple[str, str]]:
 
 @app.command()
 def info(image: Image, json_: Json = None) -> None:
-    """Show the drive and the size of an image; only the header is read.
+    """Show the drive and the size of an image. Only the header is read.
 
     For example: `flashatlas image info drive.img`
     """
@@ -63,7 +66,7 @@ def check(
     set: Set = [],  # noqa: B006
     json_: Json = None,
 ) -> None:
-    """Mount an image in memory, as `serve` would, and report its state; the file stays unchanged.
+    """Mount an image in memory, as `serve` would, and report its state. The file is not changed.
 
     Every frame is compared with its checksum, the scheme's recovery mounts the drive, the rules of
     the drive are checked, and every unit in the map is read. Exit code 4 if anything is damaged or
@@ -96,9 +99,9 @@ def cut(
         typer.Option(
             "--cut-mode",
             metavar="prefix|torn|subset",
-            help="State that the power failure leaves. prefix: the next operation leaves nothing. "
-            "torn: it leaves an unreadable page, an erase a block of such pages. subset: as for "
-            "`serve`.",
+            help="State that the power failure leaves. prefix: the operation has no effect. "
+            "torn: a program leaves an unreadable page, an erase leaves a block of such pages. "
+            "subset: see `flashatlas serve -h`.",
         ),
     ] = "prefix",
     drive: DriveOf = None,
@@ -107,9 +110,8 @@ def cut(
 ) -> None:
     """Mount an image, as `serve` would, and let the power fail in the mount. THE FILE IS CHANGED.
 
-    The result is an image whose recovery was cut short; the next mount must cope with it. If the
-    mount takes at most N operations, the power does not fail, and the number of operations is
-    shown.
+    The recovery of the image is then incomplete, and the next mount must complete it. If the mount
+    takes at most N operations, the power does not fail, and the number of operations is shown.
 
     For example: `flashatlas image cut drive.img --after 3`
     """

@@ -1,4 +1,4 @@
-"""A separate process for commands that drive a shared library through every kind of failure."""
+"""A separate process for commands that call a shared library under every kind of failure."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from flashatlas.cli.console import EXIT_INTERNAL
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 CHILD = "FLASHATLAS_ISOLATED"
-"""Variable that is set in the environment of the child."""
+"""Environment variable that marks the child process."""
 
 PROGRAM = "import sys; sys.path.pop(0); from flashatlas.cli import main; main()"
 """The child's program, without the current folder on its path."""
 
 
 def isolated(command: Command) -> Command:
-    """Let a child process carry the command out if a shared library was loaded.
+    """Let a child process carry out the command if a shared library was loaded.
 
-    The end of that process is an error here, and does not end this process.
+    If the library ends the child process, this process reports an error.
     """
 
     @wraps(command)

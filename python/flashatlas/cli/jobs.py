@@ -24,13 +24,15 @@ def job(
     ],
     to: Annotated[
         Path | None,
-        typer.Option("--to", metavar="FILE", help="The job file; by default it is printed."),
+        typer.Option(
+            "--to", metavar="FILE", help="The job file to write; by default the job is printed."
+        ),
     ] = None,
 ) -> None:
     """Write another simulator's workload as an fio job file, for `--job`.
 
-    Settings without a counterpart are reported, and stand in the file's comments. A drive of the
-    same simulator is `--drive mqsim:ssdconfig.xml`.
+    Settings that fio does not have are reported, and are written as comments into the file. The
+    option `--drive mqsim:ssdconfig.xml` reads a drive of the same simulator.
 
     For example: `flashatlas job mqsim:workload.xml --to scenario.fio`
     """

@@ -1,4 +1,4 @@
-"""Commands that list named things.
+"""Commands that list the entries of the registries.
 
 They are ``drives``, ``schemes``, ``layers``, ``formats`` and ``workloads``.
 """
@@ -37,8 +37,8 @@ def drives(
         str | None,
         typer.Argument(
             help="For a preset, show its file, with the source of every number. For a TOML file, "
-            "show the shape of the drive. For `mqsim:FILE`, `femu:…` or `nvmevirt:FILE,…`, show "
-            "the drive file that FlashAtlas makes of it."
+            "show the sizes of the drive. For `mqsim:FILE`, `femu:…` or `nvmevirt:FILE,…`, show "
+            "the drive file into which FlashAtlas converts it."
         ),
     ] = None,
 ) -> None:
@@ -75,7 +75,7 @@ def drives(
 
 
 def _shape(drive: Drive) -> list[tuple[str, str]]:
-    """Return the sizes and counts by which a user checks the drive of a file."""
+    """Return the sizes and counts with which a user checks a drive file."""
     layout = drive.layout
     parts_of = ("lanes", "dies", "blocks", "pages_per_frame", "frames_per_block", "slots_per_frame")
     words = {"slots_per_frame": "units per frame"}
@@ -91,7 +91,7 @@ def _shape(drive: Drive) -> list[tuple[str, str]]:
 
 
 def _one(kinds: Sequence[str], name: str) -> None:
-    """Show the entry with this name from some registries."""
+    """Show the entry with this name in one of some registries."""
     known = {e.name: e for kind in kinds for e in entries() if e.what == KINDS[kind][0]}
     if name not in known:
         raise unknown(KINDS[kinds[0]][0], name, known)

@@ -41,7 +41,7 @@ def lookup(
         typer.Option(
             "--files",
             min=1,
-            help="Number of files at random addresses, looked up one by one, in place of a trace.",
+            help="Look up this number of files at random addresses, in place of a trace.",
         ),
     ] = None,
     sets: Annotated[
@@ -49,7 +49,7 @@ def lookup(
         typer.Option(
             "--sets",
             min=1,
-            help="Number of random sets to scan, without any table, in place of a trace.",
+            help="Scan this number of random sets to their ends, in place of a trace.",
         ),
     ] = None,
     hash_: Annotated[
@@ -58,7 +58,8 @@ def lookup(
     policy: Annotated[
         str | None,
         typer.Option(
-            "--policy", help="Places of sets, and order of banks (lookup.policy); see --parameters."
+            "--policy",
+            help="Placement of sets, and order of banks (lookup.policy); see --parameters.",
         ),
     ] = None,
     banks: Annotated[
@@ -76,8 +77,8 @@ def lookup(
         str,
         typer.Option(
             "--address",
-            help="Translation of host addresses to logical ones: `low-bits`, `dense` (numbered as "
-            "they arrive), `exact`.",
+            help="Translation of host addresses to logical addresses: low-bits, dense (numbered in "
+            "the order of first use) or exact.",
         ),
     ] = "low-bits",
     unit: Annotated[
@@ -114,11 +115,11 @@ def lookup(
 ) -> None:
     """Look up addresses in hardware tables of a multi-bank DRAM, without a drive.
 
-    The tables are the LPMT and block tables; the DRAM is timed clock by clock.
+    The tables are the LPMT and block tables. The DRAM is simulated clock by clock.
 
-    Requests that begin at one address belong to one file, as in the paper; a file that is not in
-    the tables is inserted after its lookup. The sizes and the DRAM are the paper's (2^17 sets of 8,
-    DDR4 at 1.5 ns, every constraint on) unless `--set` changes them.
+    As in the paper, requests that begin at the same address belong to the same file. A file that is
+    not in the tables is inserted after its lookup. The sizes and the DRAM are those in the paper
+    (2^17 sets of 8 entries, DDR4 at 1.5 ns, all constraints on) unless `--set` changes them.
 
     For example:
     `flashatlas lookup --trace requests.csv --hash folding --banks 4 --policy dynamic`
@@ -137,13 +138,15 @@ def lookup(
     for setting in set_:
         key = setting.partition("=")[0].strip()
         if named.get(key) is not None:
-            raise InputError(f"--set {key}: {key} has its own option, which is also given")
+            raise InputError(
+                f"--set {key}: the option for {key} is given as well; expected one of the two"
+            )
     if trace is None:
         for option in of_groups("reading"):
             if common[option.name] != option.default:
                 raise InputError(
-                    f"--{option.name.replace('_', '-')}: the option is about reading a trace, and "
-                    "no trace is given"
+                    f"--{option.name.replace('_', '-')}: this option changes how a trace is read, "
+                    "but no trace is given"
                 )
     if address not in lookups.ADDRESSES:
         raise InputError(f"--address {address}: allowed are {', '.join(lookups.ADDRESSES)}")

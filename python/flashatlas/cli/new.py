@@ -1,4 +1,4 @@
-"""The command that makes a part of your own."""
+"""The command that creates the project of a part of your own."""
 
 from __future__ import annotations
 
@@ -22,26 +22,25 @@ def new(
         str,
         typer.Argument(help=f"Kind of the part: {', '.join(scaffold.KINDS)}.", show_default=False),
     ],
-    name: Annotated[
-        str, typer.Argument(help="Name of the part, by which it is chosen.", show_default=False)
-    ],
+    name: Annotated[str, typer.Argument(help="Name of the part in settings.", show_default=False)],
     language: Annotated[
         str, typer.Option("--lang", "-l", help="Language of the part: rust, c or python.")
     ] = "rust",
     to: Annotated[
         Path | None,
-        typer.Option("--to", metavar="DIR", help="Folder to make; by default NAME."),
+        typer.Option("--to", metavar="DIR", help="Folder to create; by default NAME."),
     ] = None,
     crates: Annotated[
         str | None,
         typer.Option(
             "--crates",
             metavar="PATH|VERSION",
-            help="For Rust: the crates of FlashAtlas; by default this installation's crates.",
+            help="For Rust: folder or version of the crates of FlashAtlas; by default the crates "
+            "in this installation.",
         ),
     ] = None,
 ) -> None:
-    """Make a part of your own, outside FlashAtlas, with its tests.
+    """Create the project of a part of your own, outside FlashAtlas, with tests.
 
     For example: `flashatlas new victim mine --lang python`, `flashatlas new scheme mine --lang c`
     """

@@ -48,7 +48,8 @@ Json = Annotated[
     _option(
         "--json",
         metavar="FILE",
-        help="Write the result as JSON to this file; `-` prints it, and nothing else.",
+        help="Write the result as JSON to this file. The value `-` prints the JSON and nothing "
+        "else.",
     ),
 ]
 Force = Annotated[bool, _option("--force", help="Replace the results in the folder of --out.")]
@@ -71,7 +72,7 @@ Jobs = Annotated[
         "--jobs",
         "-j",
         min=1,
-        help="Number of runs at the same time; by default one for each core.",
+        help="Number of runs at the same time; by default one run for each core.",
     ),
 ]
 
@@ -79,29 +80,29 @@ Jobs = Annotated[
 AllowIncomplete = Annotated[
     bool,
     typer.Option(
-        "--allow-incomplete", help="Accept a study even if runs are missing; they are reported."
+        "--allow-incomplete", help="Accept a study with missing runs; report how many are missing."
     ),
 ]
 
 Options = dict[str, Any]
-"""Options of a run that a command takes, by name."""
+"""The values of a run's options that were given to a command, by name."""
 
 Reading = Annotated[Options, ("reading",)]
 """Options of reading a trace."""
 Workload = Annotated[Options, ("reading", "workload")]
-"""Options that choose a workload, and that read its trace."""
+"""Options that choose a workload, and options of reading its trace."""
 Playing = Annotated[Options, ("reading", "workload", "playing")]
-"""Options of a workload that is played and measured."""
+"""Options of a workload, and options of playing and measuring it."""
 
 TYPES = {"file": Path, "text": str, "count": int, "number": int, "factor": float, "choice": str}
 TYPES |= {"flag": bool, "count-or": str}
 
 SHOWN_DEFAULTS = ("count", "count-or", "number", "factor", "choice")
-"""Kinds of options whose default help texts show."""
+"""The kinds of options for which help texts show the default."""
 
 
 def _count(option: RunOption, given: str | int) -> int:
-    """Return a count from the form in which people write it: ``100k``, ``1e6``."""
+    """Return a count from its text, such as ``100k`` or ``1e6``."""
     name = f"--{option.name.replace('_', '-')}"
     try:
         count = _core.count(str(given))
@@ -115,7 +116,7 @@ def _count(option: RunOption, given: str | int) -> int:
 
 
 def _count_or(option: RunOption, given: str | int) -> int | str:
-    """Return a count, or a word in its place; the core checks the word."""
+    """Return a count, or the word that was given instead; the core checks the word."""
     text = str(given)
     return _count(option, given) if text[:1] in "+-.0123456789" else text
 
@@ -165,7 +166,7 @@ def _parameter(option: RunOption) -> inspect.Parameter:
 
 def shared(command: Command) -> Command:
     """Replace a command's parameter ``common`` by the options of a run that it names."""
-    # get_type_hints of Python 3.10 would hide the option of a parameter whose default is None
+    # in Python 3.10, get_type_hints hides the option of a parameter whose default is None
     own = inspect.signature(command, eval_str=True).parameters
     (groups,) = own["common"].annotation.__metadata__
     parameters = [p for p in own.values() if p.name != "common"]
@@ -183,10 +184,10 @@ def shared(command: Command) -> Command:
 
 
 def try_outputs(folder: Path | None, force: bool, *files: str | Path | None) -> None:
-    """Try every output of a command before it runs anything.
+    """Check that every output of a command can be written, before the command runs anything.
 
     Raises:
-        InputError: A folder or a file cannot be written, or results would be replaced.
+        InputError: A folder or a file cannot be written, or earlier results would be replaced.
 
     """
     from flashatlas.files import file_must_be_writable, must_be_writable  # noqa: PLC0415
@@ -206,17 +207,17 @@ def write_json(target: str | None, text: str) -> None:
         try:
             sys.stdout.write(text.rstrip("\n") + "\n")
             sys.stdout.flush()
-        except BrokenPipeError:  # the command-line library would choose another exit code
+        except BrokenPipeError:  # end here: the command-line library would use another exit code
             seen_enough()
     elif target:
         write_whole(Path(target), text.rstrip("\n") + "\n")
 
 
 NO_LAYERS = "none"
-"""The word for the drive alone, without layers."""
+"""The value of ``--layers`` for a drive without layers."""
 
 
 def with_layers(settings: list[str], layers: str | None) -> list[str]:
-    """Return the settings together with the layers of ``--layers``."""
+    """Return the settings, with the value of ``--layers`` added if it was given."""
     named = "" if layers == NO_LAYERS else layers
     return settings if named is None else [*settings, f"layers={named}"]

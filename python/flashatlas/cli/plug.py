@@ -1,4 +1,4 @@
-"""Commands with a real kernel's file system on a served drive: ``mount``, ``pull-plug``."""
+"""Commands that put a real kernel's file system on a served drive: ``mount``, ``pull-plug``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ def mount(
     set: Set = [],  # noqa: B006
     image: Annotated[
         Path | None,
-        typer.Option("--image", metavar="FILE", help="File of the drive's flash, as for `serve`."),
+        typer.Option(
+            "--image", metavar="FILE", help="File of the drive's flash; see `flashatlas serve -h`."
+        ),
     ] = None,
     mkfs: Annotated[
         bool,
@@ -66,11 +68,11 @@ def mount(
 
 
 def _is_unmounted(mounted: Mounted) -> bool:
-    """Unmount, and return ``True``; return ``False`` if somebody still uses the drive."""
+    """Unmount the file system; return ``False`` if somebody still uses it."""
     try:
         mounted.unmount()
     except DriveError as error:
-        say(f"{error}; it is still served; Ctrl-C tries again")
+        say(f"{error}; the drive is still served; Ctrl-C tries again")
         return False
     return True
 
@@ -82,7 +84,7 @@ def _until_its_end(client: str | None) -> None:
         else:
             signal.pause()
     except (KeyboardInterrupt, Terminated):
-        pass  # it ends as it should
+        pass  # the user has ended the command
 
 
 def pull_plug(
@@ -94,7 +96,7 @@ def pull_plug(
         typer.Option(
             "--client",
             metavar="|".join(client.name for client in plug.CLIENTS),
-            help="Client that makes items durable: "
+            help="Client program that writes numbered items and makes them durable: "
             + "; ".join(each.summary for each in plug.CLIENTS)
             + ".",
         ),
@@ -114,10 +116,10 @@ def pull_plug(
         typer.Option(
             "--kernel",
             metavar="|".join(plug.KERNELS),
-            help="The kernel whose ext4 is used. running: this machine's (root, Linux). guest: a "
-            "guest's in QEMU, with the drive as its virtual disk. guest-nbd: a guest's in QEMU, "
-            "through its own NBD driver, whose writes carry FUA. A guest ends when the drive's "
-            "power fails.",
+            help="The kernel whose ext4 is used. running: the kernel of this machine (root, "
+            "Linux). guest: the kernel of a guest in QEMU, with the drive as its virtual disk. "
+            "guest-nbd: the kernel of a guest in QEMU, which reaches the drive through its own NBD "
+            "driver and sends writes with FUA. A guest is ended when the drive's power fails.",
         ),
     ] = "running",
     accel: Annotated[
@@ -125,34 +127,35 @@ def pull_plug(
         typer.Option(
             "--accel",
             metavar="tcg|kvm",
-            help="Way in which QEMU runs a guest: by emulation (tcg), or with kvm if the machine "
-            "has it.",
+            help="The accelerator with which QEMU runs a guest: tcg (emulation), or kvm if the "
+            "machine has it.",
         ),
     ] = "tcg",
     ignore_flush: Annotated[
         bool,
         typer.Option(
             "--ignore-flush",
-            help="Let the drive ignore FLUSH and FUA. With this deliberate fault, the command must "
-            "find that items are lost.",
+            help="Let the drive ignore FLUSH and FUA. This fault is deliberate: the command must "
+            "then find lost items.",
         ),
     ] = False,
     ignore_fua: Annotated[
         bool,
         typer.Option(
             "--ignore-fua",
-            help="Let the drive ignore FUA. With this deliberate fault, the command must find that "
-            "items are lost under --kernel guest-nbd.",
+            help="Let the drive ignore FUA. This fault is deliberate: with --kernel guest-nbd, the "
+            "command must then find lost items.",
         ),
     ] = False,
     json_: Json = None,
 ) -> None:
     """Pull the plug of a drive under a real kernel's ext4, and check every promise.
 
-    A client makes numbered items durable: records with fsync, or transactions of SQLite, PostgreSQL
-    or RocksDB. The power fails at a random flash operation. Then the drive's recovery and ext4's
-    recovery mount the medium, and a database recovers by itself. Every acknowledged item must be
-    there and whole, sums must hold, and e2fsck must find nothing. Exit code 4 if anything is lost.
+    A client program makes numbered items durable: records with fsync, or transactions of SQLite,
+    PostgreSQL or RocksDB. The power fails at a random flash operation. Then the drive and ext4
+    recover, and so does the database if there is one. Every acknowledged item must exist and be
+    complete, the sums of a database must be right, and e2fsck must find no error. Exit code 4 if
+    anything is lost.
 
     For example: `flashatlas pull-plug -d tlc-small --set map.store=demand --times 10`
     """

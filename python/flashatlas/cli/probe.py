@@ -1,4 +1,4 @@
-"""Commands that measure a drive by host commands alone: ``probe superpage``."""
+"""Commands that measure a property of a drive by sending host commands: ``probe superpage``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from flashatlas.progress import Bars
 from flashatlas.results import units
 from flashatlas.running.probe import BYTES, SIZES, Probe, measured, simulated
 
-app = App(no_args_is_help=True, help="Measure a drive by host commands alone.")
+app = App(no_args_is_help=True, help="Measure a property of a drive by sending host commands.")
 
 
 @app.command()
@@ -42,8 +42,8 @@ def superpage(
         typer.Option(
             "--mib",
             min=4,
-            help="Number of MiB that each of 18 measurements writes; all write the same part of "
-            "the drive.",
+            help="Number of MiB that each of the 18 measurements writes. All measurements write to "
+            "the same part of the drive.",
         ),
     ] = BYTES >> 20,
     create: Annotated[
@@ -52,7 +52,7 @@ def superpage(
             "--create",
             metavar="MIB",
             min=4,
-            help="Make the file with this size, and remove it afterwards.",
+            help="Create the file PATH with this size, and remove it afterwards.",
         ),
     ] = None,
     yes: Annotated[
@@ -62,11 +62,11 @@ def superpage(
     json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Find the superpage of a drive: the unit that it maps, below which random writes are slow.
+    """Find the superpage of a drive: its mapping unit, below which random writes are slow.
 
-    The command writes 4 KiB to 1 MiB at random places, aligned and shifted by half. The superpage
-    is the smallest size at full speed whose shifted writes are slower. A block device that is
-    mounted, or in use otherwise, is refused.
+    The command writes 4 KiB to 1 MiB at random addresses, both aligned and shifted by half the
+    size. The superpage is the smallest size at which aligned writes have full speed and shifted
+    writes are slower. A block device that is mounted or otherwise in use is refused.
 
     For example: `flashatlas probe superpage --drive superpage-sata`
 
@@ -104,7 +104,7 @@ def _ask(path: Path, total: int, create: int | None, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise InputError(
-            f"{path}: its first {units.size(total)} would be overwritten: confirm it with --yes"
+            f"{path}: its first {units.size(total)} would be overwritten: confirm this with --yes"
         )
     err.print(f"The first {units.size(total)} of {path} will be overwritten.", highlight=False)
     typer.confirm("Go on?", abort=True, err=True)
@@ -128,6 +128,6 @@ def _show(probe: Probe) -> None:
         )
     )
     if probe.superpage is None:
-        say("No superpage was found: no size is at full speed and slower when shifted.")
+        say("No superpage was found: at no size are aligned writes fast and shifted writes slower.")
     else:
         say(f"Superpage: [bold]{units.size(probe.superpage)}[/]")

@@ -40,8 +40,8 @@ def report(
         bool,
         typer.Option(
             "--each",
-            help="For a study: also write the report of each run into a folder beside the page, "
-            "to which the page's points and rows link.",
+            help="For a study: also write a report of each run into a folder beside the page. The "
+            "points and rows of the page link to these reports.",
         ),
     ] = False,
     jobs: Jobs = None,
@@ -107,7 +107,7 @@ def _write_each(
 ) -> None:
     """Write the report of each run."""
     work = [(str(store.root), key, str(folder / f"{key}.html")) for key in keys]
-    # a fresh interpreter for each: threads of Arrow do not survive a fork
+    # start new interpreters: the threads of Arrow do not survive a fork
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         written = pool.map(_write_one, work, chunksize=4)
         for _ in track(written, "Reports of runs", len(work), console=err, disable=quiet):

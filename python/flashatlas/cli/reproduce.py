@@ -50,33 +50,37 @@ Traces = Annotated[
 ]
 Ablate = Annotated[
     bool,
-    typer.Option("--ablate", help="Run again without each mechanism that a setting can turn off."),
+    typer.Option(
+        "--ablate", help="For each mechanism that a setting can turn off, repeat a run without it."
+    ),
 ]
 KeptIn = Annotated[
     Path | None,
     typer.Option(
         "--store",
         metavar="DIR",
-        help="Keep the runs in this store of results, which worker processes share; by default "
-        f"this process keeps them in {STORE}. Runs in the store are not run again.",
+        help="Save the runs in this store of results, which worker processes share; by default "
+        f"this process saves them in {STORE}. Runs that are in the store are not run again.",
     ),
 ]
 NoStore = Annotated[
     bool,
-    typer.Option("--no-store", help="Keep no runs: an interruption loses the runs that are done."),
+    typer.Option(
+        "--no-store", help="Save no runs. If the command is interrupted, all its runs are lost."
+    ),
 ]
 Cluster = Annotated[
     str,
     typer.Option(
-        "--cluster", metavar="local|slurm|ADDRESS", help="With --store: as for `flashatlas sweep`."
+        "--cluster", metavar="local|slurm|ADDRESS", help="With --store: see `flashatlas sweep -h`."
     ),
 ]
 Clients = Annotated[
     bool,
     typer.Option(
         "--served",
-        help="In place of the experiment's runs, serve the drive at its own pace to a real fio, "
-        "beside the simulation of the same jobs (nvm-map, hard, hpb).",
+        help="In place of the experiment's runs, serve the drive to a real fio, with replies after "
+        "the simulated latencies, and simulate the same jobs to compare (nvm-map, hard, hpb).",
     ),
 ]
 StandIns = Annotated[bool, typer.Option("--stand-ins", help="Use generated workloads only.")]
@@ -94,8 +98,9 @@ def reproduce_theory(
         typer.Option(
             "--drive-writes",
             min=2,
-            help="Number of times that the drive is written; the second half is measured. Default: "
-            "20; 60 with hot pages, because cold ones must be written, too.",
+            help="Number of times that the whole drive is written; the second half is measured. By "
+            "default 20, or 60 with hot pages, because cold pages must be written often enough, "
+            "too.",
         ),
     ] = None,
     rho: Annotated[
@@ -105,8 +110,8 @@ def reproduce_theory(
         list[int],
         typer.Option(
             "--b",
-            help="Number of pages in a block; may be repeated. Default: 32, 64, 128; 32 with hot "
-            "pages.",
+            help="Number of pages in a block; may be repeated. By default 32, 64 and 128, or 32 "
+            "with hot pages.",
         ),
     ] = [],  # noqa: B006
     policy: Annotated[
@@ -114,12 +119,13 @@ def reproduce_theory(
         typer.Option(
             "--policy",
             help=f"Policy; may be repeated: {', '.join(MODELS)}; with hot pages "
-            f"{', '.join(hot.MODELS)} (apart: hot and cold pages in two streams). All by default.",
+            f"{', '.join(hot.MODELS)} (apart: hot and cold pages in two streams). By default all "
+            "policies.",
         ),
     ] = [],  # noqa: B006
     hot_space: Annotated[
         float | None,
-        typer.Option("--hot-space", help="Share of the pages that is hot, with --hot-share."),
+        typer.Option("--hot-space", help="Share of the pages that are hot; needs --hot-share."),
     ] = None,
     hot_share: Annotated[
         float | None,
@@ -134,7 +140,7 @@ def reproduce_theory(
 ) -> None:
     """Compute write amplification under uniform random writes.
 
-    The table has the models beside the simulation, with the error of each.
+    The table shows the prediction of a model, the simulated value, and its error.
     """
     skew = _skew(hot_space, hot_share)
     models = list(hot.MODELS if skew else MODELS)
@@ -183,7 +189,7 @@ def reproduce_theory(
 
 
 def _skew(space: float | None, share: float | None) -> hot.Skew | None:
-    """Return the imbalance of the pages, if one is given."""
+    """Return the shares of hot pages and of writes to them; ``None`` if they are not given."""
     if space is None and share is None:
         return None
     if space is None or share is None:
@@ -211,9 +217,9 @@ def run_experiment(
 ) -> None:
     """Carry out an experiment, and write and print its results as the options say."""
     if cluster != "local" and store is None:
-        raise InputError("--cluster: it needs --store, in which the workers keep their runs")
+        raise InputError("--cluster needs --store: the workers save their runs there")
     if no_store and store is not None:
-        raise InputError("--no-store, --store: one keeps the runs, the other does not")
+        raise InputError("--no-store, --store: expected one of the two")
     if served:
         experiment = ByClients(**vars(experiment))
     planned = experiment.plan(traces=traces, stand_ins=stand_ins, **own)
@@ -257,25 +263,25 @@ def run_experiment(
 
 
 def _by_default(experiment: Experiment) -> Kept | None:
-    """Return the store in this folder; ``None``, with a message, if there can be none."""
+    """Return the store in the current folder; if it cannot be written, print why."""
     kept = experiment.kept(Path(STORE), HERE)
     try:
         must_be_writable(kept.root.absolute().parent)
         kept.opened()
     except InputError as error:
-        said = f"{error}; the runs are not kept (--store DIR)"
+        said = f"{error}; the runs are not saved (--store DIR)"
         err.print(said, highlight=False, markup=False, soft_wrap=True)
         return None
     return kept
 
 
 def _left(kept: Kept | None) -> str:
-    """Return a message about the runs that a stopped experiment leaves."""
+    """Return a message about the runs that a stopped experiment has saved."""
     if kept is None or not kept.keys:
         return NOTHING_KEPT
     done = kept.done()
     runs = "1 run is" if done == 1 else f"{done} runs are"
-    return f"{runs} done and in {kept.root}; the same command goes on"
+    return f"{runs} done and in {kept.root}; the same command continues"
 
 
 def _say_missing(planned: Planned) -> None:

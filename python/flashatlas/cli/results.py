@@ -33,7 +33,7 @@ LISTED = 20
 """Number of runs that ``ls`` lists."""
 
 LOOKED_INTO = 5000
-"""The largest number of runs of a study that ``ls`` checks for completeness; more take seconds."""
+"""The largest study whose runs ``ls`` checks one by one, because more would take seconds."""
 
 
 def _opened(path: Path) -> tuple[Store, str | None]:
@@ -102,7 +102,8 @@ def show(
         typer.Option(
             "--of",
             metavar="COLUMN",
-            help="Number to show; may be repeated. By default the most wanted numbers.",
+            help="Number to show; may be repeated. By default the numbers that are asked for most "
+            "often.",
         ),
     ] = [],  # noqa: B006
     out_: Annotated[
@@ -116,7 +117,9 @@ def show(
     ] = None,
     run: Annotated[
         str | None,
-        typer.Option("--run", metavar="KEY", help="Show one run, by the first digits of its key."),
+        typer.Option(
+            "--run", metavar="KEY", help="Show the run whose key begins with these digits."
+        ),
     ] = None,
     across: Annotated[
         str | None,
@@ -128,9 +131,9 @@ def show(
     ] = None,
     allow_incomplete: AllowIncomplete = False,
 ) -> None:
-    """Show a study's means over seeds with their spread; or one run, and how to repeat it.
+    """Show the means of a study over its seeds; or show one run, and how to repeat it.
 
-    From five seeds on the spread is the 95 % interval of the mean; with fewer it is the range.
+    The spread beside a mean is its 95 % interval if there are five seeds or more, else the range.
 
     For example: `flashatlas results show flashatlas-results:victims --of waf --of iops`
 
@@ -149,7 +152,7 @@ def show(
         say_unsteady(runs)
         return
     if across is not None:
-        raise InputError("--across: it needs --out, whose table it lays out")
+        raise InputError("--across needs --out: the option changes the columns of that table")
     say(f"[bold]{escape(study['title'])}[/]: {runs.incomplete() or f'all {len(runs)} runs'}")
     show_groups(runs, of or None)
     notes_of_study(results.notes_in(store, runs))
@@ -191,7 +194,8 @@ def export(
 def gc(
     at: Annotated[Path, typer.Argument(metavar="STORE", help="Folder of a store.")],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only report what would be removed.")
+        bool,
+        typer.Option("--dry-run", help="Report the number of runs and the size; remove nothing."),
     ] = False,
     other_builds: Annotated[
         bool, typer.Option("--other-builds", help="Also remove runs of other builds of FlashAtlas.")

@@ -1,4 +1,4 @@
-"""The command ``flashatlas`` itself: it lists the commands, and loads one when it is asked for."""
+"""The command ``flashatlas``, which lists the other commands and loads the one that is called."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def load(name: str) -> Any:
 
 
 class Root(Commands):
-    """The commands, each with its name and one line of help."""
+    """The group of all commands, in which a command is loaded only when it is called."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -47,7 +47,7 @@ class Root(Commands):
             )
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find a command as every group does, and load it."""
+        """Find a command as other groups do, and load it."""
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None:
             command = load(command.name)
@@ -55,12 +55,12 @@ class Root(Commands):
         return name, command, rest
 
     def invoke(self, ctx: Any) -> Any:
-        """Invoke a command as every group does.
+        """Invoke a command as other groups do.
 
         Raises:
-            InputError: A record was changed by somebody and cannot be used.
-            Interrupted: The user stopped the command. With a ``KeyboardInterrupt`` the command-line
-                library would end without a message.
+                    InputError: A record that somebody changed cannot be used.
+                    Interrupted: The user stopped the command. After a ``KeyboardInterrupt``, the
+                    command-line library would end without a message.
 
         """
         from flashatlas.progress import Interrupted  # noqa: PLC0415
@@ -74,7 +74,7 @@ class Root(Commands):
 
 
 def _let_commands_end() -> None:
-    """Let signals raise exceptions from here on: a command closes and removes its open files."""
+    """Let signals raise exceptions from now on, so that a command closes and removes its files."""
     for number, handler in (
         (signal.SIGINT, signal.default_int_handler),
         (signal.SIGTERM, _terminate),
@@ -98,8 +98,8 @@ app = App(
     f"Five commands to begin with: {', '.join(f'`{name}`' for name in FIRST)}. "
     "`flashatlas COMMAND -h` gives examples.",
     epilog="Exit codes: 0 done, 1 the results differ (`rerun --check`, `diff`) or a run of a study "
-    "failed, 2 bad input, 3 the drive could not go on, 4 wrong data, 5 an added part went "
-    "wrong, 6 the power failed (`serve --cut-after`), 70 a bug, "
+    "failed, 2 bad input, 3 the drive could not continue, 4 wrong data, 5 an added part failed, "
+    "6 the power failed (`serve --cut-after`), 70 a bug, "
     "130 interrupted, 143 terminated.",
 )
 app.info.cls = Root

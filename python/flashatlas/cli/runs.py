@@ -71,8 +71,8 @@ def run(
         typer.Option(
             "--fio-json",
             metavar="FILE",
-            help="With --job: write the results to this file in fio's json+ format; `-` prints "
-            "them.",
+            help="With --job: write the results to this file in fio's json+ format. The value `-` "
+            "prints them.",
         ),
     ] = None,
     json_: Json = None,
@@ -124,7 +124,7 @@ def run(
 
 
 def reported(folder: Path, title: str, results: Sequence[Result]) -> str:
-    """Write the report of these runs into a folder, if possible, and return a line about it."""
+    """Write the report of runs into a folder if the drawing library exists; return a line."""
     if not charts.there():
         return escape(f"No report: {charts.MISSING}, then flashatlas report {folder}")
     from flashatlas.report import write_report  # noqa: PLC0415
@@ -139,7 +139,7 @@ def _workload(common: Workload) -> str:
 
 
 def _once(option: str, name: str, names: Sequence[str]) -> str:
-    """Return a name, or refuse it if it occurs twice: the two runs could not be told apart."""
+    """Return a name; refuse a name that occurs twice, because two runs would have one label."""
     if names.count(name) > 1:
         raise InputError(f"{option}: `{name}` is named twice")
     return name
@@ -150,11 +150,11 @@ def _scheme_axis(
 ) -> tuple[list[str], list[list[str]]]:
     """Return the schemes to compare, and for each the common settings that apply to it.
 
-    A setting that belongs to certain schemes is given only to these.
+    A setting that belongs to certain schemes is applied only to these schemes.
     """
     known = registries()
     keys = {s["name"]: {p["key"] for p in s["params"]} for s in known["schemes"]}
-    # parts of page mapping have parameters of their own
+    # the parameters of parts of page mapping belong to the scheme `page`
     for parts in ("maps", "caching", "hashes", "victims", "classifiers"):
         keys["page"] |= {p["key"] for part in known[parts] for p in part["params"]}
     wanted = [name.strip() for name in names.split(",")]
@@ -178,31 +178,31 @@ def _scheme_axis(
             raise InputError(f"{option} {setting}: --schemes already names the schemes")
         if option == "--vary" and others:
             raise InputError(
-                f"--vary {setting}: {', '.join(others)} of --schemes does not know {key}: compare "
-                "them apart"
+                f"--vary {setting}: {', '.join(others)} of --schemes has no key {key}: run "
+                "separate comparisons"
             )
         if option == "--set":
             for name in owners or wanted:
                 applied[name].append(setting)
             if others:
                 err.print(
-                    f"{key} is for {', '.join(owners)} only: {', '.join(others)} without it",
+                    f"{key} is for {', '.join(owners)} only: not for {', '.join(others)}",
                     highlight=False,
                 )
     return wanted, [[f"ftl.scheme={name}", *applied[name]] for name in wanted]
 
 
 def _params(part: Any) -> list[dict[str, Any]]:
-    """Return the parameters that the entries of a registry declare, or the entries of a list."""
+    """Return the parameters in a registry: entries with a key, and parameters of other entries."""
     entries = part if isinstance(part, list) else []
     own = [entry for entry in entries if isinstance(entry, dict) and "key" in entry]
     return own + [p for e in entries if isinstance(e, dict) for p in e.get("params", ())]
 
 
 def _stack_axis(stacks: str, settings: list[str]) -> list[tuple[str, list[str]]]:
-    """Return the stacks to compare, each with a label and the setting that makes it."""
+    """Return the stacks to compare, each with its label and its layers."""
     if any(setting.partition("=")[0].strip() == "layers" for setting in settings):
-        raise InputError("--stacks: it names the layers; leave --layers and --set layers=… out")
+        raise InputError("--stacks already names the layers: leave out --layers and --set layers=…")
     wanted = [name.strip() for name in stacks.split(",")]
     known = [layer["name"] for layer in registries()["layers"]]
     for stack in wanted:
@@ -220,7 +220,7 @@ def _stack_axis(stacks: str, settings: list[str]) -> list[tuple[str, list[str]]]
 def _of_stack(settings: list[str], layers: list[str]) -> list[str]:
     """Return the settings of a stack.
 
-    The settings of layers that the stack lacks are left out.
+    Settings of layers that are not in the stack are left out.
     """
     registry = {
         layer["name"]: {p["key"] for p in layer["params"]} for layer in registries()["layers"]
@@ -239,14 +239,14 @@ def _cases(
 ) -> list[Any]:
     """Return the runs of a comparison.
 
-    They are explicit cases, or every combination of drives, stacks, schemes and varied keys.
+    The runs are explicit cases, or all combinations of drives, stacks, schemes and varied keys.
     """
     schemes, stacks = axes_named
     for name in drives:
         _once("--drive", name, drives)
     if case and (vary or schemes is not None or stacks is not None):
         raise InputError(
-            "--case cannot be mixed with --vary, --schemes and --stacks: a case has all its "
+            "--case cannot be mixed with --vary, --schemes and --stacks: a case names all its "
             f"differences; {STUDY}"
         )
     if case:
@@ -276,7 +276,7 @@ def _cases(
         if not equals or not values:
             raise InputError(f"--vary `{text}`: expected KEY=VALUE,VALUE,…")
         _not_twice(key.strip(), axes, settings)
-        # a semicolon ends a value that holds commas
+        # values that contain commas are separated by semicolons
         listed = values.split(";" if ";" in values else ",")
         axes.append([f"{key.strip()}={_once('--vary', v, listed)}" for v in listed])
     combined = []
@@ -294,20 +294,20 @@ def _cases(
 
 
 STUDY = (
-    "a study takes both (`flashatlas sweep`, docs/howto/sweep-a-space.md): `variants` are cases, "
-    "and `when` says where an axis applies"
+    "a study allows both (`flashatlas sweep`, docs/howto/sweep-a-space.md): `variants` are cases, "
+    "and `when` is the condition under which an axis applies"
 )
 
 
 def _must_apply(key: str, cases: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse to vary a key in a case whose parts do not have it.
+    """Refuse to vary a key in a case in which no part has the key.
 
     Raises:
-        InputError: A case has no part with the key; the error names the parts that have it.
+            InputError: A case has no part with the key; the error names the parts with the key.
 
     """
     declared = explain.keys().get(key)
-    # a part may stand with a default of its own: `map.store=dftl (default 64KiB)`
+    # a part may be followed by its own default: `map.store=dftl (default 64KiB)`
     parts = [part.partition(" (")[0].partition("=") for part in declared.parts] if declared else []
     for case in cases:
         chosen = {k.strip(): v for k, _, v in (text.partition("=") for text in case["set"])}
@@ -328,7 +328,7 @@ def _must_apply(key: str, cases: Sequence[Mapping[str, Any]]) -> None:
 
 @contextmanager
 def _blamed_on_vary(vary: Sequence[str]) -> Iterator[None]:
-    """Name ``--vary`` in an error about a key that was given with it, not ``--set``."""
+    """Name ``--vary`` instead of ``--set`` in an error about a key that ``--vary`` gave."""
     try:
         yield
     except InputError as error:
@@ -340,7 +340,7 @@ def _blamed_on_vary(vary: Sequence[str]) -> Iterator[None]:
 
 
 def _not_twice(key: str, axes: list[list[str]], settings: list[str]) -> None:
-    """Refuse to vary a key that is already varied or set, or that has its own option."""
+    """Refuse to vary a key that is already varied or set, or the drive."""
     own = {"drive": "--drive A --drive B", "layers": "--stacks A,B,A+B"}
     if key in own and key == "drive":
         raise InputError(f"--vary {key}: drives are compared with {own[key]}")
@@ -351,7 +351,7 @@ def _not_twice(key: str, axes: list[list[str]], settings: list[str]) -> None:
 
 
 def _options_apart(chosen: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
-    """Return the options of a run (`trace`, `seed` …) among varied keys, and the other settings."""
+    """Split varied keys into options of a run (``trace``, ``seed`` …) and other settings."""
     known = run_options()
     options, settings = {}, []
     for setting in chosen:
@@ -367,7 +367,7 @@ def _options_apart(chosen: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
 
 
 def _short(setting: str) -> str:
-    """Return the name of a varied value in a label; a file by its name."""
+    """Return a varied value for a label; for a file, its name without folders."""
     key, _, text = setting.partition("=")
     option = run_options().get(key)
     return short_name(text) if option is not None and option.kind == "file" else text
@@ -401,7 +401,8 @@ def compare(
             "--schemes",
             metavar="A,B,…",
             autocompletion=complete.schemes,
-            help="Run these schemes; each gets only the --set settings that apply to it.",
+            help="Run these schemes. A --set setting is applied only to the schemes that have its "
+            "key.",
         ),
     ] = None,
     stacks: Annotated[
@@ -409,8 +410,8 @@ def compare(
         typer.Option(
             "--stacks",
             metavar="A,B,A+B,…",
-            help="Run these stacks of layers (`none` for the drive alone); each gets only the "
-            "--set settings that apply to it.",
+            help="Run these stacks of layers; the value `none` stands for the drive without "
+            "layers. The --set settings of a layer are applied only to the stacks with this layer.",
         ),
     ] = None,
     case: Annotated[
@@ -430,10 +431,10 @@ def compare(
     title: Title = None,
     quiet: Quiet = False,
 ) -> None:
-    """Run several drives or configurations on one workload, side by side.
+    """Run several drives or configurations on one workload, and compare the results.
 
-    The command writes `compare.json`, `report.html` and a folder for each run into `--out`. Drives
-    that would be equal after preconditioning are preconditioned once.
+    The command writes `compare.json`, `report.html` and a folder for each run into the folder of
+    `--out`. Drives that would be equal after preconditioning are preconditioned once.
 
     For example:
     `flashatlas compare --vary ftl.victim=greedy,fifo -w hotcold:requests=50000 --precondition fill`
@@ -448,7 +449,9 @@ def compare(
     for name in {key for one in cases for key in one} & common.keys():
         if common[name] != run_options()[name].default:
             flag = f"--{name.replace('_', '-')}"
-            raise InputError(f"{flag}: is also varied with --vary; expected one of the two")
+            raise InputError(
+                f"{flag}: the option is also varied with --vary; expected one of the two"
+            )
     try_outputs(out_, force, json_)
     for name in drive:
         say_spare(name, set)
@@ -479,12 +482,12 @@ def checkpoint(
     set: Set = [],  # noqa: B006
     quiet: Quiet = False,
 ) -> None:
-    """Precondition a drive and keep it, for `--precondition checkpoint:FILE`.
+    """Precondition a drive and save it in a file, for `--precondition checkpoint:FILE`.
 
-    The checkpoint holds the content of the flash, and the value that every page must read as.
-    Drives may share it if they agree in everything that determines the place of data; timing, queue
-    depth, cache and victim policy may differ. With `--fit compact`, give the workload that will
-    follow, so that the drive has room for its addresses.
+    The checkpoint contains the content of the flash, and the value that a read of each page must
+    return. Drives can share a checkpoint if all parameters that determine the place of data are
+    equal; timing, queue depth, cache and victim policy may differ. With `--fit compact`, name the
+    workload of the later runs, so that the drive has room for its addresses.
 
     For example: `flashatlas checkpoint aged.ckpt --drive tlc-small --precondition steady`
     """

@@ -53,8 +53,8 @@ def serve(
         typer.Option(
             "--image",
             metavar="FILE",
-            help="File of the drive's flash. It is created if it is missing; an existing image is "
-            "mounted as after a power failure. Without an image, bytes are in memory only.",
+            help="File of the drive's flash. A missing file is created; an existing image is "
+            "mounted as after a power failure. Without an image, the flash is in memory only.",
         ),
     ] = None,
     precondition: Annotated[
@@ -62,8 +62,8 @@ def serve(
         typer.Option(
             "--precondition",
             metavar="none|fill|steady|trace:FILE|checkpoint:FILE",
-            help="Initial state of a drive without layers, in memory or in a new image, as for "
-            "`flashatlas run`; the written pages read as zeros.",
+            help="Initial state of a drive without layers, in memory or in a new image; see "
+            "`flashatlas run -h`. Pages that preconditioning wrote read as zeros.",
         ),
     ] = "none",
     time: Annotated[
@@ -71,8 +71,8 @@ def serve(
         typer.Option(
             "--time",
             metavar="none|real|N",
-            help="Time of replies. none: at once; real: when the simulated drive would have "
-            "answered; N: N times slower than that.",
+            help="Time of replies. none: as soon as possible; real: after the latency of the "
+            "simulated drive; N: after N times this latency.",
         ),
     ] = "none",
     client: Annotated[
@@ -80,14 +80,16 @@ def serve(
         typer.Option(
             "--run",
             metavar="COMMAND",
-            help="Run this command with the shell, and end the server when the command ends; "
-            "`$uri` is the address of the drive.",
+            help="Run this command with the shell, and end the server when the command ends. The "
+            "variable `$uri` contains the address of the drive.",
         ),
     ] = None,
     socket: Annotated[
         Path | None,
         typer.Option(
-            "--socket", metavar="PATH", help="Path of the Unix socket; by default in a new folder."
+            "--socket",
+            metavar="PATH",
+            help="Path of the Unix socket; by default a path in a new folder.",
         ),
     ] = None,
     port: Annotated[
@@ -101,7 +103,7 @@ def serve(
         typer.Option(
             "--tls",
             metavar="DIR",
-            help="Folder of certificates; with it, clients without TLS are refused.",
+            help="Folder of certificates; if it is given, clients without TLS are refused.",
         ),
     ] = None,
     threads: Annotated[
@@ -111,7 +113,7 @@ def serve(
         ),
     ] = 32,
     once: Annotated[
-        bool, typer.Option("--once", help="End the server when the last client has gone.")
+        bool, typer.Option("--once", help="End the server when the last client has disconnected.")
     ] = False,
     cut_after: Annotated[
         int | None,
@@ -119,8 +121,8 @@ def serve(
             "--cut-after",
             min=0,
             metavar="N",
-            help="Let the power fail in the flash operation that follows the first N. Programs, "
-            "erases, stores and fences count, including those of the mount. Exit code 6.",
+            help="Let the power fail in flash operation N + 1. Programs, erases, stores and fences "
+            "count, also during the mount. Exit code 6.",
         ),
     ] = None,
     cut_at: Annotated[
@@ -137,25 +139,26 @@ def serve(
         typer.Option(
             "--cut-mode",
             metavar="prefix|torn|subset",
-            help="State that the power failure leaves in the image. prefix: the operation leaves "
-            "nothing. torn: a program leaves an unreadable page, an erase a block of such pages. "
-            "subset: each lane loses its operations from a random point on, except operations that "
-            "a FLUSH (of a client or a layer) made durable.",
+            help="State that the power failure leaves in the image. prefix: the operation has no "
+            "effect. torn: a program leaves an unreadable page, an erase leaves a block of such "
+            "pages. subset: each lane loses its operations from a random point on, except "
+            "operations that a FLUSH of a client or a layer made durable.",
         ),
     ] = "prefix",
     ignore_flush: Annotated[
         bool,
         typer.Option(
             "--ignore-flush",
-            help="Answer FLUSH and FUA without carrying them out. This deliberate fault shows "
-            "whether your test notices it.",
+            help="Answer FLUSH and FUA without carrying them out. This fault is deliberate: your "
+            "tests should notice it.",
         ),
     ] = False,
     ignore_fua: Annotated[
         bool,
         typer.Option(
             "--ignore-fua",
-            help="Answer FUA without carrying it out, as a deliberate fault; FLUSH is carried out.",
+            help="Answer FUA without carrying it out, as a deliberate fault. FLUSH is still "
+            "carried out.",
         ),
     ] = False,
     record: Annotated[
@@ -185,9 +188,9 @@ def serve(
 ) -> None:
     """Serve a drive to real programs, as a block device over NBD (nbdkit).
 
-    The host layers, controller, scheme, map store and flash are the same as in a simulation, with
-    real bytes. Every read is checked. At the end (Ctrl-C, SIGTERM, the end of --run) the write
-    cache is flushed, the image is closed, and the record is written as `flashatlas run` writes it.
+    The host layers, controller, scheme, map store and flash are the same as in a simulation, but
+    pages contain real bytes. Every read is checked. At the end (Ctrl-C, SIGTERM, or the end of the
+    command of --run), the write cache is flushed, the image is closed, and a run record is written.
 
     For example: `flashatlas serve -d tlc-small --run 'nbdinfo "$uri"'`
 
@@ -259,7 +262,7 @@ def _begun(drive: str, quiet: bool, **options: Any) -> Serving:
 
 
 def _until_its_end(serving: Serving, client: str | None) -> int:
-    """Wait for the client, or until the server ends; return the client's status."""
+    """Wait until the client or the server ends; return the client's status, or 0."""
     try:
         if client is not None:
             environment = {**os.environ, "uri": serving.uri}
@@ -267,7 +270,7 @@ def _until_its_end(serving: Serving, client: str | None) -> int:
         say(f"Serving {serving.uri} (Ctrl-C ends it)")
         serving.wait()
     except (KeyboardInterrupt, Terminated):
-        pass  # it ends as it should
+        pass  # the user has ended the command
     except BaseException:
         serving.kill()
         raise

@@ -1,4 +1,4 @@
-"""Features of all commands: an option with one value is given at most once; ``--plugin``."""
+"""Features of all commands: ``--plugin``, and an error for an option that is given twice."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from flashatlas.cli import field_words
 
 
 def _load(paths: Any) -> Any:
-    """Add parts before other options are parsed: their names are then known to all checks.
+    """Add the parts of files before other options are parsed, so that the options may name them.
 
-    ``list[str]`` as an annotation of a callback makes typer 0.29 fail on Python 3.10.
+    The parameter has no annotation ``list[str]``: with it, typer 0.29 fails on Python 3.10.
     """
     for path in paths:
         from flashatlas import parts  # noqa: PLC0415
@@ -41,7 +41,7 @@ Plugin = Annotated[
 
 
 def _with_plugin(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the command with the option ``--plugin``, which acts before the command runs."""
+    """Return the command with the option ``--plugin``, which is handled before the command runs."""
     own = list(inspect.signature(command, eval_str=True).parameters.values())
     plugin = inspect.Parameter(
         "plugin", inspect.Parameter.KEYWORD_ONLY, default=[], annotation=Plugin
@@ -57,13 +57,13 @@ def _with_plugin(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class OneValueCommand(TyperCommand):
-    """A command that refuses an option that is given twice; elsewhere the last one wins."""
+    """A command that refuses an option that is given twice; other commands use the last value."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse arguments as every command does, after a check.
+        """Parse arguments as other commands do, after a check.
 
         Raises:
-            InputError: An option that takes one value is given twice.
+                    InputError: An option with a single value is given twice.
 
         """
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
@@ -78,10 +78,10 @@ class Commands(TyperGroup):
     """A group of commands that recognises the names of commands in other tools."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find a command as every group does.
+        """Find a command as other groups do.
 
         Raises:
-            InputError: No command has this name, but one has it in other tools.
+                    InputError: The name is the name that other tools use for one of the commands.
 
         """
         word = args[0] if args else ""
@@ -92,7 +92,7 @@ class Commands(TyperGroup):
 
 
 class App(typer.Typer):
-    """A group of such commands; ``-h`` is ``--help``."""
+    """A group of commands with these features; ``-h`` is short for ``--help``."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(

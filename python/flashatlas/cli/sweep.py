@@ -39,10 +39,10 @@ from flashatlas.sweep.store import KEEP, Store
 from flashatlas.sweep.study import Study, load
 
 GROUPS_MAX = 40
-"""Number of groups that the terminal shows."""
+"""Number of groups of runs that the terminal shows."""
 
 WORKER_BYTES = 512 << 20
-"""Memory of a worker beside its run, in bytes."""
+"""Memory of a worker process without its run, in bytes."""
 
 INFEASIBLE_MAX = 5
 """Largest number of impossible combinations whose reasons the terminal shows."""
@@ -52,7 +52,7 @@ PLANNED_MAX = 20
 
 
 BUSY = 0.5
-"""Load by other processes from which ``--dry-run`` mentions it."""
+"""The least load by other processes that ``--dry-run`` mentions."""
 
 
 def sweep(
@@ -60,12 +60,16 @@ def sweep(
     store: Annotated[
         Path | None,
         typer.Option(
-            "--store", metavar="DIR", help="Folder of results; by default the study's own."
+            "--store",
+            metavar="DIR",
+            help="Store of results; by default the store that the study names.",
         ),
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Show the runs, with time and memory; carry out nothing."),
+        typer.Option(
+            "--dry-run", help="Show the runs with their time and memory, and carry out none."
+        ),
     ] = False,
     jobs: Jobs = None,
     cluster: Annotated[
@@ -73,8 +77,8 @@ def sweep(
         typer.Option(
             "--cluster",
             metavar="local|slurm|ADDRESS",
-            help="Place of the runs: this machine, jobs that dask-jobqueue submits "
-            "to Slurm, or the Dask cluster whose scheduler has this address.",
+            help="Place of the runs. local: this machine. slurm: jobs that dask-jobqueue submits "
+            "to Slurm. ADDRESS: the Dask cluster whose scheduler has this address.",
         ),
     ] = "local",
     cluster_option: Annotated[
@@ -98,7 +102,8 @@ def sweep(
         typer.Option(
             "--keep",
             metavar="|".join(KEEP),
-            help="tables: keep each run whole, with its tables; record: keep its record alone.",
+            help="Content to save for each run. tables: its record and its tables. record: only "
+            "its record.",
         ),
     ] = KEEP[0],
     page: Annotated[
@@ -121,7 +126,7 @@ def sweep(
         typer.Option(
             "--with",
             metavar="FILE",
-            help="With --archive: another file, such as a figure, or the wheel to be installed; "
+            help="With --archive: pack this file, too, such as a figure or the wheel to install; "
             "may be repeated.",
         ),
     ] = [],  # noqa: B006
@@ -134,8 +139,8 @@ def sweep(
         typer.Option(
             "--emit",
             metavar="slurm",
-            help="Print a Slurm job array that carries the study out, in --shards tasks of --jobs "
-            "cores each.",
+            help="Print the script of a Slurm job array that carries out the study, with --shards "
+            "tasks of --jobs cores each.",
         ),
     ] = None,
     shards_: Annotated[
@@ -154,10 +159,10 @@ def sweep(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Carry out the runs of a study, and keep their results in a store.
+    """Carry out the runs of a study, and save their results in a store.
 
-    A run whose result is in the store is not run again: a study goes on where it was stopped, and
-    studies share runs. A run that fails becomes a row with its error.
+    A run whose result is in the store is not run again. An interrupted study therefore continues
+    where it was stopped, and studies share runs. A run that fails becomes a row with its error.
 
     For example: `flashatlas sweep victims.toml --dry-run`
 
@@ -178,8 +183,8 @@ def sweep(
         _no_parts_of_a_search(shard, emit)
         if packed is not None:
             raise InputError(
-                "--archive: the runs of a search follow from their results; write the front "
-                "as a study, and pack that"
+                "--archive: a search chooses its runs by the results of earlier runs; write the "
+                "front as a study, and pack that study"
             )
         _search(definition, dry_run=dry_run, page=page, keep=keep, retry_failed=retry_failed,
                 where=execution.Where(cluster, jobs, _options(cluster, cluster_option)),
@@ -214,21 +219,23 @@ def sweep(
 
 
 def _kept(plan: Plan, store: Store) -> str:
-    """Return a message about the runs that a stopped study leaves."""
+    """Return a message about the runs that a stopped study has saved."""
     done = sum(store.has(run.key) for run in plan.runs)
-    return f"{done} of {len(plan.runs)} runs are done and in {store.root}; the same command goes on"
+    return (
+        f"{done} of {len(plan.runs)} runs are done and in {store.root}; the same command continues"
+    )
 
 
 def _archive_can_be(
     packed: Path | None, more: Sequence[Path], *, traces: bool, parts_only: str | None
 ) -> None:
-    """Refuse an impossible archive before anything runs."""
+    """Refuse an archive that cannot be written, before the first run."""
     if packed is None:
         if more or not traces:
-            raise InputError("--with, --no-traces: they need --archive")
+            raise InputError("--with and --no-traces need --archive")
         return
     if parts_only is not None:
-        raise InputError("--archive: it has all runs: leave --shard and --emit out")
+        raise InputError("--archive: an archive contains all runs: leave out --shard and --emit")
     if packed.suffix != ".zip":
         raise InputError(f"--archive {packed}: an archive is a zip file: its name ends in .zip")
     must_be_writable(packed.absolute().parent)
@@ -239,11 +246,11 @@ def _archive_can_be(
 
 
 def _no_parts_of_a_search(*options: str | None) -> None:
-    """Refuse options that carry out a part of a study alone."""
+    """Refuse options that carry out only a part of a study."""
     if any(given is not None for given in options):
         raise InputError(
-            "--shard, --emit: the runs of a search follow from their results: it is carried "
-            "out as a whole (--cluster)"
+            "--shard, --emit: a search chooses its runs by the results of earlier runs, so it "
+            "is carried out as a whole (--cluster)"
         )
 
 
@@ -257,7 +264,7 @@ def _search(
     where: execution.Where,
     quiet: bool,
 ) -> None:
-    """Search the space of a study, and show the front."""
+    """Search the space of a study, and show the configurations that no other one betters."""
     asked = definition.search
     assert asked is not None
     combinations = search.check(definition)
@@ -269,7 +276,7 @@ def _search(
         say(f"at most {search.most(definition):,} runs")
         return
     kept = Store.open(definition.store, create=True)
-    said = f"the runs that are done are in {kept.root}; the same command goes on"
+    said = f"the runs that are done are in {kept.root}; the same command continues"
     with (
         keeping(lambda: said),
         Display(search.most(definition), 0, enabled=not quiet) as display,
@@ -280,7 +287,7 @@ def _search(
     pruned = sum(trial.pruned for trial in found.trials)
     _said(found.plan(), found.done)
     said = f"{len(found.trials)} configurations were tried"
-    said += f", {pruned} of them given up after a short run" if pruned else ""
+    said += f", {pruned} of them stopped after a short run" if pruned else ""
     said += f"; {len(found.infeasible)} could not be carried out" if found.infeasible else ""
     say(said)
     for why in found.infeasible[:INFEASIBLE_MAX]:
@@ -319,7 +326,7 @@ def _show_front(found: search.Found, kept: Store) -> None:
 
 
 def _options(cluster: str, given: Sequence[str]) -> dict[str, Any]:
-    """Return the arguments of the cluster."""
+    """Return the arguments of the cluster from ``--cluster-option``."""
     if given and cluster != "slurm":
         raise InputError("--cluster-option: only `--cluster slurm` has options")
     found: dict[str, Any] = {}
@@ -381,7 +388,7 @@ def _dry_run(plan: Plan, store: Path, where: execution.Where) -> None:
 
 
 def _in_words(found: estimate.Estimate, jobs: int | None) -> str:
-    """Return the time that the runs take, in words."""
+    """Return the estimated time of the runs, in words."""
     more = f"{found.unknown} whose workload or precondition has no count of requests"
     if found.core is None:
         return f"time unknown: {more}"
@@ -405,7 +412,7 @@ def _ground(found: estimate.Estimate) -> str:
 
 
 def _left_out(plan: Plan) -> str:
-    """Return a message about combinations of axes that are no run of their own."""
+    """Return a message about combinations of axes that were excluded or equal another one."""
     said = f", {plan.excluded} excluded" if plan.excluded else ""
     return said + (f", {plan.same} the same as another" if plan.same else "")
 
@@ -453,15 +460,13 @@ def show_groups(runs: Frame, of: Sequence[str] | None = None) -> None:
         )
         say(f"[dim]± is half of the interval of 95 % of the mean over seeds ({how}).[/]")
     if any(group.unsteady for group in groups):
-        say(
-            "[yellow]unsteady[/]: runs that were too short: their numbers would move in longer ones"
-        )
+        say("[yellow]unsteady[/]: runs that were too short: longer runs would have other numbers")
     if any(group.worn_out for group in groups):
         say("[yellow]worn out[/]: runs whose drive wore out: their numbers end there")
 
 
 def _finish(runs: Frame, noted: Mapping[str, Any], kept: Store, page: Path | None) -> None:
-    """Write the page if it is asked for; end with an error if any unit of any run was wrong."""
+    """Write the page if it is asked for; end with an error if a run had wrong data."""
     if page is not None:
         write_page(page, runs, noted, kept)
         say(escape(f"Report: {page}"))

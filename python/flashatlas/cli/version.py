@@ -10,7 +10,7 @@ from flashatlas import _core
 
 
 def version() -> str:
-    """Return the version in three lines: the program, its build, and its surroundings."""
+    """Return three lines: the version, the build, and the versions of Python and pyarrow."""
     how = json.loads(_core.build())
     commit = f", commit {how['commit'][:12]}{how['commit'][40:]}" if how["commit"] else ""
     return (

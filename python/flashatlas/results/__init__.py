@@ -1,1 +1,1 @@
-"""Results of runs: records with their tables, kept in files, as frames, and in words."""
+"""Results of runs: records and tables, files of results, frames, and texts about results."""

@@ -22,7 +22,7 @@ _CODES = {
     pa.uint16(): "H",
     pa.uint8(): "B",
 }
-"""Numbers of fixed width, and their codes in :mod:`array`."""
+"""Arrow types of fixed width, each with its code in :mod:`array`."""
 
 
 def column(values: Sequence[Any], kind: pa.DataType | None = None) -> pa.Array:
@@ -37,7 +37,7 @@ def column(values: Sequence[Any], kind: pa.DataType | None = None) -> pa.Array:
     if kind not in _CODES and kind not in (pa.bool_(), pa.string()):
         return pa.array(values, kind)
     if kind == pa.float64() and any(isinstance(v, int) and abs(v) > 2**53 for v in values):
-        return pa.array(values, kind)  # it refuses integers that a float would round
+        return pa.array(values, kind)  # pa.array refuses integers that a float would round
     missing = sum(value is None for value in values)
     valid = _bits(value is not None for value in values) if missing else None
     if kind == pa.string():

@@ -1,4 +1,4 @@
-"""Bits that say which values of a column exist, as Arrow has them."""
+"""Validity bits of a column in the format of Arrow; a bit is 1 if its value exists."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 
 def bits(values: Iterable[bool]) -> bytes:
-    """Return a bit for each value; the first is the lowest bit of the first byte."""
+    """Return a bit for each value; the first value is the lowest bit of the first byte."""
     text = "".join("1" if value else "0" for value in values)
     return int(text[::-1] or "0", 2).to_bytes(-(-len(text) // 8), "little")
 

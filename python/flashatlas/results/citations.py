@@ -10,7 +10,7 @@ from typing import Any
 from flashatlas import _core
 
 PAGE_MAPPING = "page"
-"""The scheme that has map stores, victim policies and classifiers."""
+"""The scheme that uses map stores, victim policies and classifiers."""
 
 
 def parts_of(record: Mapping[str, Any]) -> list[str]:
@@ -41,7 +41,7 @@ def references() -> dict[str, str]:
 
 
 def bibtex(records: Iterable[Mapping[str, Any]]) -> tuple[str, list[str]]:
-    """Return the BibTeX of FlashAtlas and of the runs' parts, and the parts without a paper."""
+    """Return BibTeX entries of FlashAtlas and of the runs' parts, and the parts without a paper."""
     known = references()
     entries: dict[str, None] = {}
     unknown: dict[str, None] = {}

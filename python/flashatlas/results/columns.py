@@ -1,7 +1,7 @@
-"""Tables of a run as columns from the core; they become Arrow tables on request.
+"""Tables of a run: columns from the core, which are converted to Arrow tables on request.
 
-Most commands print a record and ask for no table. Importing Arrow takes longer than a short run.
-The digest of the tables is therefore computed from the core's own buffers.
+Most commands print a record and use no table, and importing Arrow takes longer than a short run.
+The digest of the tables is therefore computed from the buffers of the core, without Arrow.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ Column = tuple[str, str, bytes, list[str]]
 """Name, kind (``int64``, ``float64`` or ``dictionary``), buffer, and the words of a dictionary."""
 
 LARGE_BYTES = 4 << 20
-"""Size in bytes of float columns above which Arrow finds missing values faster than Python."""
+"""Size of all float columns, in bytes, above which Arrow finds missing values faster."""
 
 TYPES = {"int64": "int64", "float64": "double"}
-"""Arrow's names of the kinds."""
+"""Arrow's name for each kind of column."""
 
 WORDS = "dictionary<values=string, indices=uint8, ordered=0>"
 """Arrow's name for the type of a column of words."""
 
 
 class Tables(Mapping[str, "pa.Table"]):
-    """Tables by name; a table is made when it is asked for, and its buffers are not copied."""
+    """Tables by name; a table is made at the first access, and its buffers are not copied."""
 
     def __init__(self, columns: Iterable[tuple[str, list[Column]]]) -> None:
         self._columns = dict(columns)
@@ -50,7 +50,7 @@ class Tables(Mapping[str, "pa.Table"]):
 
     @property
     def is_large(self) -> bool:
-        """``True`` if Arrow, with the time of its import, is faster than Python."""
+        """``True`` if Arrow, including its import, finds missing values faster than Python."""
         found = [data for table in self._columns.values() for _, kind, data, _ in table
                  if kind == "float64"]  # fmt: skip
         return sum(map(len, found)) > LARGE_BYTES
@@ -58,7 +58,7 @@ class Tables(Mapping[str, "pa.Table"]):
     def buffers(self, name: str) -> Iterator[tuple[str, str, int, list[bytes]]]:
         """Yield the name, Arrow type, length and Arrow buffers of each column of a table.
 
-        A column of words has the buffers of a column of texts.
+        A dictionary column has the buffers of the same values as a column of texts.
         """
         for column, kind, data, words in self._columns[name]:
             if kind == "int64":
@@ -105,9 +105,9 @@ def table_of(columns: Iterable[Column]) -> pa.Table:
 
 
 def as_made(table: pa.Table) -> pa.Table:
-    """Return a table that was read from a file, with the buffers that the core had made.
+    """Return a table from a file with the same buffers as the table that the core made.
 
-    A column that was read has a validity bit for each value, even if no value is missing.
+    In a file, a column has a validity bit for each value, even if no value is missing.
     """
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.compute as pc  # noqa: PLC0415

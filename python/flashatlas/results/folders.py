@@ -1,7 +1,8 @@
 """Layout of a folder of results.
 
-A folder holds one run (``run.json`` and files beside it) or a comparison (``compare.json``, and its
-runs in folders ``01``, ``02`` and so on). Writing one of them removes the other.
+A folder contains either one run (``run.json`` and files beside it) or a comparison
+(``compare.json``, and its runs in folders ``01``, ``02`` and so on). Writing a run removes a
+comparison in the folder, and writing a comparison removes a run.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ TABLES = ("series", "latency", "wear", "resources", "blocks")
 EXPECTED = "what `flashatlas compare` writes"
 
 OF_A_RUN = frozenset({RECORD, "made.json", "jobs.json", *(f"{name}.parquet" for name in TABLES)})
-"""The files that a run may leave in its folder."""
+"""The files that a run may write into its folder."""
 
 
 def numbered(number: int) -> str:
-    """Return the name of a run's folder within a comparison; numbers begin at 1."""
+    """Return the name of a run's folder inside a comparison; numbers begin at 1."""
     return f"{number:02d}"
 
 
 def must_hold_no_results(folder: Path | None, force: bool) -> None:
-    """Refuse a folder that holds results, unless they are to be replaced.
+    """Refuse a folder that contains results; with ``force``, accept it.
 
     Raises:
-        InputError: The folder holds a run or a comparison.
+        InputError: The folder contains a run or a comparison, and ``force`` is false.
 
     """
     held = [name for name in (RECORD, COMPARISON) if folder and (folder / name).exists()]
@@ -43,9 +44,9 @@ def must_hold_no_results(folder: Path | None, force: bool) -> None:
 
 
 def clear_run(folder: Path, keep: frozenset[str] = frozenset()) -> bool:
-    """Remove the files of a run that are not to be kept; return ``True`` if there was a run.
+    """Remove the files of a run except the files of ``keep``; return ``True`` if a run existed.
 
-    Without a record, files with these names belong to somebody else and stay.
+    If the folder has no record, files with these names are not files of a run and stay.
     """
     if not (folder / RECORD).is_file():
         return False
@@ -55,9 +56,9 @@ def clear_run(folder: Path, keep: frozenset[str] = frozenset()) -> bool:
 
 
 def clear_comparison(folder: Path, keep: int = 0) -> int:
-    """Remove all but the first ``keep`` runs of a comparison, and return how many were removed.
+    """Remove all but the first ``keep`` runs of a comparison; return the number of removed runs.
 
-    Other folders with numbers for names stay.
+    Other folders whose names are numbers stay.
     """
     try:
         count = len(json_file(folder / COMPARISON, EXPECTED)["runs"])
@@ -76,11 +77,11 @@ def clear_comparison(folder: Path, keep: int = 0) -> int:
 
 
 def run_folders(path: Path) -> list[Path]:
-    """Return the run folders that a path stands for: itself, or the folders inside it.
+    """Return the run folders of a path: the path itself, or the folders inside it.
 
     Raises:
-        InputError: The folder holds no results, holds both a run and a comparison, or lacks runs of
-            a comparison.
+        InputError: The folder contains no results, contains both a run and a comparison, or lacks a
+            run of its comparison.
 
     """
     if path.suffix == ".zip" and path.is_file():
@@ -92,8 +93,8 @@ def run_folders(path: Path) -> list[Path]:
     one, several = (path / RECORD).exists(), (path / COMPARISON).exists()
     if one and several:
         raise InputError(
-            f"{path}: holds both a run ({RECORD}) and a comparison ({COMPARISON}): one of them is "
-            "of an earlier time; remove it"
+            f"{path}: holds both a run ({RECORD}) and a comparison ({COMPARISON}); remove the "
+            "older one"
         )
     if several:
         return _compared(path)

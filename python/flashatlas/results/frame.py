@@ -1,4 +1,4 @@
-"""Runs as a table with a row for each run, and a column for each setting and each number."""
+"""Frames: tables with a row for each run, and a column for each setting and each number."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from flashatlas.results.rows import ROWS
 from flashatlas.results.units import unit_of
 
 SHOWN = ("waf", "iops", "latency_ns.write.p99", "latency_ns.read.p99", "oracle.violations")
-"""Numbers that a notebook shows beside the factors."""
+"""The numbers of a frame that a notebook shows in addition to the factors."""
 
 FAILURE = "failure"
-"""The column with the reason why a run has no results; it exists only if a run failed."""
+"""The column with the error of a failed run; it exists only if a run failed."""
 
 STEADY = "steady"
-"""The column that is true for steady runs; lookup studies have none."""
+"""The column that is true for steady runs; it does not exist for lookup studies."""
 
 WORN_OUT = "worn_out.request"
 """The column with the request at which a run's drive wore out."""
@@ -48,7 +48,7 @@ SUMS = {
     "merges.log_blocks": "log blocks reclaimed",
     "merges.data_blocks": "data blocks merged",
 }
-"""Columns that sum parts of a record, as the rows of a comparison do."""
+"""Columns that are sums of numbers of a record, and the comparison row with the same sum."""
 
 _SUMMED = {name: next(row.value for row in ROWS if row.name == of) for name, of in SUMS.items()}
 
@@ -58,14 +58,15 @@ class Frame:
     """Runs as an Arrow table: see :func:`flashatlas.frame`.
 
     Any library that reads Arrow streams accepts a frame as a table: ``polars.DataFrame(runs)``,
-    ``pyarrow.table(runs)``, DuckDB. ``polars.from_arrow`` makes one column of structs from any
-    stream that is not a pyarrow table: give it ``runs.table``, or use :meth:`to_polars`.
+    ``pyarrow.table(runs)``, DuckDB. An exception is ``polars.from_arrow``, which makes a single
+    column of structs from a stream that is not a pyarrow table. Pass ``runs.table`` to it, or use
+    :meth:`to_polars`.
     """
 
     table: pa.Table
     """A row for each run.
 
-    The metadata of a field hold its ``role`` (``factor``, ``setting`` or ``number``) and its
+    The metadata of a field contain its ``role`` (``factor``, ``setting`` or ``number``) and its
     ``unit``.
     """
     asked: int | None = None
@@ -73,13 +74,13 @@ class Frame:
 
     @property
     def failures(self) -> int:
-        """Number of rows whose run failed: such rows have settings and no numbers."""
+        """Number of rows whose run failed; these rows have settings, but no numbers."""
         if FAILURE not in self.table.column_names:
             return 0
         return len(self) - self.table[FAILURE].null_count
 
     def steady(self) -> list[bool]:
-        """Return for each row whether its numbers may be used: ``False`` for unsteady runs."""
+        """Return a boolean for each row, ``False`` if the run was not steady."""
         if STEADY not in self.table.column_names:
             return [True] * len(self)
         return [value is not False for value in self.column(STEADY)]
@@ -100,7 +101,7 @@ class Frame:
         return f"Worn out: the drive of {counted} wore out; their numbers end there."
 
     def incomplete(self) -> str:
-        """Return in words what the study lacks; empty if every run has its results."""
+        """Return a text about missing runs of the study; empty if every run has results."""
         done = len(self) - self.failures
         if self.asked is None or done >= self.asked:
             return ""
@@ -108,11 +109,11 @@ class Frame:
         return f"{done} of {self.asked} runs are done{failed}"
 
     def must_be_whole(self, *, allowed: bool, with_failures: bool = False) -> None:
-        """Refuse a study with missing runs, because readers would take it for the whole.
+        """Refuse a study with missing runs, because readers would take it for the whole study.
 
         Args:
-            allowed: ``True`` if the caller accepts a part of the study.
-            with_failures: ``True`` if the output shows a failed run with its reason.
+            allowed: ``True`` if the caller accepts missing runs.
+            with_failures: ``True`` if the output shows failed runs with their errors.
 
         Raises:
             InputError: A run has no results.
@@ -123,19 +124,19 @@ class Frame:
             return
         raise about(
             "allow_incomplete",
-            f"{missing}: a part of the study would be taken for all of it; carry out the others "
-            "(`flashatlas sweep`; `--retry-failed` tries those that failed), or ask for the part "
-            "with ‹allow_incomplete›",
+            f"{missing}: readers would take these runs for the whole study; carry out the others "
+            "(`flashatlas sweep`; `--retry-failed` repeats failed runs), or accept the missing "
+            "runs with ‹allow_incomplete›",
         )
 
     @property
     def factors(self) -> list[str]:
-        """Columns of the options and parameters in which the runs differ."""
+        """Names of the options and parameters in which the runs differ."""
         return [field.name for field in self.table.schema if _role(field) == "factor"]
 
     @property
     def numbers(self) -> list[str]:
-        """Columns of results."""
+        """Names of the columns that are results."""
         return [field.name for field in self.table.schema if _role(field) == "number"]
 
     def unit(self, name: str) -> str:
@@ -146,7 +147,7 @@ class Frame:
         """Return the values of a column.
 
         Raises:
-            InputError: The column does not exist; the message names the nearest.
+            InputError: The column does not exist; the message names the most similar column.
 
         """
         if name not in self.table.column_names:
@@ -204,7 +205,7 @@ Columns = tuple[dict[str, Any], dict[str, Any]]
 
 
 def columns_of(record: Mapping[str, Any]) -> Columns:
-    """Return the record of a run as a row: its settings and its numbers, by column."""
+    """Return the settings and the numbers in the record of a run, by column."""
     return dict(_settings(record)), dict(_numbers(record))
 
 
@@ -212,7 +213,7 @@ def table_of(
     rows: Sequence[Columns],
     first: Sequence[tuple[str, Sequence[Any], str]] = (),
 ) -> pa.Table:
-    """Return runs as an Arrow table; ``first`` are leading columns: name, values, role."""
+    """Return runs as an Arrow table that begins with the columns ``first`` (name, values, role)."""
     fields: list[pa.Field] = []
     columns: list[pa.Array] = []
 
@@ -226,7 +227,7 @@ def table_of(
     settings, numbers = [row[0] for row in rows], [row[1] for row in rows]
     for name in _keys(settings):
         values = [one.get(name) for one in settings]
-        # a run lacks the parameters of parts that it does not use: the choice of parts differs
+        # ignore runs without this parameter: they use other parts, whose choice is a factor itself
         compared = [v for v in values if v is not None] if "." in name else values
         differ = any(value != compared[0] for value in compared)
         times = any(_is_time(value) for value in values)
@@ -236,7 +237,7 @@ def table_of(
         add(name, values, "factor" if differ else "setting", unit)
     given = {field.name for field in fields}
     for name in _keys(numbers):
-        # a number may have the name of a parameter
+        # a number may have the same name as a parameter
         shown = f"{name}.found" if name in given else name
         add(shown, [one.get(name) for one in numbers], "number", unit_of(name))
     return pa.table(columns, schema=pa.schema(fields))
@@ -288,7 +289,7 @@ def _is_time(value: Any) -> bool:
 
 
 def _array(values: Sequence[Any]) -> pa.Array:
-    """Return the values of a column as an array; numbers become words if there are words."""
+    """Return the values of a column as an array; numbers beside texts become texts."""
     kinds = {type(value) for value in values if value is not None}
     if len(kinds) > 1 and not kinds <= {int, float}:
         return arrow.column([None if value is None else _text(value) for value in values])
@@ -314,10 +315,10 @@ def _text(value: Any) -> str:
 
 
 def must_be_table(name: str) -> None:
-    """Refuse a file name that :func:`as_file` would refuse, before the table is made.
+    """Refuse a file name that :func:`as_file` would refuse later.
 
     Raises:
-        InputError: The name has another ending than ``.csv``, ``.jsonl`` and ``.parquet``.
+        InputError: The name does not end in ``.csv``, ``.jsonl`` or ``.parquet``.
 
     """
     if not name.endswith((".csv", ".jsonl", ".parquet")):
@@ -325,7 +326,7 @@ def must_be_table(name: str) -> None:
 
 
 def as_file(table: pa.Table, name: str) -> bytes:
-    """Return a table as a file's content: CSV, lines of JSON or Parquet, by the name's ending.
+    """Return a table as CSV, lines of JSON or Parquet, depending on the ending of ``name``.
 
     Raises:
         InputError: The name has another ending.

@@ -1,7 +1,7 @@
-"""Notes of runs: their simplifications, each listed once with the runs that have it.
+"""Notes of runs: simplifications and doubts, each listed once with the runs that have it.
 
-A note is ``{code, text, values}``. Codes are declared in the core, with a rank and advice. No
-function here compares the texts of notes that have a code.
+A note is ``{code, text, values}``. The core declares each code with a rank and advice. Notes with a
+code are compared by the code, never by their texts.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ MIDDLE = 50
 """The rank of notes that parts outside the project declare."""
 
 NO_CODE = 255
-"""The rank of notes without a code, which stand in records of an earlier version."""
+"""The rank of notes without a code, which occur in records of an earlier version."""
 
 
 @functools.cache
 def declared() -> dict[str, dict[str, Any]]:
-    """Return the notes that come with the project, by code: rank, text and advice."""
+    """Return the rank, text and advice of each note that the project declares, by code."""
     return {note["code"]: note for note in json.loads(_core.notes())}
 
 
@@ -46,12 +46,12 @@ def note(code: str, **values: str | float) -> Note:
 
 
 def rank(code: str | None) -> int:
-    """Return the place of a code among the notes of runs: a lower rank is shown earlier."""
+    """Return the rank of a code; notes with lower ranks are shown earlier."""
     return NO_CODE if code is None else declared().get(code, {"rank": MIDDLE})["rank"]
 
 
 def by_note(results: Sequence[Result]) -> dict[str, list[int]]:
-    """Return the notes of run records, and for each note the places of the runs that have it.
+    """Return, for each note of some runs, the indices of the runs that have the note.
 
     The keys are the texts of the notes that :func:`gathered` returns.
     """
@@ -60,10 +60,11 @@ def by_note(results: Sequence[Result]) -> dict[str, list[int]]:
 
 
 def gathered(given: Sequence[Sequence[Note]]) -> list[tuple[str | None, str, list[int]]]:
-    """Return the notes of runs: code, text, and the places of the runs that have the note.
+    """Return the notes of runs: code, text, and the indices of the runs that have the note.
 
-    Notes that differ only in their numbers are one note, with the smallest and the largest number:
-    ``60 to 189 units were still in the write cache …``. The most important note comes first.
+    Notes that differ only in their numbers become one note with the smallest and the largest
+    number: ``60 to 189 units were still in the write cache …``. The most important note comes
+    first.
 
     Args:
         given: The notes of each run.
@@ -81,7 +82,7 @@ def gathered(given: Sequence[Sequence[Note]]) -> list[tuple[str | None, str, lis
 
 
 def alarms(results: Sequence[Result]) -> list[str]:
-    """Return the notes that make numbers doubtful, and that are shown before the numbers."""
+    """Return the notes that make numbers doubtful; they are shown before the numbers."""
     found = []
     for result in results:
         for each in result.record.get("approximations", []):
@@ -92,7 +93,7 @@ def alarms(results: Sequence[Result]) -> list[str]:
 
 
 def _kind(note: Note) -> tuple[Any, ...]:
-    """Return the parts of a note that notes of one kind share."""
+    """Return a key that is equal for notes that differ only in their numbers."""
     if note["code"] not in declared() or note["text"] == note["code"]:
         return (note["code"], note["text"])
     words = [(k, v) for k, v in note["values"].items() if isinstance(v, str)]
@@ -100,7 +101,7 @@ def _kind(note: Note) -> tuple[Any, ...]:
 
 
 def _said(notes: Sequence[Note]) -> str:
-    """Return the text of notes of one kind."""
+    """Return one text for notes that differ only in their numbers."""
     first = notes[0]
     if all(each["text"] == first["text"] for each in notes):
         return first["text"]

@@ -1,4 +1,4 @@
-"""Names of the files that a trace is read from: one file, or a merge (``merge:FILE;FILE``)."""
+"""Names of traces: a single file, or a merge of files (``merge:FILE;FILE``)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def with_files(name: str, change: Callable[[str], str]) -> str:
     """Return the name of a trace with its files renamed by ``change``.
 
     Raises:
-        InputError: The name has no meaning.
+        InputError: The name is not a valid name of a trace.
 
     """
     return trace_with_files(name, [change(file) for file in trace_files(name)])
@@ -25,7 +25,7 @@ def short_name(name: str) -> str:
 
 
 def input_files(trace: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return each file of a record's ``trace`` with its digest; nothing if it has no files."""
+    """Return each file of a record's ``trace`` with its digest; empty if there are no files."""
     if "digest" not in trace:
         return []
     parts = [file for part in trace.get("parts", [trace]) for file in part.get("files", [part])]
@@ -43,7 +43,8 @@ def part_with_files(part: Mapping[str, Any], change: Callable[[str], str]) -> di
 def with_inputs(trace: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
     """Return a record's ``trace`` with its input files renamed by ``change``.
 
-    Standard input and tables are included, under the names that the record has for them.
+    Standard input and tables are renamed as well; their names in the record are passed to
+    ``change``.
     """
     moved = {**trace, "path": with_files(trace["path"], change)}
     if "parts" in trace:

@@ -1,4 +1,4 @@
-"""Parts of latencies in words, for ``explain`` of a record."""
+"""Texts about the parts of latencies, from ``explain`` in a record."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ REASONS = {
     "idle": "work begun in idle time",
     "repair": "spare blocks and mounts",
 }
-"""Reasons in words, in the order of a record."""
+"""Titles of the reasons, in the order of a record."""
 
 SHOWN = 0.01
-"""The smallest share that a line of the terminal names."""
+"""The smallest share of a latency that is printed."""
 
 COLUMNS = ("run", "op", "latencies", "requests", "mean", "made of")
 
 
 def shares(group: Mapping[str, Any]) -> dict[str, float]:
-    """Return each reason's share of the mean time of some requests; empty if that time is zero."""
+    """Return each reason's share of the mean latency of a group; empty if that mean is zero."""
     total = group["mean_ns"]
     return {reason: part / total for reason, part in group["parts_ns"].items()} if total else {}
 
 
 def in_words(group: Mapping[str, Any]) -> str:
-    """Return the largest shares of some requests in words, the largest first."""
+    """Return a text with the reasons of a group's latency, the largest share first."""
     found = sorted(shares(group).items(), key=lambda part: -part[1])
     named = [f"{REASONS[reason]} {percent(share)}" for reason, share in found if share >= SHOWN]
     return ", ".join(named) or "no time"
 
 
 def rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
-    """Return the rows of each run and operation: requests up to p50, and from the percentile on."""
+    """Return two rows for each run and operation: up to p50, and from the percentile on."""
     return [row for result in results for row in _rows(result)]
 
 

@@ -1,7 +1,7 @@
-"""Keys of run records that were renamed: with this list, old records are still read.
+"""Renamed keys of run records, by which records of earlier versions are still read.
 
-The list is one to one: no two old keys became one, and no new key was an old one. A renamed key
-stays here for good.
+The renaming is one to one: no two old keys have the same new key, and no new key is also an old
+key. A renamed key is never removed from this list.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ LAYER_COUNTERS = {
     "beneath_read_bytes": "lower_read_bytes",
     "beneath_write_bytes": "lower_write_bytes",
 }
-"""Counters under ``layers.NAME``, old and new."""
+"""Old and new names of counters under ``layers.NAME``."""
 
 
 MAP_COUNTERS = {"handed_out": "exported_pages"}
-"""Keys under ``map``, old and new."""
+"""Old and new names of keys under ``map``."""
 
 
 JUDGED = ("steadiness", "settling")
 """Parts of a record that have ``reasons``."""
 
 EARLIER_SCHEMA = "flashatlas.run/1"
-"""The earlier schema: times are ``KEY_ps`` in picoseconds, and wall times are in the record."""
+"""The earlier schema, with times as ``KEY_ps`` in picoseconds and wall times in the record."""
 
 
 def _times_with_units(params: dict[str, Any]) -> dict[str, Any]:
-    """Return an earlier record's parameters: ``timing.t_read_ps`` becomes ``timing.t_read``."""
+    """Return an earlier record's parameters with renamed times, such as ``timing.t_read``."""
     changed = {}
     for key, value in params.items():
         if key.endswith("_ps") and key != "dram.tck_ps":
@@ -52,7 +52,7 @@ def _renamed(counters: Any, names: dict[str, str]) -> Any:
 
 
 def upgraded(record: dict[str, Any]) -> dict[str, Any]:
-    """Return a run record with today's keys in their order; anything else is returned unchanged."""
+    """Return a run record with the present keys, in the same order; keep other data unchanged."""
     changed: dict[str, Any] = {}
     if isinstance(layers := record.get("layers"), dict):
         changed["layers"] = {name: _renamed(of, LAYER_COUNTERS) for name, of in layers.items()}
@@ -69,13 +69,13 @@ def upgraded(record: dict[str, Any]) -> dict[str, Any]:
             if isinstance(judged := record.get(key), dict):
                 reasons = [_note(reason) for reason in judged.get("reasons", ())]
                 changed[key] = {**judged, "reasons": reasons}
-        # the old digest covers sentences, and today's digests do not
+        # remove the old digest: it covers the sentences of notes, and present digests do not
         record = {key: value for key, value in record.items() if key != "results_digest"}
     return {**record, **changed}
 
 
 def are_notes(found: Any) -> bool:
-    """Return ``True`` if this is a list of notes, of today or of an earlier record."""
+    """Return ``True`` if this is a list of notes of a present or an earlier record."""
     return isinstance(found, list) and all(isinstance(n, str) or _is_note(n) for n in found)
 
 
@@ -91,5 +91,5 @@ def _is_note(found: Any) -> bool:
 
 
 def _note(note: Any) -> Any:
-    """Return a note of an earlier record, a mere sentence, as a note of today without a code."""
+    """Return a note; convert a sentence of an earlier record to a note without a code."""
     return {"code": None, "text": note, "values": {}} if isinstance(note, str) else note

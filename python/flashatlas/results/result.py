@@ -1,4 +1,4 @@
-"""Results of a run: a record, and tables beside it."""
+"""Results of runs: a record with tables, its files, and its digest."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ ESSENTIAL = ("drive.channels", "ftl.scheme", "layers")
 
 @dataclass(frozen=True)
 class Result:
-    """The record of one run, with its most wanted parts as properties.
+    """The record of one run; properties return its most important numbers.
 
-    Its schema is ``flashatlas.run/2`` (``docs/FORMATS.md``).
+    The schema of the record is ``flashatlas.run/2`` (``docs/FORMATS.md``).
     """
 
     record: dict[str, Any]
     label: str = ""
     tables: Mapping[str, pa.Table] = field(default_factory=dict, compare=False)
-    """Arrow tables by name (:data:`TABLES`); one that does not apply to the run is absent."""
+    """Arrow tables by name (:data:`TABLES`), without the tables that do not apply to the run."""
     command: str = field(default="", compare=False)
     """The command line of the run, if it was run from the command line."""
     options: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """Arguments of :func:`flashatlas.run` that run it again; empty for a loaded result."""
+    """Arguments of :func:`flashatlas.run` that repeat the run; empty for a loaded result."""
     wall_s: float | None = field(default=None, compare=False)
-    """Real time of the run in seconds; ``None`` if it was not kept."""
+    """Real time of the run in seconds; ``None`` if it was not saved."""
     jobs: Any = field(default=None, compare=False)
     """Statistics of each job of a fio job file (see ``docs/howto/run-a-fio-job.md``).
 
@@ -79,7 +79,7 @@ class Result:
     def latency(self) -> dict[str, dict[str, float]]:
         """Latencies in nanoseconds by operation: ``result.latency["read"]["p99"]``.
 
-        It is empty for untimed runs.
+        The result is empty for untimed runs.
         """
         return self.record.get("latency_ns", {})
 
@@ -90,7 +90,7 @@ class Result:
 
     @property
     def steady(self) -> bool | None:
-        """``True`` if its numbers would stay in a longer run; else ``steadiness`` has the reasons.
+        """``True`` if a longer run would have the same numbers; else ``steadiness`` has reasons.
 
         ``None`` for jobs in stages, which are not judged.
         """
@@ -98,9 +98,9 @@ class Result:
 
     @property
     def worn_out(self) -> dict[str, int] | None:
-        """The wear-out of the drive before its workload ended: ``request`` and ``retired_blocks``.
+        """The ``request`` at which the drive wore out, and its ``retired_blocks`` at that time.
 
-        ``None`` if the drive outlived the workload.
+        ``None`` if the drive did not wear out before the workload ended.
         """
         return self.record.get("worn_out")
 
@@ -115,7 +115,7 @@ class Result:
     def to_arrow(self, table: str = "series") -> pa.Table:
         """Return one of the run's tables.
 
-        The default is ``series``: every counter over time.
+        The default table is ``series``: all counters over time.
 
         Args:
             table: ``series``, ``latency`` (histogram), ``wear`` (blocks by erases), ``resources``
@@ -137,16 +137,16 @@ class Result:
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write ``run.json`` and a Parquet file for each table into a folder.
 
-        It returns the path of the record.
+        The result is the path of the record.
 
-        All files appear whole, or none does; the record appears last. Files of an earlier run that
-        this run does not have are removed.
+        All files are written completely before the first file appears, and the record appears last.
+        Files of an earlier run are removed if this run does not replace them.
         """
         save_one(self, Path(folder))
         return Path(folder) / RECORD
 
     def files(self, folder: str | os.PathLike[str]) -> dict[str, bytes]:
-        """Return the files that :meth:`save` writes into a folder, by name; the record is first."""
+        """Return the content of the files that :meth:`save` writes, by name, the record first."""
         import pyarrow.parquet as pq  # noqa: PLC0415
 
         record = with_paths(self.record, lambda file: _relative(file, Path(folder)))
@@ -178,7 +178,7 @@ class Result:
         return frame_of([(self.label, self.record)])._repr_html_()
 
     def _made(self) -> dict[str, Any]:
-        """Return how the run was made: facts that equal runs do not share."""
+        """Return facts about the run that may differ between equal runs."""
         made: dict[str, Any] = {"command": self.command} if self.command else {}
         if self.wall_s is not None:
             made["wall_s"] = self.wall_s
@@ -187,7 +187,7 @@ class Result:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:
-        """Read a run that :meth:`save` wrote: a folder, or its ``run.json``.
+        """Read a run that :meth:`save` wrote, from its folder or its ``run.json``.
 
         Raises:
             InputError: There is no record, its schema is unknown, or it is damaged.
@@ -234,17 +234,17 @@ class Result:
 
 
 class Made(TypedDict, total=False):
-    """Facts about how a run was made (``made.json``)."""
+    """Facts about a run that may differ between equal runs (``made.json``)."""
 
     command: str
     wall_s: float | None
 
 
 _LOADED: deque[Path] = deque(maxlen=10_000)
-"""The records that were read last."""
+"""The paths of the records that were read last."""
 
 DAMAGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
-"""Exceptions of code that meets a missing value or a value of another kind."""
+"""Exceptions that are raised when a value is missing or has another type."""
 
 
 def _damage(*more: type[Exception]) -> tuple[type[Exception], ...]:
@@ -256,11 +256,12 @@ def _damage(*more: type[Exception]) -> tuple[type[Exception], ...]:
 
 @contextmanager
 def changed_records_are_bad_input() -> Iterator[None]:
-    """Blame a record for an error if somebody changed it after the run wrote it.
+    """Turn an error inside the block into an input error if a record was changed after its run.
 
-    The types of a record are checked when it is read. Errors in its parts without a declared type,
-    and in the columns of its tables, appear only when they are used. The digest then shows whether
-    somebody changed the record; an error with an unchanged record is a bug.
+    The types in a record are checked when the record is read. Parts without a declared type, and
+    the columns of tables, cause errors only when they are used. The digest then shows whether
+    somebody changed the record. If no record was changed, the error is a bug and is raised
+    unchanged.
 
     Raises:
         InputError: A changed record was read; the error names it.
@@ -280,7 +281,7 @@ def changed_records_are_bad_input() -> Iterator[None]:
 
 
 def _is_whole(path: Path) -> bool:
-    """Return ``True`` if a record in a file is as it was written."""
+    """Return ``True`` if the record in a file was not changed after it was written."""
     try:
         result = Result.load(path)
     except _damage(InputError):
@@ -293,7 +294,7 @@ def is_as_written(result: Result) -> bool:
     try:
         tables = {name: as_made(table) for name, table in result.tables.items()}
         now = digest_of(result.record, tables, result.jobs)
-    except _damage(InputError):  # what cannot be digested was never written
+    except _damage(InputError):  # a result without a digest cannot have been written
         return False
     return result.record.get("results_digest") == now
 
@@ -331,7 +332,7 @@ def _whole_record(path: Path) -> dict[str, Any]:
         if not (isinstance(judged, dict) and are_notes(judged.get("reasons", []))):
             wrong.append(f"{key}.reasons")
     if wrong:
-        raise InputError(f"{path}: damaged: {', '.join(wrong)} is not what it should be")
+        raise InputError(f"{path}: damaged: {', '.join(wrong)} has the wrong type")
     return record
 
 
@@ -347,16 +348,17 @@ _NO_RESULT = frozenset(
         "random_streams",
     }
 )
-"""Parts of a record that are no result: another build or another place may change them."""
+"""Parts of a record that are not results: another build or other paths may change them."""
 
 _NO_JOB_RESULT = ("file", "warnings")
-"""Parts of the statistics of jobs that are no result."""
+"""Parts of the statistics of jobs that are not results."""
 
 
 def results_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of a record that the same run gives again, without its sentences.
+    """Return the parts of a record that must be equal when the run is repeated.
 
-    The reasons against a steady state are left out; the rounds that led to them are kept.
+    Sentences are left out, among them the reasons why a run is not steady; the rounds behind these
+    reasons are kept.
     """
     found = {key: value for key, value in record.items() if key not in _NO_RESULT}
     for key in JUDGED:
@@ -364,7 +366,7 @@ def results_of(record: Mapping[str, Any]) -> dict[str, Any]:
             found[key] = {k: v for k, v in found[key].items() if k != "reasons"}
     found = with_paths(found, lambda _: "")
     if "digest" in found["trace"] and not is_file(record["trace"]["path"]):
-        # what was standard input or a table may be a file the next time
+        # a trace from standard input or a table may come from a file the next time
         found["trace"] = with_inputs(found["trace"], lambda _: "")
     return found
 
@@ -377,7 +379,7 @@ def jobs_without_texts(jobs: Any) -> Any:
 def digest_of(record: Mapping[str, Any], tables: Mapping[str, pa.Table], jobs: Any) -> str:
     """Return ``sha256:`` and the digest of a run's results.
 
-    The results are the record, the tables and the statistics of jobs, without their sentences.
+    The digest covers the record, the tables and the statistics of jobs, without sentences.
     """
     found = [results_of(record), jobs_without_texts(jobs)]
     digest = hashlib.sha256(json.dumps(found, sort_keys=True).encode())
@@ -386,7 +388,7 @@ def digest_of(record: Mapping[str, Any], tables: Mapping[str, pa.Table], jobs: A
 
 
 _MADE = ("command", "wall_s", "requests_per_wall_s")
-"""Keys of an earlier record that are now kept in a file beside it."""
+"""Keys of an earlier record that are now saved in a separate file."""
 
 
 def with_paths(record: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
@@ -414,7 +416,7 @@ def _relative(file: str, folder: Path) -> str:
 
 
 def _from_folder(file: str, folder: Path) -> str:
-    """Return a path that is relative to a folder as seen from the working directory."""
+    """Return a path relative to the working directory from a path relative to ``folder``."""
     return str(Path(os.path.normpath(folder / file)))
 
 
@@ -429,17 +431,17 @@ def _beside(record_path: Path, name: str) -> Any:
 def save_one(result: Result, folder: Path) -> int:
     """Save a run in a folder in place of earlier results.
 
-    It returns the number of runs of an earlier comparison that were removed.
+    The result is the number of removed runs of an earlier comparison.
 
     Raises:
-        InputError: The run cannot be written; the earlier results are still there.
+        InputError: The run cannot be written; the earlier results were not changed.
 
     """
     files = result.files(folder)
 
     def clear() -> int:
         removed = clear_comparison(folder)
-        # a folder without a record holds no run: the new record is the last file to appear
+        # remove the old record: without one, the folder holds no run until the new record appears
         clear_run(folder, keep=frozenset(files) - {RECORD})
         return removed
 
@@ -451,7 +453,7 @@ def result_of(
     label: str = "",
     wall_s: float | None = None,
 ) -> Result:
-    """Return the outcome of the core as a result."""
+    """Return the output of the core as a result."""
     text, columns, job_text = outcome
     record, tables = json.loads(text), Tables(columns)
     jobs = None if job_text is None else json.loads(job_text)

@@ -1,4 +1,4 @@
-"""Rows of a comparison: each finds one number in the record of a run, and prints it."""
+"""Rows of a comparison; a row finds one number in the record of a run, and prints it."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ FLASH = tuple(f"drive.{part}" for part in ("channels", "ways", "dies", "planes",
 class Row:
     """One line of a comparison.
 
-    It has a name, a source, a way to print, and the direction that is better.
+    A row consists of a name, a function that finds a number, and a function that prints it.
     """
 
     name: str
     value: Callable[[dict[str, Any]], float | None]
     text: Callable[[float], str]
     better: str = ""
-    """The better direction: ``low``, ``high`` or empty."""
+    """``low`` if smaller numbers are better, ``high`` if larger numbers are; else empty."""
     group: str = ""
     """The heading above the row."""
 
 
 def path(*keys: str) -> Callable[[dict[str, Any]], float | None]:
-    """Return a function that finds the number under these keys of a record, or ``None``."""
+    """Return a function that finds the number under these keys of a record, if it exists."""
 
     def find(record: dict[str, Any]) -> float | None:
         node: Any = record
@@ -79,8 +79,8 @@ def _spare_share(record: dict[str, Any]) -> float | None:
 def in_flight(record: Mapping[str, Any]) -> float | None:
     """Return the mean number of commands in flight; ``None`` for untimed runs.
 
-    By Little's law (Operations Research 9 (3), 1961), it is the number of completions a second,
-    multiplied by the mean time from submission to completion.
+    By Little's law (Operations Research 9 (3), 1961), this mean is the number of completions a
+    second, multiplied by the mean time from submission to completion.
     """
     latencies, passed = record.get("latency_ns", {}).values(), record.get("simulated_ns")
     if not passed or any("service_mean" not in one for one in latencies):
@@ -98,13 +98,13 @@ def _depth(record: Mapping[str, Any]) -> int | None:
 
 
 CROWDED = 0.5
-"""The share of the queue depth from which a run that ignores the times of a trace is crowded."""
+"""The least mean number of commands in flight, as a share of the queue depth, of a crowded run."""
 
 
 def crowded(record: Mapping[str, Any]) -> bool:
-    """Return ``True`` if a run that ignores the times of its trace fills half of the queue.
+    """Return ``True`` if a run ignores the times of its trace and fills at least half the queue.
 
-    Without ``--mode open`` requests come as fast as the queue takes them. With half the queue in
+    Without ``--mode open``, a request is sent whenever the queue has room. If half the queue is in
     use, a request waits for many others.
     """
     without = record["config"]["mode"] == "asap"
@@ -121,7 +121,7 @@ def _host_part(record: dict[str, Any]) -> float | None:
 
 
 def _of_paged_maps(key: str) -> Callable[[dict[str, Any]], float | None]:
-    """Return a counter of a map whose pages are read or written; ``None`` for other maps."""
+    """Return a function that finds a counter of a map if flash pages of the map were accessed."""
     find = path("map", key)
 
     def value(record: dict[str, Any]) -> float | None:
@@ -133,13 +133,13 @@ def _of_paged_maps(key: str) -> Callable[[dict[str, Any]], float | None]:
 
 
 STEADY = "numbers are steady"
-"""The name of the row that shows if a run's numbers would stay in a longer run.
+"""The name of the row that shows whether a longer run would have the same numbers.
 
-The steady state of a drive is another thing: the state of its flash when a run begins.
+This is not the steady state of a drive, which is a state of the flash when a run begins.
 """
 
 RECLAIMED = ("switch", "partial", "full", "dead", "moved")
-"""The ways in which a log block is reclaimed."""
+"""The classes of reclaimed log blocks."""
 
 
 def log_areas(columns: Iterable[str]) -> list[str]:

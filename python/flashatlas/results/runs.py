@@ -1,4 +1,4 @@
-"""Several results: given to a function, as a frame, and in a folder as a comparison."""
+"""Several results: as arguments, as a frame, and as a comparison in a folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def given_results(given: Any) -> list[Result]:
-    """Return the results that a function was given: one, or several.
+    """Return an argument as a list of results; a single result is accepted.
 
     Raises:
         InputError: The argument is something else, such as the path of a folder.
@@ -44,7 +44,7 @@ def given_results(given: Any) -> list[Result]:
 
 
 def load_all(paths: Sequence[Path]) -> list[Result]:
-    """Return the runs that paths stand for: see :func:`flashatlas.results.folders.run_folders`."""
+    """Return the runs of paths; see :func:`flashatlas.results.folders.run_folders`."""
     return [Result.load(folder) for path in paths for folder in run_folders(path)]
 
 
@@ -67,7 +67,7 @@ def frame(results: Iterable[Result] | Result) -> Frame:
     ['ftl.victim']
 
     Raises:
-        InputError: ``results`` are empty, or not results.
+        InputError: ``results`` is empty, or contains an object that is not a result.
 
     """
     from flashatlas.results.frame import frame_of  # noqa: PLC0415
@@ -78,10 +78,10 @@ def frame(results: Iterable[Result] | Result) -> Frame:
 def save_all(results: Sequence[Result], folder: Path) -> int:
     """Save runs as a comparison in a folder in place of earlier results.
 
-    It returns the number of earlier runs that were removed and not replaced.
+    The result is the number of earlier runs that were removed and not replaced.
 
     Raises:
-        InputError: The runs cannot be written; the earlier results are still there.
+        InputError: The runs cannot be written; the earlier results were not changed.
 
     """
     kept: dict[Path, set[str]] = {}

@@ -1,7 +1,7 @@
-"""Runs that were not steady, and the reasons, for the notes beside tables of results.
+"""Texts about runs that were not steady, for the notes beside tables of results.
 
-The criterion for one run is in ``crates/sim/src/steadiness.rs``; the record has its result
-(``steady``, ``steadiness.reasons``). This module adds the facts that only several runs show.
+``crates/sim/src/steadiness.rs`` judges a single run, and writes the verdict into its record
+(``steady``, ``steadiness.reasons``). This module adds what only a comparison of several runs shows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def unsteady(results: Sequence[Result]) -> list[tuple[Result, list[str]]]:
-    """Return the runs whose numbers would move if they were longer, each with its reasons."""
+    """Return the runs that were not steady, each with its reasons."""
     return [
         (result, texts(result.record["steadiness"]["reasons"]))
         for result in results
@@ -38,10 +38,10 @@ def of_frame(runs: Frame) -> str:
 
 
 def compares_unlike(results: Sequence[Result]) -> bool:
-    """Return ``True`` if some runs erase what they program and others erase nothing.
+    """Return ``True`` if some of the runs that program pages erase blocks, and others erase none.
 
-    The others still use up free blocks: the comparison is between a drive that collects and one
-    that does not yet have to.
+    A run without erases only uses up free blocks. Its drive does not have to collect yet, so its
+    numbers cannot be compared with the numbers of a drive that collects.
     """
     found = [result.record.get("steadiness", {}) for result in results]
     erased = [each["erased_pages"] > 0 for each in found if each.get("programmed_pages")]
@@ -52,14 +52,14 @@ UNLIKE = (
     "some of the runs erase blocks and others only use up free ones: their numbers cannot be "
     "compared"
 )
-"""The message about such runs."""
+"""The message about runs for which :func:`compares_unlike` is true."""
 
 MOVES = "{} numbers would move with a longer run"
-"""The meaning of an unsteady run, with a place for its pronoun."""
+"""What it means that a run is not steady; the pronoun is filled in."""
 
 
 def advice(results: Sequence[Result]) -> str:
-    """Return advice that would make these unsteady runs steady, each reason's advice once."""
+    """Return advice that would make unsteady runs steady; each piece of advice occurs once."""
     known = []
     for result in results:
         begun = result.record["config"].get("precondition") == "steady"
@@ -73,8 +73,8 @@ def advice(results: Sequence[Result]) -> str:
 ONCE_PRECONDITIONED = {
     "free-blocks-change": "Play more requests, until the drive erases as much as it programs."
 }
-"""Advice for runs that began with ``--precondition steady`` already, by code."""
+"""Advice by code for runs that already began with ``--precondition steady``."""
 
 
 OF_OLD_RECORDS = "Play more requests, or begin with `--precondition steady`."
-"""The advice if a record names no reason by code."""
+"""The advice for records of an earlier version, whose reasons have no code."""

@@ -1,4 +1,4 @@
-"""Units of numbers in records and tables, by their names (``docs/FORMATS.md``), and in words."""
+"""Units of numbers in records and tables (``docs/FORMATS.md``), and texts of such numbers."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ UNITS: tuple[tuple[str, str], ...] = (
     (r"pages$", "pages"),
     (r"requests$|^(conservation|trace)\.(submitted|completed|failed|requests)$", "requests"),
 )
-"""Patterns of names, each with a unit; the first pattern that matches counts."""
+"""Patterns of names, each with a unit; the first pattern that matches is used."""
 
 SHARES = re.compile(r"(_share|hit_ratio|utilisation|_busy|^busy|\.dies\.|\.channels\.|link_)")
-"""Names of shares of one."""
+"""Pattern of the names of numbers that are shares, from 0 to 1."""
 
 
 def unit_of(name: str) -> str:
-    """Return the unit of a record's number or a table's column; empty for counts and ratios."""
+    """Return the unit of a record's number or a table's column; empty if none is known."""
     if name.startswith("wear.") and name != "wear.blocks":
         return "blocks" if name.endswith("blocks") else "erases"
     if SHARES.search(name) and not name.startswith("explain.") and not name.endswith("count"):
@@ -37,7 +37,7 @@ def unit_of(name: str) -> str:
 
 
 def duration(ns: float) -> str:
-    """Return nanoseconds in the unit that reads best."""
+    """Return nanoseconds as a text in the largest unit that the time reaches, up to seconds."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if ns >= size:
             return f"{ns / size:,.3g} {unit}" if ns < 1000 * size else f"{ns / size:,.0f} {unit}"
@@ -53,7 +53,7 @@ def size(count: float) -> str:
 
 
 def word(value: Any, unit: str) -> str:
-    """Return a value of a factor with its unit; a file by its name."""
+    """Return the value of a factor with its unit; for a path, only the name of the file."""
     if value is None:
         return "–"
     if unit in ("bytes", "ns"):
@@ -62,7 +62,7 @@ def word(value: Any, unit: str) -> str:
 
 
 def in_unit(value: float, unit: str) -> str:
-    """Return a number of a record in a unit, with about four digits."""
+    """Return a number of a record as a text of about four digits; add units of time and size."""
     text = {"ns": duration, "bytes": size}.get(unit)
     return text(value) if text else f"{value:,.4g}"
 
@@ -78,10 +78,10 @@ def number(count: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share of one in percent."""
+    """Return a share as a percentage with one decimal."""
     return f"{100 * share:.1f} %"
 
 
 def fine_percent(share: float) -> str:
-    """Return a share of one in percent, with two digits however small it is."""
+    """Return a share as a percentage; small shares have two significant digits."""
     return f"{100 * share:.1f} %" if share >= 0.1 or share == 0 else f"{100 * share:.2g} %"

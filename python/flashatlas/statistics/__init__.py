@@ -1,1 +1,1 @@
-"""Statistics of results: intervals, tests against chance, and theory to compare with."""
+"""Statistics of results: intervals, tests of significance, and theoretical models."""

@@ -19,20 +19,20 @@ from flashatlas.results.units import in_unit
 CONFIDENCE = 0.95
 
 REPLICATES = "seed"
-"""The factor that distinguishes replicates: runs that differ in it alone are one configuration."""
+"""The factor of replicates: runs that differ only in it have the same configuration."""
 
 PERCENTILE = re.compile(r"(^|\.)(p\d+(_\d+)?|max|min)$")
-"""Pattern of the numbers that are order statistics: their means are far from normal."""
+"""Pattern of the numbers that are order statistics, whose means are far from normal."""
 
 RESAMPLES = 2000
 """Number of resamples of the bootstrap."""
 
 LEAST = 5
-"""Number of replicates from which a figure or a table has an interval; fewer have the range.
+"""The least number of replicates with an interval in a figure or table; fewer show their range.
 
-Student's t of three values is 2.48 standard deviations to each side. The width of its interval
-therefore depends on the count more than on the drive. The bootstrap of three values never leaves
-their range.
+With three values, the interval of Student's t extends 2.48 standard deviations to each side. Its
+width therefore depends more on the number of values than on the drive. The interval of the
+bootstrap of three values never extends beyond their range.
 """
 
 MISSING = "intervals need SciPy: pip install 'flashatlas[study]'"
@@ -40,11 +40,11 @@ MISSING = "intervals need SciPy: pip install 'flashatlas[study]'"
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number over replicates."""
+    """The mean of a number over replicates, with its range and its interval."""
 
     mean: float
     low: float | None
-    """The lower end of the interval; ``None`` if there is no interval, or if all values agree."""
+    """The lower end of the interval; ``None`` if there is none, or all values are equal."""
     high: float | None
     count: int
     least: float
@@ -57,9 +57,9 @@ class Estimate:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The two ends that a figure draws: the ends of the interval, or else of the range.
+        """The ends of the bar in a figure: the ends of the interval, or else of the range.
 
-        The interval of numbers that are never below zero is drawn from zero on.
+        If no value is below zero, the lower end is not below zero either.
         """
         if self.low is None or self.high is None:
             return self.least, self.most
@@ -68,28 +68,28 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Group:
-    """Runs that differ in their seed alone."""
+    """Runs that differ only in their seeds."""
 
     factors: dict[str, Any]
     estimates: dict[str, Estimate]
     unsteady: int
-    """Number of runs that were not steady: their numbers would move in longer runs."""
+    """Number of runs that were not steady: longer runs would have other numbers."""
     runs: int
     worn_out: int = 0
     """Number of runs whose drive wore out before the workload ended: their numbers end there."""
 
     @property
     def count(self) -> str:
-        """The number of runs, and how many of them were not steady or wore their drive out."""
+        """The numbers of runs, of unsteady runs, and of runs whose drive wore out, as a text."""
         unsteady = f", {self.unsteady} unsteady" if self.unsteady else ""
         return f"{self.runs}{unsteady}{f', {self.worn_out} worn out' if self.worn_out else ''}"
 
     def said(self, name: str, unit: str, *, count: bool = True) -> str:
         """Return an estimate in words.
 
-        ``1.431 ± 0.02`` with an interval; ``1.431 (1.41–1.45, n = 3)`` with fewer than
-        :data:`LEAST` replicates; the mean alone if all of them agree. With ``count`` false, ``n``
-        is left out.
+        The text is ``1.431 ± 0.02`` with an interval, ``1.431 (1.41–1.45, n = 3)`` with fewer than
+        :data:`LEAST` replicates, and only the mean if all replicates are equal. If ``count`` is
+        false, ``n`` is left out.
         """
         found = self.estimates.get(name)
         if found is None:
@@ -106,16 +106,16 @@ class Group:
 
 
 def estimate(values: Sequence[float], *, percentile: bool = False, least: int = LEAST) -> Estimate:
-    """Return the mean of replicates with its interval of 95 %, or with the range of a few.
+    """Return the mean of replicates with its 95 % interval, or without one for few replicates.
 
-    The interval is Student's t. For percentiles it is the bootstrap (bias-corrected and
-    accelerated), because their distribution is skewed. The bootstrap needs more replicates than t
-    to be right: with fewer than about ten its intervals are too short.
+    The interval is the interval of Student's t. For percentiles it is the interval of the bootstrap
+    (bias-corrected and accelerated), because their distribution is skewed. The bootstrap needs more
+    replicates than Student's t: with fewer than about ten replicates, its intervals are too short.
 
     Args:
         values: The replicates.
         percentile: ``True`` if the values are order statistics (:data:`PERCENTILE`).
-        least: Number of replicates from which there is an interval, at least 2.
+        least: The least number of replicates with an interval; not below 2.
 
     """
     return estimates([values], percentile=percentile, least=least)[0]
@@ -124,7 +124,7 @@ def estimate(values: Sequence[float], *, percentile: bool = False, least: int = 
 def estimates(
     groups: Sequence[Sequence[float]], *, percentile: bool = False, least: int = LEAST
 ) -> list[Estimate]:
-    """Return the estimate of each group; the bootstrap takes all groups of one size at once."""
+    """Return the estimate of each group; groups of equal size share a call of the bootstrap."""
     found = [
         Estimate(fmean(values), None, None, len(values), min(values), max(values))
         for values in groups
@@ -162,7 +162,7 @@ def _bootstrap(samples: Sequence[Sequence[float]]) -> list[tuple[float, float] |
     """Return the intervals of samples of one size; ``None`` for a degenerate sample."""
     stats, numpy = _scipy()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # degenerate samples: the interval is not a number
+        warnings.simplefilter("ignore")  # about degenerate samples, whose interval is NaN
         found = stats.bootstrap(
             (numpy.array(samples, dtype=float),),
             numpy.mean,
@@ -177,7 +177,7 @@ def _bootstrap(samples: Sequence[Sequence[float]]) -> list[tuple[float, float] |
 
 
 def summary(runs: Frame, of: Sequence[str]) -> list[Group]:
-    """Return a row for each combination of factors, over replicates.
+    """Return the estimates over replicates for each combination of the other factors.
 
     Args:
         runs: The runs.

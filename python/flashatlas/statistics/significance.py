@@ -1,4 +1,4 @@
-"""Tests of differences between configurations against chance, each told in one sentence."""
+"""Tests whether differences between configurations are more than chance, in one sentence each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DRAWN = 100_000
 
 
 DRAWS = ("seed", "trace", "workload", "job")
-"""Columns that give a run its own requests; runs that share all of them are one repetition."""
+"""Columns that determine a run's requests; runs with equal values are one repetition."""
 
 
 def significance(
@@ -36,17 +36,18 @@ def significance(
 ) -> list[str]:
     """Return a sentence for each value of a factor, compared with the first value.
 
-    Runs are paired if they differ in this factor and in nothing else. Pairs with the same trace and
-    the same seed share their requests: they are one repetition, whatever else differs, and count by
-    the mean of their log ratios. The test flips the signs of repetitions (a permutation test, which
-    assumes no distribution): in all ways for up to 16 repetitions, else in 100,000 drawn ways.
-    Repetitions that differ only in their seeds, and have the same numbers, count once.
+    Two runs are a pair if they differ only in this factor. Pairs with the same trace and the same
+    seed have the same requests, so they are one repetition, even if other settings differ. The
+    value of a repetition is the mean of the log ratios of its pairs. The test is a permutation
+    test, which assumes no distribution: it flips the signs of these values. It tries all
+    combinations of signs for up to 16 repetitions, else 100,000 random combinations. Repetitions
+    that differ only in their seeds, and have the same numbers, count once.
 
     Args:
         results: The runs, or a :func:`flashatlas.frame` of them.
         of: The number that is compared, such as ``waf``.
         between: The factor, such as ``ftl.victim``.
-        each: A further factor, or several; each of its values has a sentence.
+        each: A further factor, or several factors; there is a sentence for each of their values.
         allow_incomplete: Accept a study even if runs are missing.
 
     Raises:
@@ -74,7 +75,7 @@ def significance(
 
 
 def _check(runs: Frame, of: str, between: str, each: Sequence[str]) -> None:
-    """Refuse columns that do not fit their options."""
+    """Refuse a column if it is no factor or no number, whichever its option needs."""
     if len(runs) < 2:
         raise InputError("one run: a difference needs at least two")
     for option, name in (("between", between), *(("each", name) for name in each)):
@@ -103,7 +104,7 @@ def _repetitions(
     between: str,
     levels: tuple[Any, Any],
 ) -> list[list[Pair]]:
-    """Return the pairs of each repetition: numbers of runs that differ only in the factor."""
+    """Return the pairs of each repetition: the numbers of two runs that differ in the factor."""
     others = [name for name in runs.factors if name != between]
     numbers = runs.numbers
     sides: list[dict[tuple[Any, ...], float]] = [{}, {}]
@@ -121,7 +122,7 @@ def _repetitions(
         repetition = tuple(key[at] for at in drawn)
         found.setdefault(repetition, []).append(pair)
         results.setdefault(repetition, []).append(tuple(everything[key]))
-    # repetitions whose seeds changed no number are one
+    # repetitions with different seeds and equal numbers count once
     seedless = [i for i, at in enumerate(drawn) if others[at] != "seed"]
     apart = {
         (tuple(key[i] for i in seedless), tuple(results[key])): pairs
@@ -131,7 +132,7 @@ def _repetitions(
 
 
 def _apart(runs: Frame, rows: list[dict[str, Any]], between: str, levels: tuple[Any, Any]) -> str:
-    """Return why no runs of two values of ``between`` are pairs, for a message."""
+    """Return the reason why two values of ``between`` have no pairs, for a message."""
     others = [name for name in runs.factors if name != between]
     said = []
     for name in others:
@@ -175,7 +176,7 @@ def _sentence(of: str, first: Any, second: Any, repetitions: list[list[Pair]], a
 
 
 def _change(ratio: float) -> str:
-    """Return a ratio as people say it: a change in percent, or a multiple."""
+    """Return a ratio as a change in percent, or as a multiple if the change is large."""
     return f"{100 * (ratio - 1):+.2g} %" if 0.5 < ratio < 2 else f"{ratio:.3g} times"
 
 
@@ -185,7 +186,7 @@ def _called(value: Any) -> str:
 
 
 def _chance(logs: list[float]) -> float:
-    """Return the share of sign assignments whose sum is at least as far from 0 as the sum found."""
+    """Return the share of sign assignments whose sum is at least as far from 0 as ``sum(logs)``."""
     found = abs(sum(logs)) - 1e-12
     if len(logs) <= EXACT:
         signs = itertools.product((1, -1), repeat=len(logs))

@@ -1,7 +1,7 @@
-"""Write amplification by theory, for uniform random single-page writes without trim.
+"""Models of write amplification for uniform random writes of single pages without trims.
 
-Symbols: ``rho`` is the share of the physical pages that the drive exports, ``b`` is the number of
-pages in a block. Every value here is computed from its model; none is looked up.
+``rho`` is the share of the physical pages that the drive exports, and ``b`` is the number of pages
+in a block. All values are computed from the models; no value is copied from a paper.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 
 def bisect(f: Callable[[float], float], low: float, high: float) -> float:
-    """Return the root of an increasing function, to the last bit that doubles resolve."""
+    """Return the root of an increasing function, to the precision of a double."""
     for _ in range(200):
         middle = (low + high) / 2
         if middle in (low, high):
@@ -27,13 +27,13 @@ def bisect(f: Callable[[float], float], low: float, high: float) -> float:
 def lambert_w0(x: float) -> float:
     """Return the principal branch of Lambert's W for ``-1/e <= x <= 0``.
 
-    It is the ``w >= -1`` with ``w * exp(w) = x``.
+    The result is the number ``w >= -1`` for which ``w * exp(w) = x``.
     """
     return bisect(lambda w: w * math.exp(w) - x, -1.0, 0.0)
 
 
 def fifo(rho: float, b: int) -> float:
-    """Return the write amplification of first in, first out, for any ``b``.
+    """Return the write amplification of first in, first out; it does not depend on ``b``.
 
     ``A = a / (a + W0(-a exp(-a)))`` with ``a = 1 / rho`` (Desnoyers 2012).
     """
@@ -49,7 +49,7 @@ def random_victim(rho: float, b: int) -> float:
 
 
 def greedy(rho: float, b: int) -> float:
-    """Return the write amplification of greedy, ``A = b / (b - (X0 - 1))``, with finite blocks."""
+    """Return the write amplification of greedy, ``A = b / (b - (X0 - 1))``, for any ``b``."""
     a = 1 / rho
     c = (1 + 1 / (2 * b)) * a
     x0 = 0.5 - (b / a) * lambert_w0(-c * math.exp(-c))
@@ -60,9 +60,9 @@ def d_choices(rho: float, b: int, d: int) -> float:
     """Return the write amplification of d-choices by the mean field (Van Houdt, SIGMETRICS 2013).
 
     ``s_i`` is the share of blocks with at most ``i`` valid pages, and ``c_i = 1 - (1 - s_i)^d`` is
-    the chance that the victim has at most ``i``. The balance across level ``i`` is ``(E / (rho b))
-    (i + 1) (s_{i+1} - s_i) = c_i``. ``E``, the mean number of invalid pages of a victim, is such
-    that the mean number of valid pages is ``rho b``.
+    the chance that the victim has at most ``i`` valid pages. The balance across level ``i`` is ``(E
+    / (rho b)) (i + 1) (s_{i+1} - s_i) = c_i``. ``E`` is the mean number of invalid pages of a
+    victim. It is chosen so that the mean number of valid pages in a block is ``rho b``.
     """
 
     def shares(e: float) -> list[float]:
@@ -78,7 +78,7 @@ def d_choices(rho: float, b: int, d: int) -> float:
         return s
 
     def shortfall(e: float) -> float:
-        # the mean is the sum over i of P(more than i) = 1 - s_i; it falls as e grows
+        # the mean number of valid pages is the sum of P(more than i) = 1 - s_i; it falls as e grows
         return rho * b - sum(1 - x for x in shares(e)[:b])
 
     return b / bisect(shortfall, 1e-9, float(b))
@@ -96,10 +96,11 @@ MODELS: dict[str, tuple[Callable[[float, int], float], list[str]]] = {
 
 
 def utilisation(rho: float, trim: float) -> float:
-    """Return the utilisation of a drive if a share of its requests are trims.
+    """Return the utilisation of a drive if a share ``trim`` of its requests are trims.
 
-    Requests go to pages uniformly, written or not. A page holds data if the last request to it was
-    a write, which has the probability 1 - trim. The models hold with this share of the pages.
+    Every page is equally likely to get a request, whether it has data or not. A page has data if
+    its last request was a write, with the probability 1 - trim. The models are valid with this
+    smaller utilisation.
     """
     return rho * (1 - trim)
 
@@ -115,14 +116,15 @@ def simulation(
     spare: int = 1,
     gc_mode: str = "single",
 ) -> dict[str, Any]:
-    """Return the arguments of :func:`flashatlas.run` that simulate the models' drive.
+    """Return the arguments of :func:`flashatlas.run` that simulate the drive of the models.
 
     A share ``trim`` of the requests are trims.
 
     The second half of the requests is measured.
 
-    There is one frontier, one reserved block beside the ``blocks`` of the model, one lane, no cache
-    and no time. ``gc_mode`` dual has more frontiers, and needs more ``spare`` blocks.
+    The drive has one frontier, one lane, no cache, no times, and one reserved block in addition to
+    the ``blocks`` of the model. With ``gc_mode="dual"`` it has more frontiers, and needs more
+    ``spare`` blocks.
     """
     pages = int(rho * blocks * b)
     shape = [

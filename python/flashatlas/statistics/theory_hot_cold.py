@@ -1,9 +1,9 @@
-"""Write amplification by theory if a part of the pages is hot.
+"""Models of write amplification for workloads with hot and cold pages.
 
-A share ``space`` of the exported pages gets a share ``share`` of the writes; within both parts
-writes are uniform. The symbols ``rho``, ``b`` and ``d`` have the same meaning as in
-:mod:`flashatlas.statistics.theory`. Time is counted in host writes divided by the number of blocks,
-so a hot page is written at the rate ``share / (rho b space)``.
+The hot pages are a share ``space`` of the exported pages, and get a share ``share`` of the writes.
+Writes are uniform among hot pages, and uniform among cold pages. ``rho``, ``b`` and ``d`` have the
+same meaning as in :mod:`flashatlas.statistics.theory`. The unit of time is one host write for each
+block, so a hot page is written at the rate ``share / (rho b space)``.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from flashatlas.statistics import theory
 from flashatlas.statistics.theory import bisect, random_victim
 
 NEVER = 1e-30
-"""A rate in place of zero, which has no logarithm."""
+"""The rate that replaces a rate of zero, because zero has no logarithm."""
 STEP = 0.2
-"""The part of the way to the next estimate that each round goes."""
+"""The share of the distance to the next estimate by which a round moves."""
 ROUNDS = 5000
 PRECISION = 1e-8
-"""Relative change of the write amplification in a round below which it counts as settled."""
+"""The iteration ends when write amplification changes by less than this share in a round."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Skew:
     """The imbalance of writes between hot and cold pages."""
 
     space: float
-    """Share of the pages that is hot."""
+    """Share of the pages that are hot."""
     share: float
     """Share of the writes that go to hot pages."""
 
@@ -47,11 +47,12 @@ class Skew:
 def fifo(rho: float, b: int, skew: Skew) -> float:
     """Return the write amplification of first in, first out, with mixed blocks and large ``b``.
 
-    Hot and cold pages are in the same blocks. While the cleaner passes over the drive once, the
-    host writes ``t`` pages for each block. Of the copies of pages with rate ``r`` the share
-    ``exp(-r t)`` is still valid when the cleaner comes: they are moved, and the cleaner meets those
-    copies again. So ``b = sum over both parts of (writes to it) t / (1 - exp(-r t))``, and ``A = b
-    / t`` (Desnoyers, ACM ToS 2014, for LRU with hot and cold data).
+    Hot and cold pages are in the same blocks. While collection passes over the drive once, the host
+    writes ``t`` pages for each block. Among pages that are written at rate ``r``, the share
+    ``exp(-r t)`` of the copies is still valid when their block is collected. These copies are
+    moved, and collection reaches them again. Therefore ``b = sum over hot and cold pages of (share
+    of the writes) t / (1 - exp(-r t))``, and ``A = b / t`` (Desnoyers, ACM ToS 2014, for LRU with
+    hot and cold data).
     """
     rates = skew.rates(rho, b)
     shares = (skew.share, 1 - skew.share)
@@ -65,9 +66,10 @@ def fifo(rho: float, b: int, skew: Skew) -> float:
 def random(rho: float, b: int, skew: Skew) -> float:
     """Return the write amplification of random victims, ``A = 1 / (1 - rho)``.
 
-    It is the same as without hot pages (Van Houdt, 2013). A copy is valid with the chance ``m / (m
-    + r)`` when its block is chosen, where ``m`` is the rate of erases of a block. Copies of both
-    parts add up to ``1 + m rho b``, whatever their rates.
+    The result is the same as without hot pages (Van Houdt, 2013). When its block is chosen, a copy
+    of a page that is written at rate ``r`` is valid with the chance ``m / (m + r)``, where ``m`` is
+    the rate at which a block is erased. The rates of copies to hot and to cold pages add up to ``1
+    + m rho b`` for all rates ``r``.
     """
     del skew
     return random_victim(rho, b)
@@ -76,19 +78,19 @@ def random(rho: float, b: int, skew: Skew) -> float:
 def d_choices(rho: float, b: int, skew: Skew, d: int) -> float:
     """Return the write amplification of d-choices by the mean field, with mixed blocks.
 
-    Hot and cold pages are in the same blocks. The model is Van Houdt's (*Performance of garbage
-    collection algorithms for flash-based solid state drives with hot/cold data*, Performance
-    Evaluation 70, 2013) with one frontier. A block with ``i`` hot and ``j`` cold valid pages loses
-    pages at their rates, and is chosen at a rate that depends on ``i + j`` alone. Its survivors
-    begin the next block, which the host fills.
+    Hot and cold pages are in the same blocks. The model is the model of Van Houdt (*Performance of
+    garbage collection algorithms for flash-based solid state drives with hot/cold data*,
+    Performance Evaluation 70, 2013) with one frontier. A block with ``i`` hot and ``j`` cold valid
+    pages loses pages at the rates of these pages, and is chosen at a rate that depends only on ``i
+    + j``. Its valid pages are moved to the next block, which the host then fills.
 
     Raises:
-        ArithmeticError: The iteration does not settle, as for ``d`` far above 10.
+        ArithmeticError: The iteration does not converge, for example if ``d`` is far above 10.
 
     """
     hot, cold = skew.rates(rho, b)
     binomial = [_binomial(n, skew.share) for n in range(b + 1)]
-    # the first guess of new blocks: as the host writes
+    # first guess: the host alone fills the new blocks
     new = list(binomial[b])
     shares: list[list[float]] = []
 
@@ -111,14 +113,14 @@ def d_choices(rho: float, b: int, skew: Skew, d: int) -> float:
 
 
 def d_choices_apart(rho: float, b: int, skew: Skew, d: int) -> float:
-    """Return the write amplification if every block has pages of one part only (two streams).
+    """Return the write amplification if hot and cold pages are in different blocks (two streams).
 
-    Each page is written to the stream of its part. A block of either part loses pages at the rate
-    of its part, and the victim may be of either part. A part has as many blocks as it needs to hold
-    its pages.
+    A block loses pages at the write rate of its pages, hot or cold. The victim may be a block of
+    hot or of cold pages. The number of blocks of each kind follows from the number of pages that
+    they must hold.
 
     Raises:
-        ArithmeticError: The iteration does not settle.
+        ArithmeticError: The iteration does not converge.
 
     """
     parts = list(zip(skew.rates(rho, b), (skew.space, 1 - skew.space), strict=True))
@@ -144,19 +146,19 @@ def _settled(
     blocks: Callable[[list[float]], list[float]],
     chose: Callable[[list[float], list[float]], None],
 ) -> float:
-    """Return the write amplification at which the shares and the choice rates of blocks agree.
+    """Return the write amplification at which the shares of blocks and the choice rates agree.
 
     Args:
         rho: Utilisation.
-        b: Pages of a block.
-        d: Number of blocks among which the best is the victim.
-        blocks: Function that returns the share of the blocks at each number of valid pages, if such
-            blocks are chosen at the given rates.
-        chose: Function that is called with the chance of each number of valid pages in a victim,
-            and with those shares.
+        b: Number of pages in a block.
+        d: Number of blocks that are drawn; the victim is the best of them.
+        blocks: Function of the rate at which a block is chosen, for each number of valid pages. It
+            returns the share of the blocks that have each number of valid pages.
+        chose: Function that is called in each round with the chance that a victim has each number
+            of valid pages, and with the shares from ``blocks``.
 
     """
-    # the first guess: random victims
+    # first guess: victims are random
     chosen = [1 / (b * (1 - rho))] * (b + 1)
     before = 0.0
     for _ in range(ROUNDS):
@@ -222,15 +224,15 @@ def _models() -> dict[str, tuple[Callable[[float, int, Skew], float], list[str],
 
 
 MODELS = _models()
-"""The model of each victim policy, the settings that simulate it, and the placement.
+"""The model of each victim policy, the settings that simulate it, and a flag.
 
-The last item is ``True`` if hot and cold pages are kept apart.
+The flag is ``True`` if hot and cold pages are written to different blocks.
 """
 
 APART_SPARE = 5
-"""Number of blocks beyond the model's if two streams keep pages apart.
+"""Number of blocks in addition to the blocks of the model, for hot and cold pages in two streams.
 
-They are four frontiers, half empty on average, and three blocks that collection keeps free.
+Four frontiers are half empty on average, and collection keeps three blocks free.
 """
 
 
@@ -243,11 +245,11 @@ def simulation(
     blocks: int = 2000,
     drive_writes: int = 60,
 ) -> dict[str, Any]:
-    """Return the arguments of :func:`flashatlas.run` that simulate a model's drive.
+    """Return the arguments of :func:`flashatlas.run` that simulate the drive of a model.
 
-    They are as in :func:`flashatlas.statistics.theory.simulation`, with hot pages first. The run is
-    longer, because a cold page must be written several times. If hot and cold pages are kept apart,
-    the classifier distinguishes them by their addresses.
+    See :func:`flashatlas.statistics.theory.simulation`; here, the workload has hot pages at the
+    lowest addresses. The run is longer, because a cold page must be written several times. If hot
+    and cold pages are written to two streams, the classifier distinguishes them by their addresses.
     """
     _, settings, apart = MODELS[policy]
     if apart:

@@ -1,4 +1,4 @@
-"""The drawing library, an extra: a machine that only computes can do without its 84 MB."""
+"""The optional drawing library, whose 84 MB are not needed on a machine that only computes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def there() -> bool:
 
 
 def must_be_there() -> None:
-    """Refuse to go on without the library, before anything is run for a report or a figure.
+    """Raise an error if the drawing library is missing; called before the first run.
 
     Raises:
         InputError: The library is not installed; the message names the extra.

@@ -18,7 +18,7 @@ from flashatlas.results.result import Result
 from flashatlas.results.runs import frame
 
 WIDTHS = {1: 241, 2: 505}
-"""Width in points of one column and of two, on the usual two-column page (3.35 and 7 inches)."""
+"""Widths in points of one column and of two columns on a two-column page (3.35 and 7 inches)."""
 
 HEIGHTS = (20, 2000)
 """Least and largest height of a panel, in points."""
@@ -26,7 +26,7 @@ HEIGHTS = (20, 2000)
 SUFFIXES = (".pdf", ".svg", ".png")
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
-"""Colours that differ in print and for the colour-blind (Okabe and Ito, 2008)."""
+"""Colours that can be distinguished in print and by colour-blind readers (Okabe and Ito, 2008)."""
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 
@@ -35,13 +35,13 @@ DASHES = ([1, 0], [4, 2], [1, 1.5], [6, 2, 1, 2])
 SIGNS: dict[str, tuple[Any, ...]] = {"color": COLOURS, "shape": SHAPES, "strokeDash": DASHES}
 
 BARS = ("range", "interval")
-"""Meanings of a point's bar: from the least run to the largest, or the interval of the mean."""
+"""Meanings of the bar at a point: the range of its runs, or the interval of their mean."""
 
 LOGS = ("x", "y", "xy", "none")
-"""Choices of the axes that are logarithmic."""
+"""Choices of logarithmic axes."""
 
 WIDE_X, WIDE_Y = 8, 50
-"""Ratios of the largest to the least value from which an axis is logarithmic by default."""
+"""The least ratios of the largest to the least value at which axes are logarithmic by default."""
 
 CHANNELS = {
     "line": ("color", "shape", "strokeDash"),
@@ -53,8 +53,8 @@ CHANNELS = {
 SHORT, WHOLE = ",.6~g", ",.12~g"
 """Formats of numbers at axes: short, and with all digits.
 
-Without a format, Vega rounds labels to the step between ticks. Where the ticks are the values, this
-step has nothing to do with them: 0.125 becomes 0.1, and a lone 1.5 becomes 2.
+Without a format, Vega rounds labels to its own step between ticks. If the ticks are the values of
+the runs, this rounding is wrong: 0.125 becomes 0.1, and a single 1.5 becomes 2.
 """
 
 LETTER = 3.9
@@ -79,31 +79,33 @@ def figure(
 ) -> Path:
     """Draw a number over a factor, and write the figure to a file.
 
-    Runs with the same ``x``, ``by`` and ``panel`` (different seeds, for example) become one point:
-    their mean, with a bar from the least to the largest, or over the interval of the mean. A point
-    is hollow if one of its runs was not steady. Notes under the figure explain its marks and bars.
+    Runs with the same ``x``, ``by`` and ``panel`` (for example, with different seeds) become one
+    point, which shows their mean. A bar at the point shows their range, or the interval of their
+    mean. A point is hollow if one of its runs was not steady. Notes under the figure explain its
+    marks and bars.
 
     Args:
         results: The runs, or their :func:`flashatlas.frame`.
-        path: ``.pdf``, ``.svg`` or ``.png``.
-        x: The column on the horizontal axis (``map.cache_bytes``), or ``percentile``: the
+        path: The file to write, which ends in ``.pdf``, ``.svg`` or ``.png``.
+        x: The column on the horizontal axis (``map.cache_bytes``); ``percentile`` draws the
             distribution of latencies.
-        y: The column on the vertical axis (``waf``, ``latency_ns.read.p99``); over ``percentile``,
-            a latency with all its percentiles (``latency_ns.read``).
-        by: The column whose values differ in colour, dash and shape.
-        panel: The column with a panel for each value.
-        columns: 1 or 2: the width of one column or of two on a printed page.
-        kind: ``line``, ``point`` or ``bar``. Lines join numbers and never names: there is nothing
-            between two traces.
+        y: The column on the vertical axis (``waf``, ``latency_ns.read.p99``). If ``x`` is
+            ``percentile``, a latency with all its percentiles (``latency_ns.read``).
+        by: The column whose values are distinguished by colour, dash and shape.
+        panel: The column that has a panel for each of its values.
+        columns: Width of the figure in columns of a printed page, 1 or 2.
+        kind: ``line``, ``point`` or ``bar``. Lines are drawn only between numbers: between two
+            names, such as traces, there is no value.
         height: Height of one panel, in points.
-        bars: ``range``: from the least run to the largest. ``interval``: the 95 % interval of the
-            mean over seeds (Student's t; the bootstrap for percentiles), from five runs on.
-        log: ``x``, ``y``, ``xy`` or ``none``: the logarithmic axes. By default the horizontal axis
-            is logarithmic if its values span a factor of eight, the vertical one from a factor of
-            fifty.
+        bars: Meaning of the bar at a point. ``range``: the range of its runs. ``interval``: the
+            95 % interval of their mean over seeds, for five runs or more (Student's t; the
+            bootstrap for percentiles).
+        log: The logarithmic axes: ``x``, ``y``, ``xy`` or ``none``. By default the horizontal axis
+            is logarithmic if the largest value is at least eight times the least, and the vertical
+            axis if it is at least fifty times the least.
         names: Titles for columns and values, by their names.
-        allow_incomplete: Draw a study even if runs are missing; a line under the figure counts
-            them.
+        allow_incomplete: Draw a study even if runs are missing; a note under the figure counts the
+            missing runs.
 
     Raises:
         InputError: A column does not exist or is not a number, the kind of file is unknown, or a
@@ -129,7 +131,7 @@ def draw(
 
 
 def _check(target: Path, asked: Asked) -> None:
-    """Refuse options that no figure can have."""
+    """Refuse options that are not allowed for any figure."""
     if target.suffix not in SUFFIXES:
         raise InputError(f"{target}: a figure ends in {', '.join(SUFFIXES)}")
     if asked.columns not in WIDTHS:
@@ -209,7 +211,7 @@ def _under(notes: Sequence[str], width: float) -> dict[str, Any]:
 
 
 def _across(found: Points, asked: Asked, inner: float) -> dict[str, Any]:
-    """Return the horizontal axis: numbers to scale, words in their order."""
+    """Return the horizontal axis, with numbers on a scale, or with words in their order."""
     x = found.x
     if not x.numeric:
         return {
@@ -227,7 +229,7 @@ def _across(found: Points, asked: Asked, inner: float) -> dict[str, Any]:
         "field": "x",
         "type": "quantitative",
         "title": x.title,
-        # the first and the last points stand off the edges
+        # keep the first and the last points away from the edges
         "scale": {"padding": 6, **({"type": "log", "base": base} if log else {"zero": False})},
         "axis": {
             **values,
@@ -261,14 +263,14 @@ def _number(title: str, scale: dict[str, Any], **axis: Any) -> dict[str, Any]:
 
 
 def _format(values: Sequence[float]) -> str:
-    """Return the format :data:`SHORT`, unless it would print a power of ten or two labels alike."""
+    """Return :data:`SHORT`; or :data:`WHOLE` if labels would be equal or have powers of ten."""
     large = any(abs(value) >= 1e6 for value in values)
     alike = len({f"{value:.6g}" for value in values}) < len(set(values))
     return WHOLE if large or alike else SHORT
 
 
 def _is_log(axis: str, asked: Asked, values: Sequence[float], wide: float) -> bool:
-    """Return ``True`` if an axis is logarithmic, by request or for its wide range of values."""
+    """Return ``True`` if an axis is logarithmic, by request or because of its range of values."""
     least, most = min(values), max(values)
     if asked.log is not None:
         if axis in asked.log.removesuffix("none") and least <= 0:
@@ -289,11 +291,11 @@ def _told_apart(by: Column, asked: Asked, width: float) -> dict[str, Any]:
         "orient": "top",
         "columns": max(1, min(3 * asked.columns, int(width / room))),
         "labelLimit": width - 30,
-        # otherwise the line's dash would also draw the outline of the sign
+        # without this, the outline of the sign would be dashed like the line
         "symbolStrokeWidth": 0,
     }
     found: dict[str, Any] = {}
-    # legends of one field and one domain are drawn as one
+    # Vega merges legends of the same field and domain
     for channel in CHANNELS[asked.kind]:
         signs = SIGNS[channel]
         scale = {"domain": words, "range": [signs[i % len(signs)] for i in range(len(words))]}
@@ -305,13 +307,13 @@ def _told_apart(by: Column, asked: Asked, width: float) -> dict[str, Any]:
 
 
 def _marks(kind: str, encoding: dict[str, Any], *, joined: bool) -> list[dict[str, Any]]:
-    """Return the layers of a panel: unsteady points are hollow, and names are not joined."""
+    """Return the layers of a panel, with hollow points for unsteady runs; join points if asked."""
     without = {"line": "shape", "point": "strokeDash", "bar": "strokeDash", "rule": "shape"}
     of = {
         mark: {key: value for key, value in encoding.items() if key != left_out}
         for mark, left_out in without.items()
     }
-    # on bars, a rule of a bar's own colour would not be seen
+    # a rule in the colour of its bar would be invisible
     apart, colour = ("xOffset", {"color": "black"}) if kind == "bar" else ("color", {})
     spread = {key: encoding[key] for key in ("x", apart) if key in encoding}
     ends = {"y": {**encoding["y"], "field": "low"}, "y2": {"field": "high"}}
@@ -358,7 +360,7 @@ def _no_data(inner: float, height: float) -> dict[str, Any]:
 
 
 def _lines(words: Sequence[str], room: float) -> dict[str, Any]:
-    """Return axis options by which labels fit their room: whole, on several lines, or slanted."""
+    """Return axis options that make labels fit: on one line, on several lines, or slanted."""
     letters = max(1, int(room / LETTER))
     lines = [broken(word, letters) for word in words]
     longest = max((len(line) for label in lines for line in label.split("\n")), default=0)
@@ -366,7 +368,7 @@ def _lines(words: Sequence[str], room: float) -> dict[str, Any]:
         return {"labelAngle": -40, "labelAlign": "right", "labelLimit": 130}
     if all("\n" not in label for label in lines):
         return {"labelLimit": 0}
-    # Vega has lists but no maps: the place of a word selects its lines
+    # Vega has lists but no maps: the index of a word selects its lines
     texts, places = json.dumps([label.split("\n") for label in lines]), json.dumps(list(words))
     return {"labelLimit": 0, "labelExpr": f"{texts}[indexof({places}, datum.label)]"}
 
@@ -390,4 +392,4 @@ STYLE: dict[str, Any] = {
     "header": {"labelFontSize": 7, "titleFontSize": 7, "titleFontWeight": "normal"},
     "facet": {"spacing": 14},
 }
-"""Eight-point type and thin lines, for a two-column page."""
+"""Style for a two-column page: type of seven and eight points, and thin lines."""

@@ -25,7 +25,7 @@ SETTINGS = {
     "drive.page_bytes": "page",
     "cache.bytes": "write buffer",
 }
-"""Titles of settings in a figure; other titles are keys, which ``flashatlas explain`` describes."""
+"""Titles of settings in a figure; the title of any other setting is its key."""
 
 _GENERATOR = re.compile(r"([A-Za-z][\w.-]*):([^;:/]+=[^;:]*)")
 
@@ -40,10 +40,10 @@ def check_names(names: Mapping[str, str], known: Iterable[str]) -> None:
 
     Args:
         names: Titles for columns and values.
-        known: The columns and values that are drawn, as they are written.
+        known: The names of the columns and values that are drawn.
 
     Raises:
-        InputError: A name belongs to none of them.
+        InputError: A title was given for a name that is not drawn.
 
     """
     there = list(dict.fromkeys(known))
@@ -57,7 +57,7 @@ def check_names(names: Mapping[str, str], known: Iterable[str]) -> None:
 
 
 def distinct(values: Sequence[Any], words: Sequence[str]) -> dict[Any, str]:
-    """Return the word of each value, or its full text if two have the same word."""
+    """Return the word of each value; if two words are equal, return full texts instead."""
     found = dict(zip(values, words, strict=True))
     if len(set(found.values())) == len(found):
         return found
@@ -65,7 +65,7 @@ def distinct(values: Sequence[Any], words: Sequence[str]) -> dict[Any, str]:
 
 
 def of_levels(values: Sequence[Any], unit: str) -> dict[Any, str]:
-    """Return a different word for each value of a factor; each number has its own unit."""
+    """Return a different word for each value of a factor; numbers may have different units."""
     if all(isinstance(value, str) for value in values):
         return dict(short(values))
     return distinct(values, [word(value, unit) for value in values])
@@ -74,9 +74,9 @@ def of_levels(values: Sequence[Any], unit: str) -> dict[Any, str]:
 def short(texts: Iterable[str]) -> dict[str, str]:
     """Return a short and different word for each text.
 
-    The word of a generator (``zipf:requests=3000,theta=0.9``) is its name, and the settings in
-    which it differs from others of that name. The word of a path is its last part, after the
-    folders that are needed to tell it from other paths.
+    The word of a generator (``zipf:requests=3000,theta=0.9``) is its name, with the settings that
+    distinguish it from other generators of that name. The word of a path is its last part, with the
+    folders that distinguish it from other paths.
 
     >>> short(["zipf:requests=3000,theta=0.9", "zipf:requests=3000,theta=1.2", "uniform:read=0"])
     ... # doctest: +NORMALIZE_WHITESPACE
@@ -113,7 +113,7 @@ def _generator(text: str) -> tuple[str, dict[str, str]] | None:
 def _of_generator(
     name: str, settings: Mapping[str, str], every: Sequence[tuple[str, Mapping[str, str]]]
 ) -> str:
-    """Return the name, and the settings in which generators of this name differ."""
+    """Return the name of a generator with the settings in which generators of this name differ."""
     alike = [other for named, other in every if named == name]
     own = [
         f"{key}={value}"
@@ -134,7 +134,7 @@ def _tail(path: str, paths: Sequence[str]) -> str:
 
 
 def broken(word: str, letters: int) -> str:
-    """Return a word on several lines of at most ``letters`` letters, where it can be broken."""
+    """Return a word broken into lines of at most ``letters`` letters; longer pieces stay whole."""
     lines: list[str] = []
     for piece in re.findall(r"[^\s,;/_-]+[,;/_-]*\s?|\S\s?", word):
         if lines and len((lines[-1] + piece).rstrip()) <= letters:

@@ -8,7 +8,7 @@ BARS = " ▁▂▃▄▅▆▇█"
 
 
 def spark(values: Sequence[float], width: int = 64) -> str:
-    """Return a line of bars: the largest value of each group, relative to the largest of all."""
+    """Return a line of bars for the largest values of groups; the tallest is the largest of all."""
     if not values:
         return ""
     step = -(-len(values) // width)
@@ -16,7 +16,7 @@ def spark(values: Sequence[float], width: int = 64) -> str:
     most = max(groups)
     if most <= 0:
         return BARS[0] * len(groups)
-    # every positive value is visible: the smallest has the lowest bar
+    # every positive value is visible: its bar has at least the lowest height
     return "".join(
         BARS[0] if value <= 0 else BARS[max(round(value / most * 8), 1)] for value in groups
     )

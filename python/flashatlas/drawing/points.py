@@ -1,4 +1,4 @@
-"""Points of a figure: the runs of each point, their mean, and notes for the reader."""
+"""Points of a figure: means of runs, axes, and notes for the reader."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCALES = {
     "bytes": ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "bytes")),
     "bytes/s": ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1, "bytes/s")),
 }
-"""Larger units for a number: the first in which the smallest value is at least 1 is used."""
+"""Units for numbers; the first unit in which the smallest value is at least 1 is used."""
 
 NUMBERS = {
     "waf": "write amplification",
@@ -29,7 +29,7 @@ NUMBERS = {
     "memory_bytes.map": "map memory",
     "nand.erases": "erases",
 }
-"""Titles for numbers with names that a reader would have to decode."""
+"""Titles for numbers whose names are hard to read."""
 
 PERCENTILE_AXIS = "percentile"
 """The horizontal axis of whole distributions; ``y`` is then ``latency_ns.OP``."""
@@ -45,13 +45,13 @@ SHARES_DONE = {
     "p99_99": "99.99 %",
     "max": "all",
 }
-"""Share of requests within each percentile of a record.
+"""Share of the requests that are done within each percentile of a record.
 
-From 90 to 99.99 %, each step leaves a tenth of the rest.
+From 90 to 99.99 %, each step leaves a tenth of the requests that the step before left.
 """
 
 WITHOUT = "–"
-"""The word for a run that has no value in a column."""
+"""The word for a missing value."""
 
 
 @dataclass(frozen=True)
@@ -69,23 +69,23 @@ class Asked:
     """Height of one panel, in points."""
     bars: str = "range"
     log: str | None = None
-    """``x``, ``y``, ``xy`` or ``none``; ``None``: logarithmic if the values span a wide range."""
+    """``x``, ``y``, ``xy`` or ``none``; with ``None``, axes of a wide range are logarithmic."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Titles for columns and values, by their names."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the runs as a figure shows it."""
+    """A column of the runs in the form that a figure shows."""
 
     title: str
     words: list[Any]
     """The value of each run: a number in the unit of the title, or a word; ``None`` if missing."""
     order: list[Any]
-    """Each value once: numbers ascending, words in the study's order, missing values last."""
+    """Every value once: numbers in ascending order, words in the order of the runs, "–" last."""
     numeric: bool = False
     spellings: tuple[str, ...] = ()
-    """The spellings of its values, in full and in short, to which a name may be given."""
+    """The full and the short texts of the values; either can be given another title."""
 
 
 @dataclass(frozen=True)
@@ -100,11 +100,11 @@ class Points:
     by: Column | None
     panel: Column | None
     notes: list[str]
-    """Sentences that stand under the figure."""
+    """Sentences that are printed under the figure."""
 
 
 def averaged(runs: Frame, asked: Asked) -> list[str]:
-    """Return the factors that a figure does not show: its points are means over them."""
+    """Return the factors that a figure does not show; its points are means over their values."""
     return [name for name in runs.factors if name not in (asked.x, asked.by, asked.panel)]
 
 
@@ -116,8 +116,8 @@ def points(runs: Frame, asked: Asked) -> Points:
         asked: The options of the figure.
 
     Raises:
-        InputError: A column does not exist or is not a number, the runs of an interval differ in
-            more than their seeds, or a name is given to something that the figure does not show.
+        InputError: A column does not exist or is not a number, the runs of an interval differ not
+            only in their seeds, or a title is given for a name that the figure does not show.
 
     """
     whole, runs = runs, with_percentiles(runs, asked)
@@ -159,9 +159,10 @@ def points(runs: Frame, asked: Asked) -> Points:
 
 
 def with_percentiles(runs: Frame, asked: Asked) -> Frame:
-    """Return a row for each run and percentile, if a distribution is to be drawn.
+    """Return a row for each run and percentile if ``x`` is ``percentile``, else the runs unchanged.
 
-    The tail has as much room as the body: from 99 to 99.9 % is as far as from 90 to 99 %.
+    The percentiles are equally spaced, so that the tail is visible: from 99 to 99.9 % is as far as
+    from 90 to 99 %.
 
     Raises:
         InputError: ``y`` is not a latency with percentiles.
@@ -261,7 +262,7 @@ def _left_out(whole: Frame, runs: Frame, asked: Asked, ys: Sequence[Any], x: Col
 
 
 def scale(values: Sequence[Any], unit: str) -> tuple[float, str]:
-    """Return a divisor and the unit of the quotients, so that numbers are short."""
+    """Return a larger unit in which the values are short, and the divisor that converts to it."""
     sizes = [abs(value) for value in values if value]
     for factor, name in SCALES.get(unit, ()):
         if sizes and min(sizes) >= factor:
@@ -272,8 +273,8 @@ def scale(values: Sequence[Any], unit: str) -> tuple[float, str]:
 def words(runs: Frame, name: str) -> dict[Any, str]:
     """Return a short and different word for each value of a column, in order.
 
-    Numbers ascend, each with its unit; texts stand in the order of the runs. A missing value has no
-    word.
+    Numbers are in ascending order, with their unit; texts are in the order of the runs. Missing
+    values are left out.
     """
     known = [value for value in dict.fromkeys(runs.column(name)) if value is not None]
     if _are_numbers(known):
@@ -297,7 +298,7 @@ def _are_numbers(values: Sequence[Any]) -> bool:
 
 
 def _column(runs: Frame, name: str, asked: Asked, *, to_scale: bool = False) -> Column:
-    """Return a column as it is shown; with ``to_scale`` numbers stay numbers."""
+    """Return a column in the form that is shown; if ``to_scale``, numbers stay numbers."""
     values, title = runs.column(name), title_of(name, {PERCENTILE_AXIS: DONE} | {**asked.names})
     found = words(runs, name)
     if to_scale and _are_numbers(list(found)):
@@ -318,7 +319,7 @@ def _column(runs: Frame, name: str, asked: Asked, *, to_scale: bool = False) -> 
 
 
 def with_unit(title: str, unit: str) -> str:
-    """Return a title with its unit; the names of ratios and rates already have it."""
+    """Return a title with its unit; the titles of ratios and rates already say it."""
     return f"{title} ({unit})" if unit and unit not in ("ratio", "1/s") else title
 
 

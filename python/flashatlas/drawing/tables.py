@@ -1,4 +1,4 @@
-"""Tables in the terminal, with the best of each row where runs can be compared."""
+"""Tables in the terminal; the best number of a row is marked if the runs can be compared."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flashatlas.results.units import duration, number, speed
 
 
 def best(row: Row, values: Sequence[float | None]) -> set[int]:
-    """Return the columns that are best in a row; none if all print alike."""
+    """Return the columns with the best number of a row; none if all numbers print alike."""
     known = [value for value in values if value is not None]
     if not row.better or len(known) < 2 or row.text(min(known)) == row.text(max(known)):
         return set()
@@ -24,9 +24,9 @@ def best(row: Row, values: Sequence[float | None]) -> set[int]:
 
 
 def unlike(results: Sequence[Result]) -> str:
-    """Return what the runs do not share, in words; empty if one of them may be the best.
+    """Return the properties in which runs differ, in words; empty if a best run may be marked.
 
-    Numbers of different traces, drives or preconditions have no winner.
+    Among numbers of different traces, drives or preconditions, none is the best.
     """
     differing = []
     for name, read in (
@@ -42,7 +42,7 @@ def unlike(results: Sequence[Result]) -> str:
 
 
 def _capacity(record: dict[str, Any]) -> tuple[Any, ...] | None:
-    """Return the settings that decide the exported size, if requests are generated over it."""
+    """Return the settings of the exported size; ``None`` if requests do not depend on it."""
     if record.get("trace", {}).get("format") not in ("generator", "fio"):
         return None
     params = record.get("config", {}).get("params", {})
@@ -58,7 +58,7 @@ def filled_rows(results: Sequence[Result]) -> list[tuple[Row, list[float | None]
 
 
 def ranked_rows(results: Sequence[Result]) -> list[tuple[Row, list[float | None], set[int]]]:
-    """Return the filled rows with the best columns of each; among unlike runs none is best."""
+    """Return the filled rows with their best columns; no column is best if the runs are unlike."""
     apart = unlike(results)
     return [
         (row, values, set() if apart else best(row, values)) for row, values in filled_rows(results)
@@ -70,9 +70,9 @@ GAP = 2
 
 
 def comparison(results: Sequence[Result], width: int) -> list[Table]:
-    """Return tables with a column for each result; the best of each row is bold green and starred.
+    """Return tables with a column for each result; the best number of a row is green and starred.
 
-    If ``width`` has no room for all columns, they are split over several tables.
+    If ``width`` is too small for all columns, they are split over several tables.
     """
     rows = ranked_rows(results)
 
@@ -104,7 +104,7 @@ def comparison(results: Sequence[Result], width: int) -> list[Table]:
 
 
 MANY = 12
-"""Number of runs from which a table has a row for each run."""
+"""The least number of runs for which a table has a row for each run."""
 
 TURNED = (
     "write amplification",
@@ -116,11 +116,11 @@ TURNED = (
     STEADY,
     "violations",
 )
-"""Rows that become columns if every run has a row; ``flashatlas table`` has the others."""
+"""The columns of a table with a row for each run; ``flashatlas table`` shows other numbers."""
 
 
 def turned(results: Sequence[Result]) -> Table:
-    """Return a table with a row for each result, and the best of each column starred."""
+    """Return a table with a row for each result; the best number of a column is starred."""
     rows = [found for found in ranked_rows(results) if found[0].name in TURNED]
     names = [result.label or result.record["config"]["drive"] for result in results]
     columns = [
@@ -133,7 +133,7 @@ def turned(results: Sequence[Result]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("", no_wrap=True)
     for (row, _, _), cells in zip(rows, columns, strict=True):
-        # a heading may be broken, a value never
+        # headings may be broken over lines, values never
         wide = max(len(word) for word in (*row.name.split(), *cells))
         table.add_column(row.name, justify="right", min_width=wide, max_width=wide)
     for at, name in enumerate(names):
@@ -142,7 +142,7 @@ def turned(results: Sequence[Result]) -> Table:
 
 
 def _groups(needed: Sequence[int], room: int) -> list[list[int]]:
-    """Return groups of columns, in order, with as many as fit into the room; at least one each."""
+    """Return groups of consecutive columns that fit into ``room``; a group has at least one."""
     groups: list[list[int]] = []
     left = 0
     for i, width in enumerate(needed):
@@ -159,7 +159,7 @@ JOBS = ("job", "", "requests", "a second", "bandwidth", "mean", "p99", "max")
 
 
 def job_rows(statistics: dict[str, Any]) -> list[tuple[str, ...]]:
-    """Return the rows of a fio job file's jobs: one for each job and operation."""
+    """Return a row for each job of a fio job file and each operation."""
     rows: list[tuple[str, ...]] = []
     for job in statistics["jobs"]:
         seconds = job["runtime_ns"] / 1e9
@@ -185,7 +185,7 @@ def jobs(statistics: dict[str, Any]) -> Table:
 def whole(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     """Return a plain listing whose headings and values are never broken.
 
-    A terminal that is too narrow breaks its lines (print it with ``soft_wrap``).
+    Print it with ``soft_wrap``; a narrow terminal then breaks the lines itself.
     """
     table = Table(box=None, pad_edge=False, header_style="bold")
     for at, column in enumerate(columns):

@@ -1,1 +1,1 @@
-"""Drives that hold real bytes: in this process, or served as a block device."""
+"""Drives with real bytes, in this process or served as a block device."""

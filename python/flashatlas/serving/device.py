@@ -1,4 +1,4 @@
-"""A drive in this process that holds real bytes, and whose power can fail at any operation.
+"""A drive with real bytes in this process; its power can fail in any flash operation.
 
 >>> drive = flashatlas.Device("tiny")
 >>> drive.write(0, b"atlas".ljust(512))
@@ -30,15 +30,15 @@ from flashatlas.serving import served
 
 
 class Device:
-    """A drive with its maps: the stack of a run, whose pages hold bytes instead of stamps.
+    """A drive with the same layers, controller, scheme and flash as in a run, but with real bytes.
 
-    The drive's content is on an image, in memory or in a file. A power failure, or the end of the
-    process, leaves the image as it is at that moment; :meth:`power_on` mounts it by the scheme's
-    own recovery. The same commands give the same flash operations, so a program that counts them
-    (:attr:`operations`) can let the power fail in each of them.
+    The content of the flash is an image, in memory or in a file. A power failure, or the end of the
+    process, leaves the image in its present state; :meth:`power_on` mounts it with the scheme's own
+    recovery. The same commands cause the same flash operations. A program that counts the
+    operations (:attr:`operations`) can therefore let the power fail in each of them.
 
     Attributes:
-        damage: The parts of the image that the last mount could not read, a line each.
+        damage: A line for each part of the image that the last mount could not read.
 
     """
 
@@ -60,23 +60,23 @@ class Device:
 
         Args:
             drive: Preset, path of a TOML file, or a :class:`Drive`.
-            set: Parameters that differ from the drive's.
-            image: File that holds the drive's flash, as for ``flashatlas serve``; without it the
-                flash is in memory.
+            set: Parameters of the drive to change.
+            image: File of the drive's flash, as for ``flashatlas serve``; without it, the flash is
+                in memory.
             precondition: The drive's initial state, as for :func:`flashatlas.serve`.
-            cut_after: Number of flash operations before the one in which the power fails;
+            cut_after: Number of flash operations before the operation in which the power fails;
                 operations of this first mount count.
             cut_mode: State that the power failure leaves. ``prefix``: the operation in which the
-                power fails leaves nothing. ``torn``: a program leaves an unreadable page, an erase
+                power fails has no effect. ``torn``: a program leaves an unreadable page, an erase
                 leaves a block of unreadable pages. ``subset``: each lane loses its operations from
-                a random point on, except operations that a FLUSH (of a caller or a layer) has made
+                a random point on, except operations that a FLUSH of the caller or a layer made
                 durable.
-            ignore_flush: Answer FLUSH and FUA without carrying them out. This deliberate fault
-                shows whether a test notices it.
-            ignore_fua: Answer FUA without carrying it out, as a deliberate fault; FLUSH is carried
-                out.
+            ignore_flush: Answer FLUSH and FUA without carrying them out. This fault is deliberate:
+                tests should notice it.
+            ignore_fua: Answer FUA without carrying it out, as a deliberate fault. FLUSH is still
+                carried out.
             seed: Seed of everything random.
-            progress: Called while the drive is preconditioned, as by :func:`flashatlas.run`.
+            progress: Called while the drive is preconditioned; see :func:`flashatlas.run`.
 
         Raises:
             InputError: The drive does not exist, or the image belongs to another drive.
@@ -112,7 +112,7 @@ class Device:
 
     @property
     def unit_bytes(self) -> int:
-        """Bytes of a mapping unit; a smaller write reads the unit, changes it and writes it."""
+        """Bytes of a mapping unit; a smaller write is a read and a write of the whole unit."""
         return self._core.sizes()[1]
 
     @property
@@ -129,7 +129,7 @@ class Device:
         """Mount the content of the image, as after a power failure.
 
         Args:
-            cut_after: Number of flash operations before the one in which the power fails;
+            cut_after: Number of flash operations before the operation in which the power fails;
                 operations of the mount count.
 
         Raises:
@@ -142,23 +142,23 @@ class Device:
         self.damage += [f"the image's record of block {block} is damaged" for block in blocks]
 
     def cut(self, after: int = 0) -> None:
-        """Let the power fail after ``after`` more flash operations, during the next one."""
+        """Let ``after`` more flash operations complete, and let the power fail in the next one."""
         self._core.cut_after(after)
 
     def read(self, offset: int, count: int) -> bytes:
-        """Read ``count`` bytes; offset and count are multiples of 512, as in all commands."""
+        """Read ``count`` bytes; in all commands, offset and count must be multiples of 512."""
         return self._core.read(offset, count)
 
     def write(self, offset: int, data: bytes, *, fua: bool = False) -> None:
-        """Write bytes; with ``fua`` they are durable when this returns."""
+        """Write bytes; with ``fua`` they are durable when this method returns."""
         self._core.write(data, offset, fua)
 
     def flush(self) -> None:
-        """Make durable every write that has returned."""
+        """Make all earlier writes durable."""
         self._core.flush()
 
     def trim(self, offset: int, count: int) -> None:
-        """Trim whole mapping units; they read as zeros, at least until the power fails."""
+        """Trim whole mapping units; until the power fails, they read as zeros."""
         self._core.trim(offset, count)
 
     def zero(self, offset: int, count: int) -> None:
@@ -166,7 +166,7 @@ class Device:
         self._core.zero(offset, count)
 
     def power_off(self) -> Result:
-        """Make all writes durable, and return what the drive did since power-on.
+        """Make all writes durable, and return the record of the drive since power-on.
 
         Raises:
             PowerLost: The power had failed.

@@ -1,4 +1,4 @@
-"""Inspection of the flash of a served drive: the image's header, and its soundness.
+"""Inspection of images, the files in which served drives store their flash.
 
 >>> import flashatlas
 >>> flashatlas.image_info("drive.img")["drive"]   # doctest: +SKIP
@@ -26,8 +26,8 @@ def image_info(image: str | os.PathLike[str]) -> dict[str, Any]:
         image: The file, made by ``flashatlas.serve``.
 
     Returns:
-        ``drive``, ``set`` (the settings with which it is served again), ``capacity_bytes``,
-        ``bytes`` and ``allocated_bytes`` of the file, and its ``path``.
+        ``drive``, ``set`` (the settings of the drive), ``capacity_bytes``, ``bytes`` and
+        ``allocated_bytes`` of the file, and its ``path``.
 
     Raises:
         InputError: The file is not an image, or a server has it open.
@@ -43,21 +43,21 @@ def image_check(
     set: Settings = (),
     seed: int = 1,
 ) -> dict[str, Any]:
-    """Mount an image in memory, as a server would, and report its state; the file stays unchanged.
+    """Mount an image in memory, as a server would, and report its state; do not change the file.
 
     Args:
         image: The file, made by ``flashatlas.serve``.
         drive: The drive; by default the drive named in the image's header. It must be given if the
             image was made with your own drive file, or with a layer over a drive whose capacity is
             a setting.
-        set: Settings that are added to the header's.
+        set: Settings to add to the settings in the header.
         seed: Seed of the mount.
 
     Returns:
         The keys of :func:`image_info`, and ``sound`` (``True`` if nothing is damaged or lost),
-        ``blocks``, ``frames``, ``units``, ``damaged`` (frames and block records that do not match
-        their checksums, the first 1,000 by number), and ``mount``: the findings of the scheme's
-        recovery.
+        ``blocks``, ``frames``, ``units``, ``damaged`` (the frames and block records that do not
+        match their checksums; the first 1,000 of them are listed by number), and ``mount`` (the
+        findings of the scheme's recovery).
 
     Raises:
         InputError: The file is not an image of this drive, or a server has it open.
@@ -87,12 +87,12 @@ def image_cut(
     """Mount an image as a server would, and let the power fail during the mount.
 
     Args:
-        image: The file; afterwards it is in the state that the power failure left.
+        image: The file; the power failure changes it.
         after: Number of flash operations that the mount still carries out.
         drive: The drive, as in :func:`image_check`.
-        set: Settings that are added to the header's.
-        cut_mode: State of the operation in which the power fails. ``prefix``: it leaves nothing.
-            ``torn``: it leaves an unreadable page or block. ``subset``: as for
+        set: Settings to add to the settings in the header.
+        cut_mode: State that the power failure leaves. ``prefix``: the operation in which the power
+            fails has no effect. ``torn``: it leaves an unreadable page or block. ``subset``: see
             :func:`flashatlas.serve`.
         seed: Seed of the mount.
 

@@ -1,4 +1,4 @@
-"""A drive as a block device: an nbdkit server with our plugin, and its result at the end.
+"""Drives as block devices, each served by nbdkit with FlashAtlas's plugin.
 
 >>> with flashatlas.serve("tlc-small", image="drive.img") as drive:   # doctest: +SKIP
 ...     subprocess.run(["nbdinfo", drive.uri], check=True)
@@ -44,37 +44,36 @@ WITHOUT_PLUGIN = (
 )
 
 OURS = "flashatlas: "
-"""Beginning of the plugin's lines in the log."""
+"""The text with which the plugin's lines in the log begin."""
 
 MALLOC = {
     "MALLOC_ARENA_MAX": "2",
     "MALLOC_TOP_PAD_": str(64 << 20),
     "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
 }
-"""Settings for glibc's allocator, unless the environment has others.
+"""Settings for glibc's allocator; the environment can override them.
 
-Many threads allocate and free mapping units; with an arena for each thread the kernel maps and
-clears pages all the time.
+Many threads allocate and free mapping units. If each thread had its own arena, the kernel would map
+and clear pages all the time.
 """
 
 LIVE = "live.json"
-"""File in a server's folder with the visible state of its drive, renewed every half second."""
+"""File in a server's folder with the state of its drive; it is rewritten every half second."""
 
 PATIENCE_S = 2
-"""Seconds at the end until clients that are still connected are cut off."""
+"""Seconds that connected clients have at the end before they are disconnected."""
 
 READY_S = 600
-"""Seconds within which a server must be ready: a large image is read whole."""
+"""Seconds within which a server must be ready; the limit is high because images are read whole."""
 
 
 class Serving:
-    """A drive that is served, as a context manager.
+    """A drive that is served; a context manager.
 
     Attributes:
-        uri: The NBD URI under which clients find the drive.
-        result: The result, as :func:`flashatlas.run` returns it; ``None`` until the server has
-            ended.
-        damage: The parts of the image that could not be read when it was opened, a line each.
+        uri: The NBD URI at which clients reach the drive.
+        result: The result, as from :func:`flashatlas.run`; ``None`` until the server has ended.
+        damage: A line for each part of the image that could not be read when it was opened.
         metrics_url: The URL of the metrics, if they were asked for.
 
     """
@@ -82,7 +81,7 @@ class Serving:
     def __init__(
         self, process: subprocess.Popen[bytes], folder: Path, uri: str, image: str
     ) -> None:
-        """Take over a server that was started; ``folder`` belongs to it alone."""
+        """Take over a server that was started; no other server uses ``folder``."""
         self.uri = uri
         self.result: Result | None = None
         self.damage: list[str] = []
@@ -113,17 +112,17 @@ class Serving:
         return self._process.pid
 
     def wait(self) -> None:
-        """Wait until the server ends by itself, or is interrupted."""
+        """Wait until the server ends by itself or is interrupted."""
         self._process.wait()
 
     def stop(self) -> Result:
-        """Flush, close the image, and return what the drive did.
+        """End the server (it flushes the cache and closes the image), and return the result.
 
-        Clients that are still connected after two seconds are cut off.
+        Clients that are still connected after two seconds are disconnected.
 
         Raises:
             PowerLost: The power of the drive had failed.
-            DriveError: The drive could not go on, or the server was killed.
+            DriveError: The drive could not continue, or the server was killed.
 
         """
         if self.result is not None:
@@ -142,7 +141,9 @@ class Serving:
         found = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else None
         shutil.rmtree(self._folder, ignore_errors=True)
         if self._process.returncode == POWER_LOST:
-            raise PowerLost(f"the power failed; {self._image} is as the failure left it")
+            raise PowerLost(
+                f"the power failed; {self._image} is in the state that the failure left"
+            )
         if found is None:
             raise DriveError(said or f"the server ended with status {self._process.returncode}")
         self.result = served.result(found, time.perf_counter() - self._begin)
@@ -213,41 +214,42 @@ def serve(
 
     Args:
         drive: Preset, path of a TOML file, or a :class:`Drive`.
-        set: Parameters that differ from the drive's.
-        image: File that holds the drive's flash; it is made if it does not exist, and mounted by
-            the scheme's own recovery. Without an image, bytes are in memory only.
-        time: ``none``: replies go out at once. ``real``: replies go out when the simulated drive
-            would have answered. A number: replies are that many times slower.
+        set: Parameters of the drive to change.
+        image: File of the drive's flash. A missing file is created; an existing image is mounted
+            with the scheme's own recovery. Without an image, the flash is in memory only.
+        time: Time of replies. ``none``: as soon as possible. ``real``: after the latency of the
+            simulated drive. A number: after this latency multiplied by the number.
         socket: Path of the Unix socket; by default a socket in a new folder of mode 0700.
         port: TCP port of 127.0.0.1 to serve on, in place of a Unix socket.
-        tls: Folder of certificates (``nbdkit-tls``); then only clients with TLS are served.
-        threads: Number of requests that are carried out at the same time.
-        once: End the server when the last client has gone.
-        cut_after: Number of flash operations before the one in which the power fails; operations of
-            the mount count.
+        tls: Folder of certificates (``nbdkit-tls``); with it, clients without TLS are refused.
+        threads: Largest number of requests that are carried out at the same time.
+        once: End the server when the last client has disconnected.
+        cut_after: Number of flash operations before the operation in which the power fails;
+            operations of the mount count.
         cut_at: Seconds (or a time such as ``500ms``) after which the power fails, in the next flash
             operation.
         cut_mode: State that the power failure leaves in an image. ``prefix``: the operation in
-            which the power fails leaves nothing. ``torn``: a program leaves an unreadable page, an
+            which the power fails has no effect. ``torn``: a program leaves an unreadable page, an
             erase leaves a block of unreadable pages. ``subset``: each lane loses its operations
-            from a random point on, except operations that a FLUSH (of a client or a layer) has made
+            from a random point on, except operations that a FLUSH of a client or a layer made
             durable.
-        ignore_flush: Answer FLUSH and FUA without carrying them out. This deliberate fault shows
-            whether a test notices it.
-        ignore_fua: Answer FUA without carrying it out, as a deliberate fault; FLUSH is carried out.
-        record: File (``.fatr``) that records the clients' requests, with times, FLUSH, FUA and
-            trim: a trace that runs replay. The file appears when the server has ended, or its power
-            has failed.
+        ignore_flush: Answer FLUSH and FUA without carrying them out. This fault is deliberate:
+            tests should notice it.
+        ignore_fua: Answer FUA without carrying it out, as a deliberate fault. FLUSH is still
+            carried out.
+        record: File (``.fatr``) for a trace of the clients' requests, with times, FLUSH, FUA and
+            trim. Runs can replay this trace. The file appears when the server has ended, or when
+            the power of the drive has failed.
         metrics: ``HOST:PORT`` at which the state of the drive is served over HTTP: a page,
             Prometheus' text (``/metrics``) and JSON. Nothing can be changed there.
         precondition: Initial state of a drive without layers, in memory or in a new image:
             ``none``, ``fill``, ``steady``, ``trace:FILE`` or ``checkpoint:FILE``, as for
             :func:`flashatlas.run`. The pages that preconditioning wrote read as zeros.
-        progress: Called while the drive is preconditioned, as by :func:`flashatlas.run`.
+        progress: Called while the drive is preconditioned; see :func:`flashatlas.run`.
         seed: Seed of everything random.
 
     Raises:
-        InputError: An option is bad; nothing was changed, and no image was left.
+        InputError: An option is bad; no existing image was changed, and no new image was left.
 
     """
     if shutil.which("nbdkit") is None:
@@ -293,7 +295,7 @@ def serve(
     command += [str(PLUGIN), f"plan={folder / 'plan.json'}"]
     new_image = None if image is None or os.path.lexists(image) else Path(image)
     with (folder / "log").open("wb") as log:
-        # Ctrl-C goes to the caller, which then ends the server
+        # in its own session, the server gets no Ctrl-C: the caller gets it, and ends the server
         environment = {**MALLOC, **os.environ}
         process = subprocess.Popen(command, env=environment, stderr=log, start_new_session=True)
     scheme = "nbds" if tls is not None else "nbd"
@@ -316,14 +318,14 @@ def serve(
 
 
 def _remove_unused(image: Path) -> None:
-    """Remove the new image of a server that never started, unless somebody serves it by now."""
+    """Remove the new image of a server that never started, unless another server has it open."""
     with suppress(OSError), image.open("rb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # somebody else may serve it by now
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails if another server has it open
         image.unlink()
 
 
 def _libraries(told: dict[str, Any]) -> list[str]:
-    """Return the shared libraries that hold the drive's parts."""
+    """Return the shared libraries that contain the added parts of the drive."""
     if not parts.added():
         return []
     asked = {key: told[key] for key in ("drive", "drive_toml", "set", "seed")}

@@ -1,7 +1,7 @@
-"""The plan for a drive with real bytes, and its result at the end.
+"""The plan of a drive with real bytes, and its result.
 
-The server (:mod:`flashatlas.serving.serve`) and the drive in this process
-(:mod:`flashatlas.serving.device`) share this module.
+Both the server (:mod:`flashatlas.serving.serve`) and the drive in this process
+(:mod:`flashatlas.serving.device`) use this module.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from flashatlas.running.api import save_checkpoint
 from flashatlas.running.run_options import checked, run_options
 
 CUT_MODES = ("prefix", "torn", "subset")
-"""The ways in which a power failure leaves an operation of the flash."""
+"""The states in which a power failure can leave flash operations."""
 
 
 def plan(
@@ -35,7 +35,7 @@ def plan(
     seed: int,
     precondition: str = "none",
 ) -> dict[str, Any]:
-    """Return the plan of the drive (``Plan`` of the crate ``serve``), checked.
+    """Check the options, and return the plan of the drive (``Plan`` of the crate ``serve``).
 
     Raises:
         InputError: The drive does not exist, or an option is bad.
@@ -63,7 +63,7 @@ def plan(
 
 
 def _begins(precondition: str, image: str | os.PathLike[str] | None) -> str | dict[str, str]:
-    """Return a precondition as the core takes it.
+    """Return a precondition in the form that the core expects.
 
     Raises:
         InputError: The precondition is unknown, or the image already exists.
@@ -73,8 +73,8 @@ def _begins(precondition: str, image: str | os.PathLike[str] | None) -> str | di
     if chosen != "none" and image is not None and _is_image(image):
         raise _core.about(
             "precondition",
-            f"{os.fspath(image)} holds a drive, which begins as it was left: leave the "
-            "option out, or name a new image (‹image=FILE›)",
+            f"{os.fspath(image)} already holds a drive, whose state is not changed: leave "
+            "the option out, or name a new image (‹image=FILE›)",
         )
     return chosen  # type: ignore[no-any-return]
 
@@ -82,7 +82,7 @@ def _begins(precondition: str, image: str | os.PathLike[str] | None) -> str | di
 def _is_image(path: str | os.PathLike[str]) -> bool:
     try:
         _core.image_info(os.path.abspath(path))
-    except InputError:  # there is no file, or the server will refuse it
+    except InputError:  # the file does not exist, or the server will refuse it
         return False
     return True
 
@@ -94,7 +94,7 @@ def aged(
     folder: Path,
     progress: Progress | None,
 ) -> dict[str, Any]:
-    """Return a plan with the checkpoint of its initial drive, made in ``folder`` if necessary.
+    """Return a plan with the checkpoint of the initial drive; make it in ``folder`` if needed.
 
     Raises:
         InputError: The drive cannot be preconditioned in this way.
@@ -110,8 +110,8 @@ def aged(
     if not json.loads(_core.planned(json.dumps(shown)))["layout"]["keeps_checkpoints"]:
         raise _core.about(
             "precondition",
-            "a checkpoint holds a drive without layers and without bytes: serve the drive without "
-            "them, or let a client age it",
+            "a checkpoint cannot hold layers or the bytes of pages: serve the drive without them, "
+            "or let a client age it",
         )
     asked = begins if isinstance(begins, str) else ":".join(next(iter(begins.items())))
     path = save_checkpoint(
@@ -122,7 +122,7 @@ def aged(
 
 
 def result(found: dict[str, Any], wall_s: float) -> Result:
-    """Return the outcome of a served drive as the result of a run."""
+    """Return the output of a served drive as the result of a run."""
     kinds = {
         "int": pa.int64(),
         "float": pa.float64(),
@@ -135,7 +135,7 @@ def result(found: dict[str, Any], wall_s: float) -> Result:
         for table in found["tables"]
     }
     record = found["record"]
-    if record["config"]["precondition"] == "steady":  # drawn before the drive was served
+    if record["config"]["precondition"] == "steady":  # preconditioning has used this stream
         streams = {*record["random_streams"], "precondition.steady"}
         record["random_streams"] = sorted(streams)
     record["results_digest"] = digest_of(record, tables, None)

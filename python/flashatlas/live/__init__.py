@@ -1,7 +1,8 @@
 """The state of a drive while it is served.
 
-``serve(metrics="127.0.0.1:9464")`` answers there with a page, with Prometheus' text and with JSON;
-``flashatlas top`` shows the JSON in a terminal. None of them changes anything.
+With ``serve(metrics="127.0.0.1:9464")``, this address serves the state as a page, as metrics for
+Prometheus and as JSON. ``flashatlas top`` shows the JSON in a terminal. A client cannot change the
+drive there.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ KEYS = {"read": "reads", "write": "writes", "trim": "trims", "flush": "flushes"}
 """The counts of these commands in ``host`` of a record."""
 
 PORT = 9464
-"""The default port of ``top``, which OpenTelemetry gave Prometheus exporters."""
+"""The default port of ``top``; it is OpenTelemetry's default port of Prometheus exporters."""
 
 
 LARGEST = 64 << 20
-"""The largest number of bytes that are read of an answer."""
+"""The largest number of bytes that are read from an answer."""
 
 EXPECTED = "the state of a served drive (flashatlas.live/1)"
 
@@ -131,7 +132,7 @@ class Seen:
             place: The source of the text, for messages.
 
         Raises:
-            InputError: The text is not JSON, or is something else.
+            InputError: The text is not JSON, or not the state of a served drive.
 
         """
         said = text.decode(errors="replace") if isinstance(text, bytes) else text
@@ -144,7 +145,7 @@ class Seen:
 
     @property
     def record(self) -> dict[str, Any]:
-        """The keys of a run record that are known before the end."""
+        """The keys of a run record that exist while the drive is served."""
         return self.found["record"]
 
     @property
@@ -165,7 +166,7 @@ class Seen:
         return [f"{note['text']} ({note['advice']})" for note in self.found.get("notes", ())]
 
     def requests(self, op: str) -> int:
-        """Return the number of commands so far."""
+        """Return the number of commands of an operation so far."""
         return self.record["host"][KEYS[op]]
 
     def moved(self, op: str) -> int:
@@ -177,7 +178,7 @@ class Seen:
         return self.record["nand"]["programs"]
 
     def latencies(self, op: str) -> dict[int, int]:
-        """Return the counts of commands by latency, the upper edge of a bin in nanoseconds."""
+        """Return the number of commands in each bin of latency, by upper edge in nanoseconds."""
         table = self.table("latency")
         rows = zip(
             table.get("op", []), table.get("latency_ns", []), table.get("count", []), strict=True
@@ -198,11 +199,11 @@ class Between:
         return max(self.after.seconds - self.before.seconds, 1e-9)
 
     def rate(self, op: str) -> float:
-        """Return the commands per second."""
+        """Return the number of commands of an operation per second."""
         return (self.after.requests(op) - self.before.requests(op)) / self.seconds
 
     def bandwidth(self, op: str) -> float:
-        """Return the bytes per second."""
+        """Return the bytes read, written or trimmed per second."""
         return (self.after.moved(op) - self.before.moved(op)) / self.seconds
 
     def percentile(self, op: str, share: float) -> float | None:
@@ -211,7 +212,7 @@ class Between:
         bins = {
             edge: count - before.get(edge, 0) for edge, count in self.after.latencies(op).items()
         }
-        # leave out bins without a command between the two moments
+        # leave out bins to which no command was added between the two moments
         held = sorted((edge, count) for edge, count in bins.items() if count)
         return float(percentile(held, sum(bins.values()), 100 * share)) if held else None
 
@@ -234,7 +235,7 @@ def address(text: str) -> tuple[str, int]:
     """Return the host and the port of ``HOST:PORT``, ``:PORT`` or a URL of these.
 
     Raises:
-        InputError: The text is none of these.
+        InputError: The text has another form.
 
     """
     bare = text.removeprefix("http://").rstrip("/")
@@ -248,7 +249,7 @@ def look(at: str) -> Seen:
     """Ask a server with ``--metrics`` for the state of its drive.
 
     Raises:
-        InputError: Nothing answers there, or something else does.
+        InputError: Nothing answers at this address, or the answer is not the state of a drive.
 
     """
     host, port = address(at)

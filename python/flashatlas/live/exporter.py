@@ -1,4 +1,4 @@
-"""The state of a drive over HTTP: a page, Prometheus' text, JSON."""
+"""An HTTP server of a drive's state: a page, metrics for Prometheus, and JSON."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ PAGES = {
 
 
 PATIENCE_S = 10
-"""Seconds that a client has for its request."""
+"""Seconds within which a client must send its request."""
 
 EVERYWHERE = "0.0.0.0"
-"""Every address of this machine."""
+"""The address that stands for every address of this machine."""
 
 OPEN = (
-    "metrics: {} answers everybody who reaches this machine, without a password; 127.0.0.1 answers "
-    "this machine alone"
+    "metrics: {} can be read by everybody who reaches this machine, without a password; 127.0.0.1 "
+    "can be read only from this machine"
 )
-"""The message if other machines can ask."""
+"""The message if other machines can read the state."""
 
 
 class _Drive(Collector):
-    """The metrics of one drive at the moment of the request."""
+    """The metrics of a drive at the time of a request."""
 
     def __init__(self, seen: Seen) -> None:
         self.seen = seen
@@ -141,7 +141,7 @@ class _Drive(Collector):
 
 
 def prometheus(seen: Seen, accept: str = "") -> tuple[bytes, str]:
-    """Return the metrics in a format that the client understands, and its type."""
+    """Return the metrics in a format that the client accepts, and the type of this content."""
     registry = CollectorRegistry()
     registry.register(_Drive(seen))
     encode, kind = exposition.choose_encoder(accept)
@@ -149,12 +149,12 @@ def prometheus(seen: Seen, accept: str = "") -> tuple[bytes, str]:
 
 
 def is_loopback(host: str) -> bool:
-    """Return ``True`` if an address belongs to this machine alone."""
+    """Return ``True`` if only this machine can reach an address."""
     return ipaddress.ip_address(host).is_loopback
 
 
 def name_of(header: str) -> str:
-    """Return the name in a ``Host`` header, without the port and the dot of a full name."""
+    """Return the name in a ``Host`` header, without a port or a final dot."""
     name = header.strip().lower()
     bare = re.fullmatch(r"(\[[^\]]*\]|[^:]*)(?::\d*)?", name)
     return (bare[1] if bare else "").rstrip(".")
@@ -162,16 +162,16 @@ def name_of(header: str) -> str:
 
 @functools.cache
 def names_of_machine() -> set[str]:
-    """Return the names of this machine, alone and with its domain; asking may take seconds."""
+    """Return the names of this machine, with and without its domain; this may take seconds."""
     return {socket.gethostname().lower(), socket.getfqdn().lower()}
 
 
 def own_names(given: str, here: str) -> set[str]:
-    """Return the names under which a server may be asked.
+    """Return the names that a client may write into its ``Host`` header.
 
     Args:
-        given: The host of the address that the server was given.
-        here: The address of this machine at which a client has reached it.
+        given: The host in the address of the server.
+        here: The address of this machine that the client has connected to.
 
     """
     names = {given.lower(), here}
@@ -190,8 +190,8 @@ class Exporter:
 
         Args:
             at: The address.
-            seen: Function that returns the JSON of the present state; `OSError` if nothing is
-                served.
+            seen: Function that returns the JSON of the present state; it raises ``OSError`` if no
+                drive is served.
 
         Raises:
             InputError: The address cannot be used.
@@ -206,7 +206,7 @@ class Exporter:
 
             def do_GET(self) -> None:
                 """Answer with a page, with metrics or with JSON."""
-                # A page of somebody else may give its own name this address (DNS rebinding), to
+                # A foreign page could let its own name resolve to this address (DNS rebinding), and
                 # read the state through a browser that can reach this server.
                 here = self.connection.getsockname()[0]
                 asked = self.headers.get_all("Host") or []

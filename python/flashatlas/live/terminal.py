@@ -1,4 +1,4 @@
-"""A served drive in a terminal: rates, latencies, write amplification by cause, blocks."""
+"""The display of a served drive in a terminal."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ STYLES = {
     "log": "magenta",
     "map": "green",
 }
-"""Colours of the uses of a block."""
+"""The colour of each use of a block."""
 
 SHADES = " ░▒▓█"
-"""The shade for each valid share of a block."""
+"""Shades by the share of valid data in a block, from none to all."""
 
 LINES_MAX = 16
 """The largest number of lines of the heat map; a larger map has several blocks per character."""
 
 
 def screen(before: Seen, seen: Seen, width: int) -> RenderableType:
-    """Return the display of a drive, with its changes since the last look."""
+    """Return the display of a drive, with its changes since the last update."""
     found = seen.found
     title = Text(f"{found['drive']} {' '.join(found['set'])}".strip(), style="bold")
     title.append(

@@ -13,16 +13,16 @@
 
 #define NONE 0xFFFFFFFFu
 
-/* Blocks of a lane that hold no data: two frontiers, and two free ones. Collection may fill one of
- * these before it gives a block back, and a power failure may tear a page of another. */
+/* Number of blocks of a lane without data: two frontiers and two free blocks. Collection may fill
+ * one free block before it frees a victim, and a power failure may tear a page of the other. */
 #define RESERVE 4u
 
 
 enum { HOST, COLLECTION, FRONTIERS };
 
 typedef struct {
-    uint32_t block; /* NONE: none is open */
-    uint32_t next;  /* its next page */
+    uint32_t block; /* NONE: no block is open */
+    uint32_t next;  /* next page of the block */
 } frontier;
 
 typedef struct {
@@ -36,7 +36,7 @@ typedef struct {
 typedef struct {
     fa_shape shape;
     uint32_t lanes, low_water, cursor;
-    uint32_t *l2p, *p2l; /* page of each logical page, and the other way round */
+    uint32_t *l2p, *p2l; /* physical page of each logical page, and the reverse */
     uint32_t *valid;     /* valid pages of each block */
     uint32_t *next, *prev; /* the lists of `heads` */
     uint8_t *closed;
@@ -69,7 +69,7 @@ static void close_block(page_ftl *ftl, uint32_t block) {
     list(ftl, block);
 }
 
-/* Notes that a logical page is now in `page`, or nowhere (NONE). */
+/* Records that a logical page is now in `page`, or that it is unmapped (NONE). */
 static void map(page_ftl *ftl, uint32_t lpn, uint32_t page) {
     uint32_t old = ftl->l2p[lpn];
     if (old != NONE) {
@@ -87,7 +87,7 @@ static void map(page_ftl *ftl, uint32_t lpn, uint32_t page) {
     }
 }
 
-/* Returns the next page of a frontier, or NONE if the lane has no block for it. */
+/* Returns the next page of a frontier, or NONE if the lane has no free block. */
 static uint32_t next_page(page_ftl *ftl, lane *in, int kind) {
     frontier *at = &in->open[kind];
     if (at->block == NONE) {
@@ -98,7 +98,7 @@ static uint32_t next_page(page_ftl *ftl, lane *in, int kind) {
     return at->block * ftl->shape.pages + at->next;
 }
 
-/* Notes that a page of a frontier was programmed; after a failure its block takes no more. */
+/* Records that a page of a frontier was programmed; after a failure, closes the block. */
 static void advance(page_ftl *ftl, frontier *at, int failed) {
     if (failed || ++at->next == ftl->shape.pages) {
         close_block(ftl, at->block);
@@ -111,7 +111,7 @@ static uint32_t move(page_ftl *ftl, const fa_host *host, lane *in, uint32_t from
     for (;;) {
         uint32_t to = next_page(ftl, in, COLLECTION);
         if (to == NONE) return FA_NO_SPACE;
-        host->after(host, NULL, 0); /* copies of one block wait for nothing but their reads */
+        host->after(host, NULL, 0); /* a copy waits only for its own read */
         uint32_t done = host->copy(host, from, to);
         if (done == FA_OK) map(ftl, ftl->p2l[from], to);
         else if (done != FA_PROGRAM_FAILED) return done;
@@ -120,7 +120,7 @@ static uint32_t move(page_ftl *ftl, const fa_host *host, lane *in, uint32_t from
     }
 }
 
-/* Empties the closed block with the fewest valid pages. `*victim` is NONE if all are full. */
+/* Empties the closed block with the fewest valid pages; `*victim` is NONE if all of them are full. */
 static uint32_t collect(page_ftl *ftl, const fa_host *host, lane *in, uint32_t *victim) {
     while (in->least < ftl->shape.pages && in->heads[in->least] == NONE) in->least++;
     *victim = in->least < ftl->shape.pages ? in->heads[in->least] : NONE;
@@ -139,9 +139,9 @@ static uint32_t collect(page_ftl *ftl, const fa_host *host, lane *in, uint32_t *
     return done == FA_ERASE_FAILED ? FA_OK : done; /* a bad block is in no list */
 }
 
-/* Makes room for one page of the host; `*page` is NONE if this lane has none. */
+/* Makes room for one page of the host; `*page` is NONE if the lane has no room. */
 static uint32_t room(page_ftl *ftl, const fa_host *host, lane *in, uint32_t *page) {
-    /* a collection gains at least one page: one for each page of a block gains a block */
+    /* a collection frees at least one page, so this number of collections frees a block */
     for (uint32_t i = 0; i <= ftl->shape.pages && in->open[HOST].block == NONE; i++) {
         if (in->free_count >= ftl->low_water) break;
         uint32_t victim, done = collect(ftl, host, in, &victim);
@@ -160,7 +160,7 @@ static uint32_t page_write(void *of, const fa_host *host, uint32_t lpn, const vo
         uint32_t page, done = room(ftl, host, in, &page);
         if (done != FA_OK) return done;
         if (page != NONE) {
-            host->after(host, NULL, 0); /* while the data arrives */
+            host->after(host, NULL, 0); /* the program waits only for its data */
             done = host->program(host, page, data);
             if (done != FA_OK && done != FA_PROGRAM_FAILED) return done;
             if (done == FA_OK) {
@@ -206,7 +206,7 @@ static uint32_t *words(const fa_host *host, uint32_t count) {
     return table;
 }
 
-/* Finds the newest version of each page, by the numbers in the spare areas. */
+/* Finds the newest version of each page by the sequence numbers in the spare areas. */
 static uint32_t scan(page_ftl *ftl, const fa_host *host, uint64_t *newest) {
     for (uint32_t block = 0; block < ftl->shape.blocks; block++) {
         if (host->is_bad(host, block)) continue;
@@ -228,7 +228,7 @@ static uint32_t scan(page_ftl *ftl, const fa_host *host, uint64_t *newest) {
             in->free[in->free_count++] = block;
             continue;
         }
-        /* go on filling a half-full block: there may be no other block */
+        /* continue to fill a half-full block: there may be no other block */
         int kind = in->open[COLLECTION].block == NONE ? COLLECTION : HOST;
         if (written < ftl->shape.pages && in->open[kind].block == NONE)
             in->open[kind] = (frontier){block, written};

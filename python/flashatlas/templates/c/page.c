@@ -120,7 +120,7 @@ static uint32_t move(page_ftl *ftl, const fa_host *host, lane *in, uint32_t from
     }
 }
 
-/* Empties the closed block with the fewest valid pages; `*victim` is NONE if all of them are full. */
+/* Empties the closed block with the fewest valid pages; if all are full, `*victim` is NONE. */
 static uint32_t collect(page_ftl *ftl, const fa_host *host, lane *in, uint32_t *victim) {
     while (in->least < ftl->shape.pages && in->heads[in->least] == NONE) in->least++;
     *victim = in->least < ftl->shape.pages ? in->heads[in->least] : NONE;

@@ -1,10 +1,10 @@
-"""`make bench-peers`: the same drive and loads through MQSim and FlashAtlas, in turns.
+"""`make bench-peers`: run the same drive and loads alternately on MQSim and FlashAtlas.
 
 ``FLASHATLAS_MQSIM`` names a binary of MQSim (https://github.com/CMU-SAFARI/MQSim) that you have
-built; an optimised build is fair. Each load runs with its number of requests and with twice as
-many. The difference is the cost of the requests; the rest of the first run is set-up. Seconds are
-CPU time in user mode, the least of the rounds; the machine should be quiet. This is no test: only
-the reader's judgement can fail it.
+built; for a fair comparison, build it with optimisation. Each load runs with its number of requests
+and with twice this number. The difference is the cost of the requests; the rest of the first run is
+set-up. Seconds are CPU time in user mode, and the least of all rounds counts; the machine should be
+quiet. This is not a test: the reader judges the numbers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DEPTH = 16
 SPARE = 0.127
 """Share of the physical pages beyond the exported size."""
 KEPT_FREE = 0.05
-"""Share of the blocks below which a plane collects: these blocks hold no data."""
+"""Share of free blocks below which a plane collects; these blocks hold no data."""
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,14 @@ class Load:
     """Number of reads in a hundred requests."""
     requests: int
     occupied: int = 100
-    """Number of pages with data in a hundred. MQSim ends with an error where reads and writes meet
-    on a drive that collects."""
+    """Number of pages with data in a hundred. If reads and writes meet on a drive that collects,
+    MQSim ends with an error."""
     longer: int = 1
-    """Factor on the requests of FlashAtlas: a difference of a tenth of a second is noise."""
+    """Factor on the requests of FlashAtlas, because a difference of a tenth of a second is
+    noise."""
 
     def hand(self, waf: float | None) -> float | None:
-        """Return requests a second of dies that are all at work, or ``None`` if there are reads."""
+        """Return requests a second if all dies are busy, or ``None`` for a load with reads."""
         if self.reads or waf is None:
             return None
         move = PAGE / CHANNEL_MB
@@ -92,7 +93,7 @@ def element(tag: str, body: dict | object) -> ET.Element:
 
 
 def drive(cache: int) -> ET.Element:
-    """Return the drive for MQSim: a map that is whole in memory, greedy victims, no suspension."""
+    """Return the drive for MQSim: the whole map in memory, greedy victims, no suspension."""
     levels = ("LSB", "CSB", "MSB")
     return element(
         "Execution_Parameter_Set",
@@ -143,7 +144,7 @@ def drive(cache: int) -> ET.Element:
 
 
 def scenario(load: Load, requests: int) -> ET.Element:
-    """Return one flow over the pages that hold data."""
+    """Return a scenario of one flow over the pages that hold data."""
     flow = {
         "Priority_Class": "HIGH",
         "Device_Level_Data_Caching_Mode": "WRITE_CACHE",
@@ -172,13 +173,13 @@ def scenario(load: Load, requests: int) -> ET.Element:
 
 
 def write(where: Path, root: ET.Element) -> None:
-    """Write XML as MQSim reads it: an element a line."""
+    """Write XML in the form that MQSim reads, with one element in a line."""
     ET.indent(root, "\t")
     ET.ElementTree(root).write(where, encoding="us-ascii", xml_declaration=True)
 
 
 def timed(command: list[str], folder: Path) -> tuple[float, int]:
-    """Return CPU seconds in user mode and bytes of memory of a command.
+    """Return the CPU seconds in user mode and the bytes of memory of a command.
 
     Raises:
         RuntimeError: The command failed.
@@ -197,7 +198,7 @@ def timed(command: list[str], folder: Path) -> tuple[float, int]:
 
 
 def theirs(binary: str, load: Load, requests: int, folder: Path) -> Run:
-    """Return a run of MQSim."""
+    """Run MQSim, and return the run."""
     write(folder / "load.xml", scenario(load, requests))
     seconds, memory = timed([binary, "-i", "ssd.xml", "-w", "load.xml"], folder)
     root = ET.parse(folder / "load_scenario_1.xml").getroot()
@@ -222,10 +223,10 @@ def theirs(binary: str, load: Load, requests: int, folder: Path) -> Run:
 
 
 def ours(load: Load, requests: int, folder: Path) -> Run:
-    """Return a run of FlashAtlas, of the same drive file."""
+    """Run FlashAtlas with the same drive file, and return the run."""
     share = f"read={load.reads / 100},range={load.occupied / 100}"
     kind = f"uniform:requests={requests},size={PAGE},{share}"
-    # writes need the steady state: after `fill`, a drive collects only once its spare pages are
+    # writes need the steady state: after `fill`, a drive does not collect until its spare pages are
     # written
     before = "fill" if load.reads else "steady"
     command = [sys.executable, "-m", "flashatlas", "run", "--drive", "mqsim:ssd.xml", "-w", kind]
@@ -239,8 +240,8 @@ def ours(load: Load, requests: int, folder: Path) -> Run:
 def rows(load: Load, name: str, once: Run, twice: Run) -> tuple[float | None, tuple[str, ...]]:
     """Return microseconds a request, and the cells of the table.
 
-    They are ``None`` and dashes if twice as many requests took no longer: then other programs
-    decided the time.
+    The results are ``None`` and dashes if twice the number of requests took no longer, because then
+    the time depended on other programs.
     """
     seconds, requests = twice.seconds - once.seconds, twice.requests - once.requests
     each = seconds / requests * 1e6 if seconds > 0 else None
@@ -281,7 +282,7 @@ HEAD = (
 
 
 def main() -> None:
-    """Run every load on both, and print the table."""
+    """Run every load on both simulators, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument(
         "--rounds", type=int, default=2, help="number of rounds; the fastest counts"
@@ -331,7 +332,7 @@ def main() -> None:
 
 
 def where() -> str:
-    """Return the path of the package that runs import; they start in a temporary folder."""
+    """Return the path of the package that runs import when they start in a temporary folder."""
     command = [sys.executable, "-c", "import flashatlas; print(flashatlas.__file__)"]
     return subprocess.run(
         command, cwd=tempfile.gettempdir(), capture_output=True, text=True, check=True
@@ -341,7 +342,7 @@ def where() -> str:
 def compared(
     binary: str, load: Load, rounds: int, bars: Bars, number: int
 ) -> dict[str, tuple[Run, Run]]:
-    """Return the fastest runs of both simulators: with the requests, and with twice as many."""
+    """Return the fastest runs of both simulators: with a load's requests, and with twice these."""
     found: dict[str, tuple[Run, Run]] = {}
     with tempfile.TemporaryDirectory(prefix="flashatlas-peers-") as scratch:
         folder = Path(scratch)

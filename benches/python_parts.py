@@ -1,6 +1,7 @@
-"""`make bench`: decisions and steps a second of policies in Python, and of environments.
+"""`make bench`: decisions a second of policies in Python, and steps a second of environments.
 
-Each number has its goal on one core beside it. This is no test: the reader judges the numbers.
+In brackets after each number is the goal for one core. This is not a test: the reader judges the
+numbers.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Placer(parts.Classifier):
     sorted = 0
 
     def learn(self, lpns, ages, clock) -> None:
-        """Sort thousands of pages at a time."""
+        """Choose the streams of thousands of pages at a time."""
         Placer.sorted += len(lpns)
         self.host[lpns] = ages < np.uint64(self.pages // 4)
         self.collection[lpns] = self.host[lpns]
@@ -72,7 +73,7 @@ def took(**run: object) -> float:
 
 
 def beside(own: dict[str, str], plain: dict[str, str]) -> float:
-    """Return the seconds that a policy adds to a built-in one, by the least of three runs."""
+    """Return the seconds that a policy takes longer than a built-in policy, least of three runs."""
     of = {key: {**LOAD["set"], **value} for key, value in (("own", own), ("plain", plain))}
     pairs = [(took(set=of["own"]), took(set=of["plain"])) for _ in range(3)]
     return min(a for a, _ in pairs) - min(b for _, b in pairs)
@@ -90,7 +91,7 @@ def steps() -> float:
 
 
 def rate(count: float, seconds: float, what: str) -> str:
-    """Return a count a second as text; noise may hide the cost of a policy."""
+    """Return a count a second as text; or a remark if the cost is smaller than the noise."""
     return f"{count / seconds:,.0f} {what}/s" if seconds > 0.001 else "below the noise of runs"
 
 

@@ -1,10 +1,10 @@
-"""`make bench ROUNDS=5`: a benchmark in several rounds, with each number's least and median.
+"""`make bench ROUNDS=5`: run a benchmark in rounds, and print the least and median numbers.
 
     benches/rounds.py --rounds 5 -- target/dist/bench engine setup
 
-One round prints as it goes. Several rounds may differ only in numbers. A number that is the same in
-all rounds stays; other numbers are printed as least and median, `1.02/1.31`. This is no test: only
-the reader's judgement can fail it.
+With a single round, the output of the benchmark is printed directly. The outputs of several rounds
+may differ only in numbers. A number that is equal in all rounds is printed once; other numbers are
+printed as least and median, `1.02/1.31`. This is not a test: the reader judges the numbers.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?")
 
 
 def summary(rounds: list[str]) -> str:
-    """Return the text that all rounds printed, each number as its least and median.
+    """Return the common text of all rounds, with the least and the median of each number.
 
-    Raises ``ValueError`` when they printed different words.
+    Raises ``ValueError`` if two rounds printed different words.
     """
     texts = [[" ".join(line.split()) for line in text.splitlines()] for text in rounds]
     shapes = [[NUMBER.sub("#", line) for line in lines] for lines in texts]
@@ -42,7 +42,7 @@ def summary(rounds: list[str]) -> str:
 
 
 def merged(numbers: tuple[str, ...]) -> str:
-    """Return the least and the median of the rounds, with the decimals that the numbers have."""
+    """Return the least and the median of a number, with the same number of decimals."""
     if len(set(numbers)) == 1:
         return numbers[0]
     decimals = max(len(number.partition(".")[2]) for number in numbers)
@@ -51,7 +51,7 @@ def merged(numbers: tuple[str, ...]) -> str:
 
 
 def main() -> None:
-    """Run the command once a round, and print the summary."""
+    """Run the command once in each round, and print the summary."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=1, help="number of rounds (1)")
     parser.add_argument("command", nargs="+", help="the command that prints the numbers, after --")

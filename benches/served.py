@@ -1,10 +1,10 @@
-"""`make bench-served`: fio over NBD on a served drive, alternately with nbdkit's memory plugin.
+"""`make bench-served`: run fio over NBD on a served drive, and on nbdkit's memory plugin.
 
-Each round serves three drives in turns: a new `tlc-small` in memory, one with an image, and
-nbdkit's own `memory` plugin of that size. The same loads run on each. They write a gigabyte once
-(so that memory is touched for the first time), read it, then read and write at random. Numbers are
-shares of the memory plugin's numbers in the same round. The machine should be quiet. This is no
-test.
+Each round serves three devices in turn: nbdkit's own `memory` plugin, a new `tlc-small` in memory,
+and a new `tlc-small` with an image. The same loads run on each device. They write a gigabyte once
+(so that memory is touched for the first time), read it, and then read and write at random. The
+printed numbers are shares of the memory plugin's numbers in the same round. The machine should be
+quiet. This is not a test.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ LOADS = {
     "4 KiB random reads, depth 32": "rw=randread\nbs=4k\niodepth=32",
     "4 KiB random writes, depth 32": "rw=randwrite\nbs=4k\niodepth=32",
 }
-"""In the order in which they run; the first writes everything once, the others for some seconds."""
+"""The loads in their order; the first writes everything once, the others run for some seconds."""
 
 
 @contextmanager
 def memory(folder: Path) -> Iterator[str]:
-    """Serve nbdkit's memory plugin, as large as the drive; yield its URI."""
+    """Serve nbdkit's memory plugin with the size of the drive; yield its URI."""
     size = flashatlas.Drive("tlc-small").capacity_bytes
     socket = folder / "memory"
     command = ["nbdkit", "--foreground", "--threads", "32", "--unix", str(socket), "memory"]

@@ -1,5 +1,5 @@
-//! Time to load a checkpoint of a 64 GiB drive, beside the time to bring the drive into its steady
-//! state by simulation.
+//! Time to load a checkpoint of a 64 GiB drive, compared with the time to bring the drive into its
+//! steady state by simulation.
 
 use crate::environment;
 use crate::now;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::io::Cursor;
 use std::sync::Arc;
 
-/// Opener of the one file.
+/// Opener that returns the same file for every name.
 struct Saved(Arc<Vec<u8>>);
 
 struct Shared(Arc<Vec<u8>>);
@@ -51,8 +51,8 @@ pub fn print() {
     .unwrap_or_else(|e| panic!("{e}"));
     let (saved, mib) = (begin.elapsed().as_secs_f64(), bytes.len() >> 20);
 
-    // measures until the run first looks at the content of the drive: by then the file is read and
-    // mounted, and one request is carried out
+    // measure until the phase `check`: by then the file is read, the drive is mounted, and one
+    // request is carried out
     let file = Saved(Arc::new(bytes));
     let (begin, mut loaded) = (now(), f64::NAN);
     run(

@@ -1,5 +1,5 @@
-//! Costs that must not grow with the size of a queue: the time of a request over the size of the
-//! write cache, over the commands in flight, and over the number of dies.
+//! Costs that must not grow: the time of a request for several sizes of the write cache, numbers of
+//! commands in flight, and numbers of dies.
 
 use crate::{Host, longer, now};
 use flashatlas_device::{Ssd, Storage};
@@ -58,7 +58,7 @@ pub fn flash_ops(drive: &Ssd) -> u64 {
 
 fn measured(host: &mut Host, requests: u64, writes: u64, depth: usize) -> Cost {
     let requests = longer(requests);
-    // requests are read ahead, as in runs
+    // prefetch for the next requests, as runs do
     let mut ahead = [(false, Lpn(0)); 16];
     let mut play = |host: &mut Host, count: u64| {
         for _ in 0..count / ahead.len() as u64 {

@@ -1,5 +1,5 @@
-//! Power failures on one core: states are mounted, compared, checked, mounted again, written on,
-//! mounted and compared.
+//! Power failures on one core. After each, the drive is mounted, compared, checked, mounted again,
+//! written, mounted and compared.
 
 use crate::now;
 use flashatlas_crash::{CrashSpec, run};

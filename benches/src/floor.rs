@@ -1,6 +1,6 @@
-//! The floor: the least work that any page-mapped FTL must do. It keeps L2P, P2L and valid counts,
-//! and takes greedy victims; it has no timing, no data, no checks and no layers. The cost of the
-//! simulator is measured as a ratio to it.
+//! The floor: a program that does only the work of every page-mapped FTL. It keeps L2P, P2L and
+//! valid counts, and picks greedy victims; it has no timing, no data, no checks and no layers. The
+//! cost of the simulator is measured as a ratio to the floor.
 
 use flashatlas_types::{Rng, Seed};
 
@@ -23,8 +23,8 @@ pub struct Floor {
 }
 
 impl Floor {
-    /// Returns a floor of `blocks` blocks of `pages` pages, of which `logical` pages are exported
-    /// and written once in order.
+    /// Returns a floor of `blocks` blocks of `pages` pages. It exports `logical` pages, and each of
+    /// them was written once, in order.
     pub fn filled(blocks: u32, pages: u32, logical: u32) -> Floor {
         let mut floor = Floor {
             l2p: vec![NONE; logical as usize],

@@ -1,7 +1,7 @@
-//! Costs that must not grow. `bench growth NAME SIZE COUNT` works COUNT times on a structure of a
-//! size. Two counts at one size show the cost of working once more there.
-//! `benches/tests/instructions.rs` counts instructions and bounds their growth; nothing here looks
-//! at a clock.
+//! Costs that must not grow. `bench growth NAME SIZE COUNT` does work COUNT times on a structure of
+//! a given size. The difference between two counts at the same size is the cost of the additional
+//! work. `benches/tests/instructions.rs` counts instructions and bounds their growth; nothing here
+//! reads a clock.
 
 use crate::{Host, crash, kernels, layers};
 use flashatlas_crash::CrashSpec;
@@ -12,8 +12,9 @@ use flashatlas_sim::Stream;
 use flashatlas_types::{Lpn, Rng, Seed};
 use serde_json::json;
 
-/// A structure: its name, its sizes, the two counts between which a cost is taken, and the work.
-/// The work takes a size and a count, and returns the number of operations to divide the cost by.
+/// A structure: its name, its sizes, the two counts whose difference is the cost, and the work. The
+/// work is a function of a size and a count; it returns the number of operations by which the cost
+/// is divided.
 type Growth = (&'static str, &'static [u64], [u64; 2], fn(u64, u64) -> u64);
 
 const GROWTHS: [Growth; 11] = [
@@ -46,7 +47,7 @@ const GROWTHS: [Growth; 11] = [
     ("steps-of-a-cut", &[40, 160], [1, 2], cuts),
 ];
 
-/// Prints every structure with its counts and its sizes, a line each.
+/// Prints a line for each structure, with its counts and its sizes.
 pub fn list() {
     for (name, sizes, [less, more], _) in GROWTHS {
         let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
@@ -87,8 +88,8 @@ fn filled(dies: u64, extra: &[String]) -> Host {
     Host::filled(drive.unwrap_or_else(|e| panic!("{e}")))
 }
 
-/// Returns the number of flash operations of `count` random requests to an aged drive, `depth` in
-/// flight.
+/// Returns the number of flash operations of `count` random requests to an aged drive, with `depth`
+/// requests in flight.
 fn operations(extra: &[String], dies: u64, (write, depth): (bool, usize), count: u64) -> u64 {
     let mut host = filled(dies, extra);
     host.age();
@@ -97,7 +98,7 @@ fn operations(extra: &[String], dies: u64, (write, depth): (bool, usize), count:
     crate::costs::flash_ops(&host.drive)
 }
 
-/// Makes `count` requests to 512 pages whose entries every cache holds, half of them writes.
+/// Makes `count` requests, half of them writes, to 512 pages whose entries fit into every cache.
 /// Returns `count`.
 fn map_cache(kib: u64, count: u64) -> u64 {
     let extra = ["map.store=dftl".to_owned(), format!("map.cache_bytes={kib}KiB")];

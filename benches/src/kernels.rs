@@ -1,6 +1,6 @@
-//! Work that is counted in instructions (`bench kernel NAME COUNT`): the same work COUNT times
-//! after the same set-up. Two counts show the cost of doing it once more.
-//! `benches/tests/instructions.rs` bounds the costs; nothing here looks at a clock.
+//! Work whose cost is counted in instructions. `bench kernel NAME COUNT` does the same work COUNT
+//! times after the same set-up. The difference between two counts is the cost of the additional
+//! work. `benches/tests/instructions.rs` bounds the costs; nothing here reads a clock.
 
 use crate::reading::{records, written};
 use crate::{Host, environment};
@@ -14,10 +14,10 @@ use flashatlas_workload::{ReadOptions, open};
 use serde_json::json;
 use std::hint::black_box;
 
-/// A piece of work: its name, and the two counts between which its cost is taken.
+/// A piece of work: its name, the two counts whose difference is its cost, and the function.
 type Kernel = (&'static str, [u64; 2], fn(u64));
 
-/// All kernels. The others are compared with the first.
+/// All kernels. The first is the calibration, with which the others are compared.
 const KERNELS: [Kernel; 14] = [
     ("calibration", [20, 60], calibration),
     ("write", [500, 1500], write),
@@ -35,7 +35,7 @@ const KERNELS: [Kernel; 14] = [
     ("explain", [1000, 3000], explain),
 ];
 
-/// Prints every kernel with its two counts, a line each.
+/// Prints a line for each kernel, with its two counts.
 pub fn list() {
     KERNELS.iter().for_each(|(name, [less, more], _)| println!("{name} {less} {more}"));
 }
@@ -47,7 +47,7 @@ pub fn work(name: &str, count: u64) {
     work(count);
 }
 
-/// Does work that no change of ours makes faster or slower: `count` times a thousand steps of a
+/// Does work that does not depend on the simulator: `count` times a thousand steps of a random
 /// generator over a table of 64 KiB.
 fn calibration(count: u64) {
     let mut table = vec![0u32; 1 << 14];
@@ -90,14 +90,14 @@ fn small(extra: &[&str]) -> Ssd {
     config(extra).build(Seed(1)).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Makes timed writes of 4 KiB that make the drive collect, 16 in flight.
+/// Makes timed writes of 4 KiB, 16 in flight; the drive must collect.
 fn write(count: u64) {
     let mut host = Host::filled(small(&["drive.logical_pages=3000"]));
     host.age();
     (0..count).for_each(|_| host.request(true, 16));
 }
 
-/// Makes the same writes, with collection at the pace of the presets of TLC drives.
+/// Makes the same writes, with the pace of collection of the TLC presets.
 fn write_paced(count: u64) {
     let paced = ["drive.logical_pages=3000", "ftl.gc_pace=paced", "cache.ahead=1"];
     let mut host = Host::filled(small(&paced));
@@ -112,7 +112,7 @@ fn read(count: u64) {
     (0..count).for_each(|_| host.request(false, 16));
 }
 
-/// Makes untimed writes that make FAST merge.
+/// Makes untimed writes to FAST, which must merge.
 fn merge(count: u64) {
     merges(4096, 16, count);
 }
@@ -136,8 +136,8 @@ pub fn merges(pages: u64, log_blocks: u64, count: u64) {
     }
 }
 
-/// Makes requests to a map that is loaded on demand: half of them writes, and nine in ten to a
-/// tenth of the drive.
+/// Makes requests to a drive whose map is loaded on demand. Half of them are writes, and nine in
+/// ten go to a tenth of the drive.
 fn demand_map(count: u64) {
     let mut host = Host::filled(small(&["map.store=dftl", "map.cache_bytes=4KiB"]));
     for n in 0..count {
@@ -159,7 +159,7 @@ fn lookup(count: u64) {
     lookups(&[], 1 << 12, count);
 }
 
-/// Makes timed lookups as `lookup` does, with a burst of each bank in turn.
+/// Makes timed lookups as `lookup` does, with one burst from each bank in turn.
 fn lookup_abcd(count: u64) {
     lookups(&["lookup.probe=abcd".into()], 1 << 12, count);
 }
@@ -225,12 +225,12 @@ fn simulated(count: u64, explain: bool) {
         .unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// Makes a whole run: reads and writes, with every metric, and the oracle.
+/// Makes a whole run with reads and writes, every metric and the oracle.
 fn run(count: u64) {
     simulated(count, false);
 }
 
-/// Makes the same run with critical paths.
+/// Makes the same run, and records critical paths.
 fn explain(count: u64) {
     simulated(count, true);
 }

@@ -1,5 +1,5 @@
-//! Costs of a layer: nanoseconds of host CPU for a read that it passes through, and bytes of its
-//! maps for each page below.
+//! Costs of a layer: nanoseconds of host CPU time for a read that passes through the layer, and
+//! bytes of its maps for each page of the drive.
 
 use super::now;
 use flashatlas_device::{Cmd, DriveConfig, Reply, Stack};
@@ -8,8 +8,8 @@ use flashatlas_types::{ConfigError, Lba, Ps, Rng, Seed, Tag};
 
 const DRIVE: &[&str] =
     &["drive.blocks=24", "drive.pages=32", "drive.logical_pages=32768", "cache.bytes=4MiB"];
-/// Settings for layers that need a map loaded on demand: the map is all in memory, in the drive and
-/// in the host.
+/// Settings for layers that need a map loaded on demand: the caches in the drive and in the host
+/// are large enough for the whole map.
 const ON_DEMAND: &[&str] = &["map.store=demand", "map.cache_bytes=1MiB"];
 const READS: u64 = 40_000;
 const DEPTH: usize = 32;
@@ -56,12 +56,11 @@ fn read_ns(stack: &mut Stack, rng: &mut Rng) -> f64 {
     begin.elapsed().as_secs_f64() * 1e9 / READS as f64
 }
 
-/// Returns the least nanoseconds of a read in each of two stacks, and the second stack with its
-/// number of pages.
-///
-/// The least is the smallest of many short rounds, taken in turn: the machine is shared, and a
-/// short round may have it alone. Several stacks are built, because the place of their tables in
-/// memory makes a difference.
+/// Returns the least nanoseconds of a read in each of two stacks, and the second stack with its ///
+/// number of pages. /// /// The two stacks are measured alternately, in many short rounds, and the
+/// fastest round counts: the machine is shared, but other programs do not disturb every short
+/// round. Several pairs of stacks are built, because the addresses of their tables make a
+/// difference.
 fn side_by_side(one: (&str, &[&str]), other: (&str, &[&str])) -> ([f64; 2], Stack, u64) {
     let mut rng = Rng::stream(Seed(1), "bench");
     let (mut least, mut last) = ([f64::MAX; 2], None);

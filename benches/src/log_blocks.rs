@@ -1,6 +1,6 @@
 //! Log-block schemes on the uniform reference workload: host requests and flash operations a
-//! second, beside the page-mapped FTL. The runs are untimed: they use the schemes and the medium,
-//! without the event engine.
+//! second, compared with the page-mapped FTL. The runs are untimed: they use the schemes and the
+//! medium, without the event engine.
 
 use flashatlas_device::{Cmd, Device, Reply, Storage};
 use flashatlas_host::STANDARD;
@@ -25,7 +25,7 @@ impl Lcg {
 fn rates(scheme: &str) -> (f64, f64) {
     let mut settings = vec!["drive.logical_pages=16384".to_owned(), format!("ftl.scheme={scheme}")];
     match scheme {
-        // the spare blocks are as many as the log has, and those that collection keeps free
+        // the spare blocks are the blocks of the log and the blocks that collection keeps free
         "page" => settings.extend(["drive.blocks=276".to_owned()]),
         "block" => {}
         _ => settings.push("ftl.log_blocks=16".to_owned()),
@@ -37,7 +37,7 @@ fn rates(scheme: &str) -> (f64, f64) {
     drive.set_instant(true);
     let (mut rng, mut reply) = (Lcg(1), Reply::default());
     let (begin, mut requests) = (super::now(), 0u64);
-    // whole rounds, until a second has passed
+    // run whole rounds until a second has passed
     while requests == 0 || begin.elapsed().as_secs_f64() < 1.0 {
         for _ in 0..WRITES {
             requests += 1;

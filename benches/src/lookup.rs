@@ -1,6 +1,6 @@
-//! Timed lookups beside two floors. The floors look up the same random addresses in the same tables
-//! without timing. In the first floor, the processor overlaps lookups; in the second, each lookup
-//! waits for the answer of the one before.
+//! Timed lookups, compared with two floors. The floors look up the same random addresses in the
+//! same tables without timing. In the first floor, the processor can overlap lookups; in the
+//! second, each lookup waits for the result of the previous lookup.
 
 use crate::longer;
 use flashatlas_lookup::hashes::STANDARD;
@@ -22,8 +22,8 @@ fn addresses(limit: u32) -> impl Iterator<Item = u32> {
     (0..longer(LOOKUPS)).map(move |_| rng.below(limit.into()) as u32)
 }
 
-/// Returns millions of lookups a second: without timing many at once, without timing one by one,
-/// and with timing.
+/// Returns millions of lookups a second: overlapped without timing, one by one without timing, and
+/// with timing.
 fn rates(given: &[&str]) -> [f64; 3] {
     let mut study = study(given);
     for la in 0..ENTRIES {
@@ -37,7 +37,7 @@ fn rates(given: &[&str]) -> [f64; 3] {
     let begin = super::now();
     let mut answer = 0;
     for la in addresses(ENTRIES) {
-        // no page has this number, but the processor cannot know that before the answer is there
+        // no page has this number, but the processor must wait for the answer to compare it
         let la = la ^ u32::from(answer == u32::MAX);
         answer = study.tables().lookup(la, &mut ()).expect("it was inserted").pn;
         answer = std::hint::black_box(answer);

@@ -1,6 +1,6 @@
-//! `make bench`: throughput of the simulator as ratios to the floor program. Both are measured in
-//! one run on one core, because absolute numbers of a shared machine mean little. This is no test:
-//! only the reader's judgement can fail it.
+//! `make bench`: throughput of the simulator, as a ratio to the throughput of the floor program.
+//! Both are measured in one run on one core, because absolute numbers of a shared machine mean
+//! little. This is not a test: the reader judges the numbers.
 
 mod checkpoint;
 mod costs;
@@ -22,7 +22,7 @@ use flashatlas_types::{Entries, Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
 use std::sync::OnceLock;
 use std::time::Instant;
 
-/// Returns the time. The benches are an edge: they look at the clock.
+/// Returns the time. Benchmarks may read the clock; the simulator may not.
 #[allow(clippy::disallowed_methods)]
 pub fn now() -> Instant {
     Instant::now()
@@ -43,9 +43,8 @@ fn environment(opener: &dyn flashatlas_sim::Opener) -> flashatlas_sim::Environme
 
 /// Returns a TLC-like drive of `gib` GiB with 4 KiB units in 16 KiB pages, 8 dies and 7 %
 /// over-provisioning.
-///
-/// Every size has the same number of blocks (of 16 pages for each GiB), so that frontier and
-/// reserve take the same share of them.
+/// A drive of any size has the same number of blocks; a block has 16 pages for each GiB. The
+/// frontier and the reserve are therefore the same share of the blocks.
 fn drive(gib: u64, extra: &[&str]) -> Ssd {
     // 8 dies x 1 plane x blocks x 16 pages x 16 KiB = 2 MiB x blocks for each GiB
     let blocks = (1024u64 * 107 / 100).div_ceil(2) + 8;
@@ -66,8 +65,8 @@ fn drive(gib: u64, extra: &[&str]) -> Ssd {
         .unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Host that sends single-unit requests to the device itself. It does the oracle's work (one stamp
-/// compared or set).
+/// Host that sends requests of one unit directly to the device. For each request it compares or
+/// sets a stamp, as the oracle does.
 struct Host {
     drive: Ssd,
     expected: Vec<Stamp>,
@@ -126,7 +125,7 @@ impl Host {
         Lpn(self.rng.below(self.expected.len() as u64) as u32)
     }
 
-    /// Prefetches for the requests that come next: map entries of reads, and stamps of all.
+    /// Prefetches the memory that the next requests need: map entries of reads, and stamps.
     fn expect(&self, requests: &[(bool, Lpn)]) {
         let reads = requests.iter().filter(|(write, _)| !write);
         self.drive.prefetch(&reads.map(|&(_, lpn)| lpn).collect::<Vec<_>>());
@@ -256,7 +255,7 @@ fn large_drive() {
 /// Factor by which `--times` multiplies the requests of engine, costs and lookup.
 static TIMES: OnceLock<u64> = OnceLock::new();
 
-/// Returns `requests` times [`TIMES`]. A result that moves with the factor was not steady.
+/// Returns `requests` times [`TIMES`]. If a result depends on the factor, it was not steady.
 fn longer(requests: u64) -> u64 {
     requests * TIMES.get().unwrap_or(&1)
 }
@@ -320,7 +319,7 @@ fn main() {
 }
 
 mod traces {
-    //! Reading and decoding of a trace, beside its replay.
+    //! Time to read and decode a trace, compared with the time to replay it.
 
     use flashatlas_sim::{Inputs, RunSpec, Stream};
     use flashatlas_workload::ReadOptions;
@@ -385,7 +384,7 @@ mod traces {
 }
 
 mod reading {
-    //! Decoding of traces on one core, without a replay: requests a second by format.
+    //! Decoding of traces on one core without replay, in requests a second for each format.
 
     use flashatlas_types::{HostOp, Lba, Ps, Request, Rng, Seed};
     use flashatlas_workload::{

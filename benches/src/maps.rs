@@ -1,5 +1,6 @@
-//! Map stores on a hot-cold load: requests a second beside the map in DRAM. 95 % of the requests go
-//! to 1 % of a 4 GiB drive; half of them are writes, and all are timed.
+//! Map stores on a hot-cold load: requests a second, compared with the map in DRAM. 95 % of the
+//! requests go to 1 % of a 4 GiB drive. Half of all requests are writes, and all requests are
+//! timed.
 
 use super::{Host, drive};
 use flashatlas_device::Storage;
@@ -9,7 +10,7 @@ use flashatlas_types::Lpn;
 const REQUESTS: u64 = 400_000;
 const DEPTH: usize = 32;
 
-/// Returns requests a second, and the share of map accesses that found their entry in memory.
+/// Returns the requests a second, and the hit ratio of the map cache.
 fn rate(store: &str, extra: &[&str]) -> (f64, f64) {
     let store = format!("map.store={store}");
     let settings: Vec<&str> = [store.as_str()].into_iter().chain(extra.iter().copied()).collect();
@@ -36,7 +37,7 @@ pub fn print() {
     // enough for the hot entries in every store
     let cache = "map.cache_bytes=512KiB";
     let mut yardstick = 0.0;
-    // the first drive of a process waits for memory: it is not the yardstick
+    // do not measure the first drive of the process, which waits for memory
     rate("dram", &[]);
     for def in STANDARD.ftl.stores.iter() {
         let extra: &[&str] = match def.name {

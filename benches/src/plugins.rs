@@ -1,5 +1,5 @@
-//! Costs of a shared library in requests a second: page mapping in C beside our own, and a victim
-//! policy in C beside the same in Rust, alternated.
+//! Costs of a shared library, in requests a second. Page mapping in C is compared with our own page
+//! mapping, and a victim policy in C with the same policy in Rust, in alternating runs.
 
 use super::environment;
 use flashatlas_device::Registry;
@@ -14,8 +14,8 @@ use std::time::Duration;
 const REQUESTS: u64 = 1_000_000;
 const ROUNDS: usize = 3;
 
-/// Compiles and loads a C source of the templates, with names in the places that templates leave
-/// open. Returns `None` if that fails, such as without a compiler.
+/// Compiles and loads a C source of the templates, with names for its placeholders. Returns `None`
+/// if this fails, for example without a compiler.
 fn library(name: &str) -> Option<Library> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let source = root.join("python/flashatlas/templates/c").join(name);

@@ -1,5 +1,5 @@
-//! Time before the first request of a run, and after its last one: a drive is built, brought into a
-//! state, switched off and on, and looked at unit by unit.
+//! Time before the first request of a run, and after its last request: a drive is built,
+//! preconditioned, switched off and on, and checked unit by unit.
 
 use crate::{now, peak_mib};
 use flashatlas_device::{DriveConfig, Ssd, Storage};
@@ -23,7 +23,7 @@ fn small(gib: u32) -> DriveConfig {
     STANDARD.load("tlc-nvme-1tb", None, &settings).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Number of units that are looked at together.
+/// Number of units that are checked together.
 const TOGETHER: u32 = 1 << 22;
 
 fn print_one(name: &str, config: &DriveConfig, steady: bool, goal: &str) {
@@ -65,8 +65,8 @@ fn print_one(name: &str, config: &DriveConfig, steady: bool, goal: &str) {
     );
 }
 
-/// Prints the least cost of any set-up: memory as large as the largest drive takes, written for the
-/// first time.
+/// Prints the least cost of any set-up: the time of the first write to as much memory as the
+/// largest drive needs.
 fn print_floor() {
     let bytes = (peak_mib() * 1024.0 * 1024.0) as usize;
     let begin = now();

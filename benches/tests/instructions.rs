@@ -1,14 +1,12 @@
-//! Costs of work in instructions, which no noise of a machine moves. valgrind counts each kernel of
-//! `benches/src/kernels.rs` at two counts. The cost of doing the work once more, as a ratio to a
-//! calibration kernel, must be within 2 % of `benches/instructions.csv`.
-//!
-//! Instructions depend on the compiler: with another compiler than the file names, nothing is
-//! compared, and a line says so. `FLASHATLAS_WRITE=1 cargo test --release -p flashatlas-benches
-//! --test instructions` writes the file anew, and keeps the reasons. A kernel that costs more needs
-//! a reason.
-//!
-//! Costs that must not grow are counted, too: each structure of `benches/src/growth.rs` at each of
-//! its sizes. `make test` takes the first structure, `make test-full` all.
+//! Costs of work in instructions, which do not depend on the load of the machine. valgrind counts
+//! the instructions of each kernel of `benches/src/kernels.rs` at two counts. The cost of doing the
+//! work once more, as a ratio to a calibration kernel, must be within 2 % of the ratio in
+//! `benches/instructions.csv`. //! //! The number of instructions depends on the compiler. With a
+//! compiler other than the one named in the file, nothing is compared, and a line reports this.
+//! `FLASHATLAS_WRITE=1 cargo test --release -p flashatlas-benches --test instructions` writes the
+//! file again, and keeps the reasons. A kernel that costs more than before needs a reason. //! //!
+//! Costs that must not grow are counted, too, for each structure of `benches/src/growth.rs` and
+//! each of its sizes. `make test` runs only the first structure, `make test-full` all structures.
 
 use flashatlas_fixtures::proofs::one_in;
 use std::fmt::Write as _;
@@ -18,20 +16,20 @@ use std::process::Command;
 
 const BENCH: &str = env!("CARGO_BIN_EXE_bench");
 const TOLERANCE: f64 = 0.02;
-/// Factor by which a cost may grow from the least size of a structure to any other.
+/// Largest factor between the cost at any size of a structure and the cost at its least size.
 const GROWTH: f64 = 1.3;
 
 fn file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("instructions.csv")
 }
 
-/// Shows a line although the test passes.
+/// Prints a line that is visible even if the test passes.
 fn say(line: &str) {
     writeln!(std::io::stderr(), "{line}").expect("somebody listens");
 }
 
-/// Returns the text that a program prints, or `None` if there is no such program. The program must
-/// succeed.
+/// Returns the text that a program prints, or `None` if the program does not exist. The program
+/// must succeed.
 fn printed(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     let said = [output.stdout, output.stderr].concat();
@@ -40,7 +38,7 @@ fn printed(program: &str, arguments: &[&str]) -> Option<String> {
     Some(said)
 }
 
-/// Returns the reason for which instructions cannot be counted here, or `None` if they can.
+/// Returns the reason why instructions cannot be counted here, or `None`.
 fn uncounted() -> Option<&'static str> {
     if cfg!(debug_assertions) {
         return Some("instructions: not counted where assertions are compiled in");
@@ -49,7 +47,7 @@ fn uncounted() -> Option<&'static str> {
     missing.then_some("instructions: not counted, valgrind is not installed (Debian: valgrind)")
 }
 
-/// Returns the number behind `name` in the printed text `said`.
+/// Returns the number that follows `name` in the text `said`.
 fn number(said: &str, name: &str) -> f64 {
     let found = said.lines().find_map(|line| line.split_once(name));
     let number = found.and_then(|(_, number)| number.trim().parse().ok());
@@ -80,8 +78,8 @@ fn costs() -> Vec<(String, f64)> {
     list.lines().map(cost).collect()
 }
 
-/// Returns the compiler that the file names, and each kernel with its ratio and the reason of its
-/// last rise.
+/// Returns the compiler that the file names, and each kernel with its ratio and the reason why the
+/// ratio last rose.
 fn held() -> (String, Vec<(String, f64, String)>) {
     let text = std::fs::read_to_string(file()).unwrap_or_default();
     let mut compiler = String::new();
@@ -118,7 +116,7 @@ fn work_costs_as_many_instructions_as_before() {
         let before = held.iter().find(|(name, ..)| name == kernel);
         let reason = before.map_or("", |(.., reason)| reason);
         writeln!(text, "{kernel},{ratio:.1},{reason}").expect("a string takes everything");
-        // a kernel that the file lacks has NaN, which is near no ratio
+        // a kernel that is not in the file has the ratio NaN, so it is reported as changed
         let was = before.map_or(f64::NAN, |&(_, was, _)| was);
         let near = (ratio / was - 1.0).abs() <= TOLERANCE;
         if !near {
@@ -138,8 +136,9 @@ fn work_costs_as_many_instructions_as_before() {
     }
 }
 
-/// Checks costs of a request, a flash operation, a lookup and a mount with larger structures. They
-/// are counted in instructions: the processor's caches would hide or exaggerate growth in times.
+/// Checks that the costs of a request, a flash operation, a lookup and a mount do not grow with
+/// larger structures. The costs are counted in instructions, because the processor's caches would
+/// hide or exaggerate growth in times.
 #[test]
 fn costs_do_not_grow_with_what_is_kept() {
     if let Some(why) = uncounted() {
@@ -158,7 +157,7 @@ fn costs_do_not_grow_with_what_is_kept() {
     }
 }
 
-/// Returns the instructions of one more operation at a size; the program counts the operations.
+/// Returns the instructions of one additional operation at a size; the program counts operations.
 fn cost_of_one(name: &str, size: &str, less: &str, more: &str) -> f64 {
     let [[fewer, few], [all, many]] = [less, more].map(|count| {
         let said = under_valgrind(&["growth", name, size, count]);

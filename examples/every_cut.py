@@ -1,8 +1,8 @@
-"""Power cuts at every flash operation under a load, and a check of the drive after each.
+"""Power failures in every flash operation of a load, and a check of the drive after each.
 
-This is the common part of `sqlite_cuts.py` and `littlefs_cuts.py`: a drive in this process that is
-full of other data, and a load of numbered transactions on it. The power fails in each flash
-operation in turn, also in the operations of the recovery.
+This is the common part of `sqlite_cuts.py` and `littlefs_cuts.py`. A drive in this process is full
+of other data, and a load of numbered transactions runs on it. The power fails in each flash
+operation in turn, and on request also in operations of the recovery.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def needed(module: str, package: str) -> Any:
 
 @dataclass
 class EveryCut(ABC):
-    """Power failures under a load, and the findings after them."""
+    """Power failures during a load, and the findings after them."""
 
     count: int = 12
     """Transactions of the load."""
@@ -43,7 +43,7 @@ class EveryCut(ABC):
     """Options of :class:`flashatlas.Device`."""
     operations: int = 0
     erases: int = 0
-    """Erases of the drive while it is filled and under the load."""
+    """Erases of the drive while it is filled and during the load."""
     cuts: int = 0
     in_recovery: int = 0
     acknowledged: int = 0
@@ -52,25 +52,25 @@ class EveryCut(ABC):
 
     @abstractmethod
     def load(self, drive: Device) -> int:
-        """Run until the end or until the power fails.
+        """Run the load until it ends or the power fails.
 
         Returns:
-            The last acknowledged transaction: 0 if there is only the load's preparation, -1 if
-            nothing was acknowledged.
+            The number of the last acknowledged transaction; 0 if only the load's preparation was
+                        acknowledged, -1 if nothing was.
 
         """
 
     @abstractmethod
     def there(self, drive: Device) -> set[int]:
-        """Recover, and return the numbers of transactions that may leave this content.
+        """Recover, and return each number of transactions that explains the content.
 
         Raises:
-            AssertionError: The content is not sound, or no number of transactions leaves it.
+            AssertionError: The content is damaged, or matches no number of transactions.
 
         """
 
     def examine(self, drive: Device, acknowledged: int, said: str) -> int:
-        """Power on and check the drive; return the number of flash operations that this took."""
+        """Power on and check the drive; return the number of flash operations of both."""
         drive.power_on()
         try:
             there = self.there(drive)
@@ -97,7 +97,7 @@ class EveryCut(ABC):
         return drive, self.load(drive)
 
     def run(self) -> EveryCut:
-        """Let the power fail in each operation, or in one of ``one_in``."""
+        """Let the power fail in each operation, or in every ``one_in``-th operation."""
         drive = self.full()
         before = drive.operations
         assert self.load(drive) == self.count

@@ -1,15 +1,15 @@
-"""littlefs on a simulated drive, with the power cut at every operation of the flash.
+"""littlefs on a simulated drive, with a power failure in every flash operation.
 
-A load of writes, renames and removals runs on a littlefs on the drive. The power fails at each
-flash operation in turn. The drive's scheme and littlefs each mount by their own recovery. Then the
-files must be as after all calls that had returned, or as after one more call, and each file must be
-whole.
+A load of writes, renames and removals runs on a littlefs on the drive. The power fails in each
+flash operation in turn. Then the drive's scheme and littlefs recover. Afterwards the files must be
+in the state after all calls that had returned, or in the state after one more call, and each file
+must be complete.
 
     pip install littlefs-python
     python examples/littlefs_cuts.py --set ftl.scheme=fast --one-in 5
 
-`--recoveries N` cuts the power again during the recovery, at N operations of each. With
-`--ignore-flush` the drive ignores flushes, and files are lost: this shows that the check can fail.
+With `--recoveries N` the power fails again in N operations of each recovery. With `--ignore-flush`
+the drive ignores FLUSH, and files are lost: this shows that the check can fail.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ BLOCK = 4096
 UNIT = 512
 """Bytes of a read and of a program: a sector of the drive."""
 ONE_MORE = "one more"
-"""A file that is written after each recovery."""
+"""The name of a file that is written after each recovery."""
 IO_ERROR = -5
-"""The number by which littlefs knows an error of its device."""
+"""The error number of littlefs for an error of its device."""
 
 
 class Blocks(littlefs.UserContext):
-    """The drive as the block device of littlefs, without a cache of its own.
+    """The drive as the block device of littlefs, without an additional cache.
 
-    A sync of littlefs is a flush. An erase does nothing, since a drive writes over its content.
+    A sync of littlefs becomes a FLUSH. An erase does nothing, because a drive can overwrite data.
     """
 
     def __init__(self, drive: Device) -> None:
         super().__init__(buffer=bytearray())
         self.drive = drive
         self.lost = False
-        """``True`` once the power has failed: littlefs gets errors, or meaningless bytes."""
+        """``True`` after the power has failed; littlefs then gets errors, or meaningless bytes."""
 
     def read(self, cfg, block: int, off: int, size: int) -> bytearray:  # noqa: D102
         try:
@@ -70,7 +70,7 @@ class Blocks(littlefs.UserContext):
 
 
 def on(drive: Device) -> tuple[littlefs.LittleFS, Blocks]:
-    """Return a littlefs on the drive, not mounted, and its block device."""
+    """Return a littlefs on the drive, which is not mounted yet, and its block device."""
     blocks = Blocks(drive)
     size = {"read_size": UNIT, "prog_size": UNIT, "cache_size": UNIT, "lookahead_size": 16}
     count = drive.capacity_bytes // BLOCK
@@ -79,7 +79,7 @@ def on(drive: Device) -> tuple[littlefs.LittleFS, Blocks]:
 
 
 def content(number: int) -> bytes:
-    """Return the content of a file: some are a part of a block, others take several."""
+    """Return the content of a file, from a part of a block to several blocks long."""
     return bytes([number % 251 + 1]) * (100 + 2500 * (number % 5))
 
 
@@ -105,14 +105,14 @@ def after(number: int) -> dict[str, bytes]:
 
 
 def put(system: littlefs.LittleFS, name: str, data: bytes) -> None:
-    """Write a file. It is there, whole, once it is closed; a file whose write failed stays open."""
+    """Write a file, which is complete when it is closed; leave it open if a write fails."""
     file = littlefs.lfs.file_open(system.fs, name, "w")
     littlefs.lfs.file_write(system.fs, file, data)
     littlefs.lfs.file_close(system.fs, file)
 
 
 def calls(system: littlefs.LittleFS, count: int) -> Iterator[int]:
-    """Make a file system (0), then carry out ``count`` calls; yield each once it has returned."""
+    """Format and carry out ``count`` calls; yield 0, then the number of each call that returned."""
     system.format()
     system.mount()
     yield 0
@@ -128,10 +128,10 @@ def calls(system: littlefs.LittleFS, count: int) -> Iterator[int]:
 
 @dataclass
 class Cuts(EveryCut):
-    """Power failures under a load of calls."""
+    """Power failures during a load of calls."""
 
     def load(self, drive: Device) -> int:
-        """Run until the end or until the power fails; return the last call that had returned."""
+        """Run the load until it ends or the power fails; return the number of the last call."""
         last = -1
         system, blocks = on(drive)
         with suppress(littlefs.LittleFSError):
@@ -142,7 +142,7 @@ class Cuts(EveryCut):
         return last
 
     def there(self, drive: Device) -> set[int]:
-        """Return the numbers of calls that leave these files; -1 if there is no littlefs."""
+        """Return each number of calls that explains the files; -1 if there is no littlefs."""
         system, blocks = on(drive)
         try:
             system.mount()
@@ -153,10 +153,10 @@ class Cuts(EveryCut):
             for name in system.listdir("/"):
                 with system.open(name, "rb") as file:
                     data = file.read()
-                # a new file is there, empty, once it is opened
+                # opening a new file creates it empty
                 if data and name != ONE_MORE:
                     found[name] = data
-            # littlefs makes repairs before it writes: they must be possible, too
+            # littlefs makes repairs before it writes, and these must be possible, too
             put(system, ONE_MORE, b"content")
         except littlefs.LittleFSError as error:
             raise AssertionError(f"littlefs: {error}") from error

@@ -1,18 +1,17 @@
-"""SQLite on a simulated drive, with the power cut at every operation of the flash.
+"""SQLite on a simulated drive, with a power failure in every flash operation.
 
-A load of transactions runs on a database on the drive. The power fails at each flash operation in
-turn. The drive's scheme and SQLite each mount by their own recovery. Then:
+A load of transactions runs on a database on the drive. The power fails in each flash operation in
+turn. Then the drive's scheme and SQLite recover. Afterwards:
 
-- `PRAGMA integrity_check` finds nothing,
-- every transaction whose COMMIT had returned is there, and
-- the tables have the content after a whole number of transactions.
+- `PRAGMA integrity_check` must find no error,
+- every transaction whose COMMIT had returned must exist, and
+- the tables must have their content after a whole number of transactions.
 
     pip install apsw
     python examples/sqlite_cuts.py --journal wal --set ftl.scheme=fast --one-in 5
 
-`--recoveries N` cuts the power again during the recovery, at N operations of each. With
-`--ignore-flush` the drive ignores flushes, and transactions are lost: this shows that the check can
-fail.
+With `--recoveries N` the power fails again in N operations of each recovery. With `--ignore-flush`
+the drive ignores FLUSH, and transactions are lost: this shows that the check can fail.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ apsw = needed("apsw", "apsw")
 
 SECTOR = 512
 HEADER = 2 * SECTOR
-"""Bytes in front of each file, for its presence and its length."""
+"""Bytes before each file that record whether it exists, and its length."""
 THERE = b"atlas file"
 
 
 class Files(apsw.VFS):
     """A database, its journal and its WAL in three extents of a drive, as a VFS of SQLite.
 
-    A length becomes durable with the file (`xSync`), as on a file system; removing a file is
-    durable at once.
+    As on a file system, the length of a file becomes durable together with its content (`xSync`).
+    The removal of a file is durable at once.
     """
 
     def __init__(self, drive: Device, name: str) -> None:
@@ -54,7 +53,7 @@ class Files(apsw.VFS):
         return int.from_bytes(header[len(THERE) : len(THERE) + 8], "little")
 
     def keep_length(self, name: str, length: int | None) -> None:
-        """Give a file a length, or remove it, durably."""
+        """Set the length of a file durably; remove the file if the length is ``None``."""
         said = b"" if length is None else THERE + length.to_bytes(8, "little")
         self.drive.write(self.extents[name][0], said.ljust(SECTOR, b"\0"), fua=True)
 
@@ -72,7 +71,7 @@ class Files(apsw.VFS):
             self.keep_length(filename, None)
 
     def xRandomness(self, numbytes: int) -> bytes:  # noqa: D102
-        return bytes(numbytes)  # every run does the same
+        return bytes(numbytes)  # all runs must do the same
 
 
 class File(apsw.VFSFile):
@@ -179,7 +178,7 @@ def after(transaction: int) -> dict[int, bytes]:
 
 
 def transactions(database: apsw.Connection, count: int) -> Iterator[int]:
-    """Make the tables (0), then carry out ``count`` transactions; yield each after its COMMIT."""
+    """Make the tables and carry out ``count`` transactions; yield 0, then each after its COMMIT."""
     with database:
         database.execute("CREATE TABLE t(k INTEGER PRIMARY KEY, v BLOB)")
         database.execute("CREATE TABLE ledger(n, sum)")
@@ -195,10 +194,10 @@ def transactions(database: apsw.Connection, count: int) -> Iterator[int]:
 
 
 def found(database: apsw.Connection) -> int:
-    """Return the number of transactions in a database, -1 before the first.
+    """Return the number of transactions in a database; -1 if it has no tables yet.
 
     Raises:
-        AssertionError: The database is not sound, or not all of each transaction is there.
+        AssertionError: The database is damaged, or a transaction exists in part.
 
     """
     (said,) = database.execute("PRAGMA integrity_check").fetchone()
@@ -215,12 +214,12 @@ def found(database: apsw.Connection) -> int:
 
 @dataclass
 class Cuts(EveryCut):
-    """Power failures under a load of transactions."""
+    """Power failures during a load of transactions."""
 
     journal: str = "delete"
 
     def load(self, drive: Device) -> int:
-        """Run until the end or until the power fails; return the last acknowledged transaction."""
+        """Run the load until it ends or the power fails; return the last transaction."""
         last = -1
         with suppress(PowerLost), opened(drive, self.journal) as database:
             for number in transactions(database, self.count):
@@ -228,7 +227,7 @@ class Cuts(EveryCut):
         return last
 
     def there(self, drive: Device) -> set[int]:
-        """Return the number of transactions that are there."""
+        """Return the number of transactions that survived."""
         try:
             with opened(drive, self.journal) as database:
                 return {found(database)}

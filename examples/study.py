@@ -1,6 +1,6 @@
 """Does the victim policy matter when the map is paged? Write a figure, a table and a sentence.
 
-Run it in the folder for the figure and the table. It takes its traces from the package.
+Run this program in the folder for the figure and the table. Its traces come with the package.
 """
 
 import itertools

@@ -2,10 +2,10 @@
 
     python fuzz/readers.py --seconds 60 [--seed 1] [--only record] [--keep out/fuzz]
 
-Small inputs are made by running FlashAtlas. Each input is changed, as bytes or as a tree of JSON,
-and given to the commands that read it, in this process. A command may succeed, or refuse its input
+Small inputs are made by running FlashAtlas. A try changes an input, as bytes or as a tree of JSON,
+and runs a command that reads it, in this process. The command may succeed, or refuse its input
 (exit code 2). If it runs a drive, the run may fail as well (3). A traceback, another exit code, or
-more than 20 seconds is a finding: the input is kept, and the program ends with exit code 1.
+more than 20 seconds is a finding: the input is kept, and this program ends with exit code 1.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ DEEP = 100_000
 
 
 class Slow(BaseException):
-    """A command that took longer than it may."""
+    """A command took longer than is allowed."""
 
 
 @dataclass(frozen=True)
 class Reader:
-    """The commands that read an input of a kind.
+    """The commands that read one kind of input.
 
     Attributes:
         name: The kind of the input.
         whole: The file or folder of the input.
-        files: The files that are changed, within a copy of the whole input.
+        files: The files that may be changed, inside a copy of the input.
         commands: Arguments of the command line, where ``@`` stands for the copy.
-        codes: Exit codes that are allowed beside :data:`ALLOWED`.
+        codes: Exit codes that are allowed in addition to :data:`ALLOWED`.
 
     """
 
@@ -63,7 +63,7 @@ class Reader:
 
 
 def command(*arguments: str) -> tuple[int, str]:
-    """Carry a command out in this process; return its exit code and its messages."""
+    """Carry out a command in this process; return its exit code and its messages."""
     from flashatlas.cli import main  # noqa: PLC0415
 
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
@@ -82,7 +82,7 @@ def command(*arguments: str) -> tuple[int, str]:
 
 
 def inputs(folder: Path) -> Iterator[Reader]:
-    """Make an input of each kind, with its readers."""
+    """Make an input of each kind, and yield it with the commands that read it."""
 
     def made(*arguments: str) -> None:
         code, said = command(*arguments)
@@ -151,7 +151,7 @@ def nodes(tree: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def changed_tree(content: bytes, draw: random.Random) -> bytes:
-    """Return a JSON text of which a value was changed, removed, or nested deeply."""
+    """Return a JSON text in which values were changed, removed, or nested deeply."""
     tree = json.loads(content)
     for _ in range(draw.choice((1, 1, 1, 2, 4))):
         *above, last = draw.choice(list(nodes(tree))[1:] or [("nothing",)])
@@ -174,7 +174,7 @@ def changed_tree(content: bytes, draw: random.Random) -> bytes:
 
 
 def changed_bytes(content: bytes, draw: random.Random) -> bytes:
-    """Return bytes of which some were changed, removed, or doubled."""
+    """Return bytes, some of which were changed, removed, or doubled."""
     data = bytearray(content)
     for _ in range(draw.choice((1, 1, 2, 8))):
         at = draw.randrange(len(data) + 1)
@@ -197,7 +197,7 @@ def changed_zip(content: bytes, draw: random.Random) -> bytes:
 
 
 def changed(name: str, content: bytes, draw: random.Random) -> bytes:
-    """Return the content of a file, changed in a way that its kind allows."""
+    """Return the changed content of a file; the kind of file determines the kinds of changes."""
     if name.endswith(".json") and draw.random() < 0.8:
         return changed_tree(content, draw)
     if name.endswith(".zip") and draw.random() < 0.6:

@@ -1,5 +1,5 @@
-//! Checkpoints: any bytes are refused with a place, or give a run. The drive is `tiny`; the corpus
-//! has a checkpoint of it.
+//! Checkpoints: any bytes are either refused with a place, or start a run. The drive is `tiny`; the
+//! corpus contains a checkpoint of it.
 #![no_main]
 
 use flashatlas_host::STANDARD;

@@ -1,5 +1,5 @@
-//! Plans and identities of power failures: any text is refused, or carried out. A plan runs on one
-//! thread.
+//! Plans and identities of power failures: any text is either refused or carried out. A plan runs
+//! on one thread.
 #![no_main]
 
 use flashatlas_crash::{CrashSpec, Id};
@@ -14,7 +14,8 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
         }
     }
     if let Ok(plan) = serde_json::from_str::<CrashSpec>(text) {
-        // the plan stops at its first report of progress: after names, bounds and first workloads
+        // stop at the first report of progress: then names, bounds and the first workloads are
+        // checked
         let plan = CrashSpec {
             steps: plan.steps.min(10),
             depth: plan.depth.min(1),

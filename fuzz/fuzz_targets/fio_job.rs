@@ -1,13 +1,13 @@
-//! Job files. Every include holds a job file of its own, every log two requests, every variable is
-//! 4096; the length chooses the drive.
+//! Job files. Every included file is a job file, every log has two requests, and every variable has
+//! the value 4096. The length of the text determines the size of the drive.
 #![no_main]
 
 use flashatlas_fio::{JobStep, JobStream, parse};
 use flashatlas_types::Seed;
 
-/// Maximum number of steps of each job that are looked at.
+/// Maximum number of steps of each job that are checked.
 const STEPS: u32 = 300;
-/// Maximum number of jobs that are looked at: a line can ask for thousands.
+/// Maximum number of jobs that are checked, because a line can ask for thousands of jobs.
 const JOBS: usize = 8;
 
 /// Text of every log.
@@ -22,7 +22,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let capacity = [1 << 16, 1 << 24, 1 << 36, u64::MAX][text.len() % 4];
     let Ok(layout) = file.layout(capacity) else { return };
     if layout.jobs.iter().flat_map(|job| &job.files).any(|f| f.length > 1 << 30) {
-        return; // maps of that size are slow to set up, and no different
+        return; // random maps of this size are slow to set up, and behave like small maps
     }
     for job in layout.jobs.iter().take(JOBS) {
         let mut stream = JobStream::new(job, Seed(1));

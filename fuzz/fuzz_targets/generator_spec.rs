@@ -1,4 +1,4 @@
-//! Specifications of generators: eight bytes of capacity in sectors, then the text.
+//! Specifications of generators: an input is eight bytes of capacity in sectors, then the text.
 #![no_main]
 
 use flashatlas_types::Seed;

@@ -1,5 +1,5 @@
-//! Commands, responses and notices of HPB: any bytes are refused, or come back when the decoded
-//! message is encoded.
+//! Commands, responses and notices of HPB: any bytes are either refused, or the decoded message is
+//! encoded to the same bytes.
 #![no_main]
 
 use flashatlas_host::wire::{jedec, paper, samsung};

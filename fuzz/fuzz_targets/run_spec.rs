@@ -1,5 +1,5 @@
-//! Specifications of runs: any text is refused, or means the same once it is written and read
-//! again.
+//! Specifications of runs: any text is either refused, or has the same meaning after it is written
+//! and read again.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {

@@ -7,11 +7,11 @@ use flashatlas_workload::{
 };
 use std::io::Cursor;
 
-/// Maximum number of records that are read of one input: a few hundred bytes can decompress to
-/// gigabytes.
+/// Maximum number of records that are read from one input, because a few hundred bytes can
+/// decompress to gigabytes.
 const MAX_RECORDS: u32 = 100_000;
 
-/// Returns the options of reading that `choice` stands for.
+/// Returns options of reading that depend on the bits of `choice`.
 fn options(choice: u8) -> ReadOptions {
     let bit = |bit: u8| choice >> bit & 1 == 1;
     ReadOptions {
@@ -25,11 +25,10 @@ fn options(choice: u8) -> ReadOptions {
     }
 }
 
-/// A few lines that many formats read.
+/// A few lines that are valid in many formats.
 const LINES: &[u8] = b"when,kind,where\n0,R,8,8,a\n1;W;16;8;b\n1 2 3 4\n";
 
-/// Reads a few lines in the format `spec`, and makes a writer of this format. Either may be
-/// refused.
+/// Reads a few lines in the format `spec`, and makes a writer of this format. Both may fail.
 pub fn spec(spec: &str) {
     if let Ok(Opened { mut source, .. }) =
         open(Box::new(LINES), Some(spec), &ReadOptions::default())
@@ -39,7 +38,7 @@ pub fn spec(spec: &str) {
     drop(create(spec, Box::new(std::io::sink()), "none", &WriteOptions::default()));
 }
 
-/// Seeks a time in the trace `data` by the trace's index, and reads on from there.
+/// Finds a time in the trace `data` by its index, and reads the trace from there.
 pub fn seek(data: &[u8]) {
     let from = Ps(u64::from(data.first().copied().unwrap_or_default()) * 1000);
     let mut input = Cursor::new(data.to_vec());
@@ -48,9 +47,9 @@ pub fn seek(data: &[u8]) {
     while let Ok(Some(_)) = source.next() {}
 }
 
-/// Reads at most [`MAX_RECORDS`] records of `data`, in `format` or in the one that is recognised,
-/// and checks the promises of every record. The last byte is a part of the trace, and also chooses
-/// the options.
+/// Reads at most [`MAX_RECORDS`] records of `data`, in `format` or in the recognised format, and
+/// checks the promises about every record. The last byte is a part of the trace, and also
+/// determines the options.
 pub fn read(format: Option<&str>, data: &[u8]) {
     let options = options(data.last().copied().unwrap_or_default());
     let Ok(Opened { mut source, .. }) =

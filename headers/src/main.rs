@@ -1,13 +1,12 @@
-//! `make header`: the C headers, made of the sources of their C ABIs.
-//!
-//! The last line of a header is a digest of its sources and of the header itself. By it, tests see
-//! whether one of them was changed without making the header anew.
+//! `make header`: generates the C headers from the sources of their C ABIs. //! //! The last line
+//! of a header is a digest of its sources and of the header itself. With this digest, tests detect
+//! a change of either that was made without generating the header again.
 
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// A crate, its sources of the header, and the place of the header.
+/// For each header, the crate, the sources in it, and the path of the header.
 const HEADERS: [(&str, &[&str], &str); 2] = [
     ("crates/plugin", &["abi.rs"], "python/flashatlas/include/flashatlas_plugin.h"),
     ("crates/capi", &["abi.rs", "calls.rs"], "crates/capi/include/flashatlas.h"),

@@ -1,10 +1,10 @@
-"""Install the wheel and the source distribution where neither this tree nor Rust is there.
+"""Install the wheel and the source distribution in environments without this tree and Rust.
 
-``python packaging/check.py dist`` makes a fresh environment for each Python from 3.10 on that is on
-the path or in pyenv. It installs the wheel without its extra, and does what a user would: a run of
-the trace that comes with it, power failures, the paper's configurations. Then it installs the extra
-and draws. With ``--sdist`` it also builds the source distribution (Rust is needed then). Every
-symbol that the module takes from Python must belong to the stable ABI.
+``python packaging/check.py dist`` makes a new environment for each Python from 3.10 on that is on
+the path or in pyenv. It installs the wheel without the extra, and runs commands that a user would
+run: a run of the trace in the package, power failures, a comparison with theory. Then it installs
+the extra, and makes reports. With ``--sdist`` it also builds the source distribution, which needs
+Rust. Every symbol that the module uses from Python must belong to the stable ABI.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ COMMANDS = [
 """Commands that must work without the extra."""
 
 SERVING = "flashatlas serve -d tiny --run 'nbdinfo --size \"$uri\"'"
-"""A command that must work if nbdkit is installed: the wheel brings the plugin along."""
+"""A command that must work if nbdkit is installed, because the wheel contains the plugin."""
 
 DRAWING = ["flashatlas report run -o run.html", "flashatlas cite run"]
 
 
 def pythons() -> dict[str, Path]:
-    """Return the interpreters that may install the wheel, by version."""
+    """Return an interpreter for each version of Python that may install the wheel."""
     known = [Path(found) for minor in range(10, 20) if (found := shutil.which(f"python3.{minor}"))]
     known += [Path(sys.executable), *Path.home().glob(".pyenv/versions/3.*/bin/python3")]
     found: dict[str, Path] = {}
@@ -57,7 +57,7 @@ def pythons() -> dict[str, Path]:
 
 
 def environment(bin_: Path) -> dict[str, str]:
-    """Return an environment that knows this Python and the system's commands, and no Rust."""
+    """Return an environment whose path has this Python and the system's commands, but no Rust."""
     path = f"{bin_}:/usr/bin:/bin"
     if shutil.which("cargo", path=path):
         raise SystemExit("cargo is among the system's commands: this proves nothing")
@@ -100,7 +100,7 @@ def installed(python: Path, package: str, extra: list[str], *, serves: bool) -> 
 
 
 def stable(wheel: Path) -> int:
-    """Return the number of Python's symbols in the module; all must be in the stable ABI."""
+    """Return the number of Python's symbols that the module uses; check that all are stable."""
     audited = subprocess.run(
         [HERE / "abi3audit", "--strict", "--verbose", wheel],
         capture_output=True,

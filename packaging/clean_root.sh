@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The wheel in a Debian root without compiler and without this tree: installed, run, cut, compared. Needs root,
-# mmdebstrap and the wheel (make wheel).
+# Installs the wheel in a Debian root without a compiler and without this tree, and tries runs, power
+# failures and a comparison. Needs root, mmdebstrap and the wheel (make wheel).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 wheel=$(ls dist/*.whl)

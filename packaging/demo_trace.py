@@ -1,10 +1,11 @@
 """Make ``python/flashatlas/data/demo.fatr``, the trace that comes with the package.
 
-It is not a recording: it is ten minutes of a small machine, from a model with one seed. Arrivals
-come in bursts at random times. Of the requests, 45 % are reads of 4 to 64 KiB, which go to recently
-written data or anywhere; 40 % write 4 KiB into a hot area of 24 MiB by rank, 10 % append to a file
-in order with requests of 64 KiB, and 5 % write 4 KiB anywhere in 192 MiB. A flush follows every 200
-writes, and every thousandth request trims a megabyte.
+The trace is not a recording. It is generated from a model of ten minutes of a small machine, with a
+fixed seed. Requests arrive in bursts at random times. 45 % of the requests are reads of 4 to 64
+KiB, at addresses that were written recently or at any address. 40 % are writes of 4 KiB into a hot
+area of 24 MiB, where the page is chosen by rank. 10 % append to a file in order, with requests of
+64 KiB, and 5 % write 4 KiB anywhere in 192 MiB. A FLUSH follows every 200 writes, and every
+thousandth request trims a megabyte.
 """
 
 from __future__ import annotations

@@ -15,10 +15,10 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 LINKED = ("flashatlas-module", "flashatlas-nbdkit")
-"""Crates that a wheel holds."""
+"""The crates whose libraries are in a wheel."""
 OURS = "flashatlas-"
 TEXTS = ("license", "licence", "copying", "notice", "unlicense", "copyright")
-# such files of a C library's tests, documentation or tools are not linked
+# in these folders of a C library are tests, documentation and tools, which are not linked
 APART = ("test", "doc", "example", "contrib", "build", "programs", "po4a")
 
 
@@ -35,7 +35,7 @@ def metadata() -> dict[str, Any]:
 
 
 def linked(known: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the linked crates of others, without macros, build scripts and tests."""
+    """Return the linked crates of other projects, without macros, build scripts and tests."""
     packages = {package["id"]: package for package in known["packages"]}
     nodes = {node["id"]: node for node in known["resolve"]["nodes"]}
     found: set[str] = set()
@@ -74,7 +74,7 @@ def texts(package: dict[str, Any]) -> list[Path]:
 
 
 def document(packages: list[dict[str, Any]]) -> str:
-    """Return one text: every crate with its licence, and each licence's text once."""
+    """Return a text with every crate and its licence, and with each licence text once."""
     lines = ["FlashAtlas's native module is linked from the crates below.", ""]
     shared: dict[str, list[str]] = {}
     for package in packages:
@@ -83,7 +83,7 @@ def document(packages: list[dict[str, Any]]) -> str:
         for path in texts(package):
             body = path.read_text(encoding="utf-8", errors="replace").strip()
             if "GNU" in body[:200]:
-                # a licence of tools beside a library, or the choice that is not taken
+                # skip the licence of tools of a library, or the alternative that is not used
                 continue
             folder = Path(package["manifest_path"]).parent
             shared.setdefault(body, []).append(f"{name} ({path.relative_to(folder)})")
@@ -106,7 +106,7 @@ def main() -> int:
     (ROOT / "LICENSE-THIRD-PARTY").write_text(document(packages), encoding="utf-8")
     print(f"LICENSE-THIRD-PARTY: {len(packages)} crates", file=sys.stderr)
     if bare:
-        # their licence is named in the list, by its identifier
+        # the list names the licences of these crates by their identifiers
         print(f"without their own text: {', '.join(bare)}", file=sys.stderr)
     return 0
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Prints the flags that benchmarks are compiled with: they tell the compiler what a build that counts did most in
-# packaging/train.py. Without llvm-profdata there are none, and standard error says so.
+# Prints the compiler flags of benchmarks. They name a profile, recorded while an instrumented build
+# ran packaging/train.py. Without llvm-profdata no flags are printed, and standard error explains why.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work="${CARGO_TARGET_DIR:-$PWD/target}/profiled"
 
-# Profiles are read by the LLVM of the compiler, and of no other version.
+# Only the LLVM version of the compiler can read its profiles.
 llvm=$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
 host=$(rustc -vV | sed -n 's/^host: //p')
 merge=
@@ -30,7 +30,7 @@ cp -r python/flashatlas "$work/python/"
 cp "$work/dist/lib_core.so" "$work/python/flashatlas/_core.abi3.so"
 PYTHONPATH="$work/python" .venv/bin/python packaging/train.py "$work/python" >&2
 "$merge" merge --output "$work/all.profdata" "$work/counts"
-# Cargo looks at the flags, not at the file: another profile has another name.
+# Cargo compares flags, not the content of the file: each profile needs its own name.
 name="$work/$(sha256sum "$work/all.profdata" | head -c 16).profdata"
 mv "$work/all.profdata" "$name"
 echo "-Cprofile-use=$name"

@@ -1,9 +1,9 @@
 """Record the traces of real programs that come with the package (``python/flashatlas/data``).
 
-Each program works on an ext4 of the running kernel, on a served drive (`tlc-small`, blank, replies
-at the simulated time). Its trace begins with the making of the file system, so the trace itself
-defines the content of the drive. The page cache is dropped before reads. Run this as root on Linux
-with nbdkit, nbdfuse, PostgreSQL, gcc, Chromium and a network (for pip), at a quiet moment:
+Each program works on ext4 of the running kernel, on a served drive (a blank `tlc-small`, which
+replies after its simulated latencies). The trace begins with mkfs, so it determines the whole
+content of the drive. The page cache is dropped before reads. Run this as root on Linux with nbdkit,
+nbdfuse, PostgreSQL, gcc, Chromium and a network (for pip), at a quiet moment:
 
     .venv/bin/python packaging/record_traces.py [NAME …]
 """
@@ -64,7 +64,7 @@ for program in sorted(PROGRAMS.iterdir()):
 
 
 def main() -> None:
-    """Record the named traces, or all."""
+    """Record the named traces; record all traces if none is named."""
     if os.geteuid() != 0:
         sys.exit("a file system is mounted here: run this as root")
     for name in sys.argv[1:] or WORK:

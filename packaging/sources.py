@@ -1,7 +1,7 @@
-"""The sources of the Rust crates inside the package, until crates.io has them.
+"""The sources of the Rust crates inside the package, until they are on crates.io.
 
-``python packaging/sources.py`` writes ``python/flashatlas/sources``, which goes into wheels: a
-workspace of the crates that the facade reaches, without tests.
+``python packaging/sources.py`` writes ``python/flashatlas/sources``, which goes into wheels. The
+folder is a workspace with all crates that the facade needs, without tests.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 INTO = ROOT / "python/flashatlas/sources"
 LEFT_OUT = {"module", "fixtures", "capi", "serve", "nbdkit"}
-"""Crates that no part needs."""
+"""Crates that no part of a user needs."""
 
 
 def main() -> None:
-    """Write the folder afresh."""
+    """Write the folder again from nothing."""
     shutil.rmtree(INTO, ignore_errors=True)
     for crate in sorted(path.parent for path in ROOT.glob("crates/*/Cargo.toml")):
         if crate.name in LEFT_OUT:

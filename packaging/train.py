@@ -1,9 +1,9 @@
-"""The work that trains a build, so that the compiler knows the hot code.
+"""The work that an instrumented build does for profile-guided optimisation.
 
-``python packaging/train.py FOLDER`` runs the package in FOLDER, built with ``-Cprofile-generate``
-(``packaging/profile.sh`` does that). It runs every part of the registries a little, because code
-that never runs is compiled to be small rather than fast, and it runs a drive that writes, collects
-and reads more.
+``python packaging/train.py FOLDER`` runs the package in FOLDER, which ``packaging/profile.sh`` has
+built with ``-Cprofile-generate``. It runs every part of the registries for a short time, because
+code that never runs is optimised for size instead of speed. Drives that write, collect and read run
+for a longer time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ EIGHT_DIES = [
     "drive.over_provisioning=0.1455",
     "map.unit=4KiB",
 ]
-"""A drive with a GiB of pages, each a frame; presets have frames of several units."""
+"""A drive with a GiB of pages, in which a frame is one page; presets have larger frames."""
 
 LOADS = (
     "uniform:requests=300000,size=4KiB",
@@ -58,7 +58,7 @@ def command(*words: str) -> None:
 
 
 def main(folder: Path) -> None:
-    """Do all the work."""
+    """Run all parts, loads and commands."""
     built = Path(flashatlas.__file__).resolve()
     if not built.is_relative_to(folder.resolve()):
         sys.exit(f"flashatlas is {built}, not the build in {folder}")

@@ -1,7 +1,7 @@
 """Chromium and its profile: six sessions on pages with pictures, cookies, storage and a database.
 
-The pages come from a server in this process, which lets the browser cache them; half of them were
-seen in an earlier session.
+The pages come from a server in this process, which allows the browser to cache them. From the
+second session on, half of the pages were visited in the session before.
 """
 
 import os
@@ -30,7 +30,7 @@ opened.onsuccess = () => {{
 
 
 class Site(BaseHTTPRequestHandler):
-    """Pages, and pictures whose bytes follow from their name."""
+    """A server of pages and pictures; the bytes of a picture depend only on its name."""
 
     def do_GET(self) -> None:
         """Answer with the page or the picture that the path names."""

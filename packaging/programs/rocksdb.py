@@ -1,7 +1,7 @@
-"""RocksDB: filled in random order, then four readers beside a writer, as db_bench has it.
+"""RocksDB: fill a database in random order, then run four readers and a writer, as db_bench does.
 
-Files are smaller than by default, so that as many compactions run as in a larger database. The log
-is not synced, as by default.
+Files are smaller than by default, so that compactions are as frequent as in a larger database. The
+log is not synced, which is the default.
 """
 
 import os
@@ -39,7 +39,7 @@ database = Rdict("rocks", options)
 
 
 def read(seed: int) -> None:
-    """Look up each reader's share of the rows."""
+    """Look up one reader's share of the rows."""
     drawn = random.Random(seed)
     for _ in range(ROWS // READERS):
         database.get(b"%016d" % drawn.randrange(ROWS))

@@ -76,7 +76,7 @@ def test_json_that_is_nested_deeply(cli: Any, run: Path) -> None:
         ("trace.parts", [{"path": "x"}], "trace.parts.0.digest is missing"),
         ("parts", [{"name": "mine"}], "parts.0.digest is missing"),
         ("nand", {"reads": []}, "nand.erases is missing"),
-        ("oracle.violations", None, "oracle.violations is not what it should be"),
+        ("oracle.violations", None, "oracle.violations has the wrong type"),
         ("seed", 2**64, "a number of 20 digits, beyond 64 bits"),
         ("seed", 1.5, "seed is 1.5; expected a whole number"),
         ("label", {}, "label is {}; expected a text"),

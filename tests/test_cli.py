@@ -517,7 +517,7 @@ def test_compare_gives_each_scheme_the_settings_that_it_knows(cli):
         ),
         (
             ["--schemes", "fast,page", "--vary", "ftl.log_blocks=9,20"],
-            "page of --schemes does not know ftl.log_blocks",
+            "page of --schemes has no key ftl.log_blocks",
         ),
         (
             ["--schemes", "fast", "--case", "a:"],

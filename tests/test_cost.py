@@ -170,5 +170,5 @@ def test_runs_that_do_not_fit_together_are_fewer(monkeypatch):
 def test_a_share_of_spare_that_was_meant_in_percent(cli):
     few = ("run", "-w", "uniform:requests=10,size=2KiB", "-q")
     said = cli(*few, "--set", "drive.over_provisioning=7").stderr
-    assert "drive.over_provisioning = 7 is 700% spare: 7 % is written 7%" in said
+    assert "drive.over_provisioning = 7 is 700% spare: write 7% for 7 %" in said
     assert "spare" not in cli(*few, "--set", "drive.over_provisioning=60%").stderr

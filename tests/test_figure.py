@@ -272,7 +272,9 @@ def test_a_distribution_is_drawn_with_its_tail():
 
 def test_a_part_of_a_study_is_a_figure_only_where_it_is_asked_for(tmp_path):
     part = flashatlas.Frame(study().table, asked=54)
-    with pytest.raises(InputError, match="6 of 54 runs are done: a part of the study") as caught:
+    with pytest.raises(
+        InputError, match="6 of 54 runs are done: readers would take these runs for the whole study"
+    ) as caught:
         flashatlas.figure(part, tmp_path / "f.svg", x="ftl.victim", y="waf")
     assert caught.value.field == "allow_incomplete" and not list(tmp_path.iterdir())
     with pytest.raises(InputError, match="6 of 54"):

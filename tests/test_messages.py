@@ -43,7 +43,7 @@ SAID = {
         "--vary: ftl.victim is given with --set as well; expected one of the two"
     ),
     ("compare", *W, "--vary", "workload=uniform;zipf"): (
-        "--workload: is also varied with --vary; expected one of the two"
+        "--workload: the option is also varied with --vary; expected one of the two"
     ),
     ("compare", *W, "--vary", "drive=tiny,tlc-small"): (
         "--vary drive: drives are compared with --drive A --drive B"
@@ -88,10 +88,10 @@ SAID = {
     ),
     ("explain", "ftl.victim=lru"): "set: ftl.victim: victim policy `lru` is not known",
     ("lookup", "--files", "100", "--shift", "5"): (
-        "--shift: the option is about reading a trace, and no trace is given"
+        "--shift: this option changes how a trace is read, but no trace is given"
     ),
     ("lookup", "--files", "100", "--banks", "2", "--set", "lookup.banks=4"): (
-        "--set lookup.banks: lookup.banks has its own option, which is also given"
+        "--set lookup.banks: the option for lookup.banks is given as well; expected one of the two"
     ),
     ("trace", "info", "msr.csv"): (
         "it begins as msr does (`--format msr`), which stops at 2:31: a negative number"
@@ -113,7 +113,7 @@ SAID = {
         "the slice holds no request: it has 20054, and 99999999 are left out"
     ),
     ("trace", "reuse", "demo.fatr", "--entry", "8KiB"): (
-        "--entry: a map page of 4KiB (--map-page) does not hold a whole number of entries of 8KiB"
+        "--entry: a map page of 4KiB (--map-page) is not a whole number of entries of 8KiB"
     ),
     ("trace", "reuse", "demo.fatr", "--page", "3000"): (
         "--page: 3000 bytes are no whole sectors; expected a multiple of 512"
@@ -165,7 +165,7 @@ def test_a_folder_holds_a_run_or_a_comparison(cli, study, tmp_path):
     folder = tmp_path / "X"
     shutil.copytree(study, folder)
     done = cli("run", *W, "--out", str(folder), "--force")
-    assert "2 runs from before were removed" in done.stderr
+    assert "2 runs of an earlier comparison were removed" in done.stderr
     assert not list(folder.glob("0*")) and not (folder / "compare.json").exists()
     done = cli("compare", *W, "--vary", "seed=1,2", "--out", str(folder), "--force")
     assert "a run from before was removed" in done.stderr

@@ -34,7 +34,7 @@ def test_a_folder_holds_the_runs_of_the_last_comparison(cli, tmp_path):
     assert first.returncode == 0 and "removed" not in first.stderr
     (folder / "notes.txt").write_text("mine")
     second = cli(*compare, "ftl.victim=greedy")
-    assert "2 runs from before were removed" in second.stderr
+    assert "2 runs of an earlier comparison were removed" in second.stderr
     assert sorted(p.name for p in folder.glob("*/")) == ["01"]
     assert (folder / "notes.txt").read_text() == "mine"
 

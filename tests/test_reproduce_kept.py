@@ -141,7 +141,9 @@ def fake(monkeypatch):
 def test_the_command_goes_on_where_it_was_stopped(cli, tmp_path, fake, carried):
     stopped = cli("reproduce", "mast")
     assert stopped.returncode == 130
-    said = "error: interrupted; 3 runs are done and in flashatlas-results; the same command goes on"
+    said = (
+        "error: interrupted; 3 runs are done and in flashatlas-results; the same command continues"
+    )
     assert stopped.stderr.strip().splitlines()[-1] == said
     fake.stop, before = False, len(carried)
     done = cli("reproduce", "mast", "--json", "kept.json")

@@ -197,7 +197,7 @@ def test_what_came_through_a_pipe_is_named_for_a_rerun(
         )  # fmt: skip
     assert piped.returncode == 0
     before = Result.load(tmp_path / "x")
-    with pytest.raises(flashatlas.InputError, match=r"standard input .* which nobody kept; say"):
+    with pytest.raises(flashatlas.InputError, match=r"standard input .* which nobody kept; give"):
         rerun(before)
     assert differences(before, rerun(before, trace=trace)) == []
     trace.write_text(trace.read_text() + "0,0,4096,r,9\n")
@@ -409,7 +409,7 @@ def test_a_log_that_a_job_replays_goes_with_it(
     lone = tmp_path / "lone"
     lone.mkdir()
     shutil.copy(folder / "inputs/replay.fio", lone)
-    with pytest.raises(flashatlas.InputError, match="with the logs that it replays beside it"):
+    with pytest.raises(flashatlas.InputError, match="and lies beside the logs that it replays"):
         rerun(Result.load(tmp_path / "out"), inputs=lone)
     again = rerun(Result.load(folder))
     assert again.record["results_digest"] == result.record["results_digest"]

@@ -103,8 +103,7 @@ class _Policy:
 class Lane:
     """The state of a lane for its victim policy: arrays with an element for each block.
 
-    They are read-only NumPy arrays over the memory of the drive. They are never copied, and their
-    values are always current.
+    They are read-only NumPy arrays over the drive's memory, never copied and always current.
 
     Attributes:
         slots: Pages (mapping units) of a block.
@@ -269,8 +268,7 @@ class CachePolicy(_Policy):
     It is used by drives with ``map.store = demand``. A policy is either called at every miss
     (:meth:`admit`, :meth:`prefetch`), or it fills two tables with one byte for each map page:
     ``self.keep`` (1 if the page stays in memory) and ``self.ahead`` (the number of pages after it
-    to prefetch). It changes the tables in :meth:`learn`, which is called after every ``batch``
-    misses.
+    to prefetch). It changes them in :meth:`learn`, which is called after every ``batch`` misses.
     """
 
     _kind = "caching"
@@ -290,8 +288,7 @@ class CachePolicy(_Policy):
         Args:
             page: The map page.
             clock: Number of lookups and changes before this one.
-            change: ``True`` if an entry of the page changes. The page then stays, whatever this
-                method returns.
+            change: ``True`` if an entry of the page changes: the page then stays in any case.
             room: ``True`` if the page fits without an eviction.
 
         """

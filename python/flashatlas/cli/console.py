@@ -171,7 +171,7 @@ def replaced(folder: Path, runs: int) -> None:
     """Report that earlier runs were removed from a folder."""
     if runs:
         what = "a run" if runs == 1 else f"{runs} runs"
-        said = f"{folder}: {what} of an earlier time {'was' if runs == 1 else 'were'} removed"
+        said = f"{folder}: {what} of an earlier comparison {'was' if runs == 1 else 'were'} removed"
         err.print(said, highlight=False, markup=False, soft_wrap=True)
 
 

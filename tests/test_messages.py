@@ -168,7 +168,7 @@ def test_a_folder_holds_a_run_or_a_comparison(cli, study, tmp_path):
     assert "2 runs of an earlier comparison were removed" in done.stderr
     assert not list(folder.glob("0*")) and not (folder / "compare.json").exists()
     done = cli("compare", *W, "--vary", "seed=1,2", "--out", str(folder), "--force")
-    assert "a run from before was removed" in done.stderr
+    assert "a run of an earlier comparison was removed" in done.stderr
     assert not (folder / "run.json").exists()
     table = cli("table", str(folder)).stdout
     assert len(table.splitlines()) == 3

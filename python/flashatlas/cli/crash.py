@@ -33,8 +33,8 @@ def crash(
         typer.Option(
             "--layers",
             metavar="NAMES",
-            help="Stacks of layers to try, such as `hard,A+B`; the value `-` stands for the drive "
-            "without layers. By default all stacks are tried.",
+            help="Stacks of layers to try, such as 'hard,A+B'. '-' is the drive without layers. By "
+            "default all stacks are tried.",
         ),
     ] = None,
     scheme: Annotated[
@@ -42,8 +42,8 @@ def crash(
         typer.Option(
             "--scheme",
             metavar="NAMES",
-            help="Schemes to try, such as `page,mast`; the value `page.2` is a variant of the "
-            "scheme `page`. By default all schemes are tried.",
+            help="Schemes to try, such as 'page,mast'. 'page.2' is a variant of the scheme 'page'. "
+            "By default all schemes are tried.",
         ),
     ] = None,
     store: Annotated[
@@ -51,7 +51,7 @@ def crash(
         typer.Option(
             "--store",
             metavar="NAMES",
-            help="Map stores to try under the scheme `page`; by default all stores.",
+            help="Map stores to try under the scheme 'page'; by default all stores.",
         ),
     ] = None,
     geometry: Annotated[
@@ -67,8 +67,8 @@ def crash(
         typer.Option(
             "--workload",
             metavar="NAMES",
-            help="Workloads to try (see --names). The workload `all` consists of every sequence of "
-            "at most four operations. By default all workloads are tried, this one included.",
+            help="Workloads to try (see --names). The workload 'all' consists of every sequence of "
+            "at most four operations. By default every workload is tried, 'all' included.",
         ),
     ] = None,
     depth: Annotated[
@@ -86,8 +86,8 @@ def crash(
         typer.Option(
             "--faults",
             metavar="NAMES",
-            help="Faults to try besides power failures between two operations (see --names). The "
-            "value `none` tries no other faults, the value `all` tries every kind.",
+            help="Faults to try besides power failures between two operations (see --names). "
+            "'none': no other faults; 'all': every kind.",
         ),
     ] = "all",
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the workloads.")] = 1,
@@ -106,7 +106,7 @@ def crash(
             "--one-in",
             min=1,
             help="Try only one in N power failures of every workload, and one in N sequences of "
-            "the workload called `all`. Power failures during mounts are never left out.",
+            "the workload 'all'. Power failures during mounts are never left out.",
         ),
     ] = 1,
     shard: Annotated[
@@ -127,7 +127,9 @@ def crash(
     json_to: Annotated[
         Path | None,
         typer.Option(
-            "--json", metavar="FILE", help="Write the report as JSON to this file; `-` prints it."
+            "--json",
+            metavar="FILE",
+            help="Write the report as JSON to this file. Give '-' to print it.",
         ),
     ] = None,
     names: Annotated[
@@ -137,16 +139,20 @@ def crash(
 ) -> None:
     """Let the power fail at every operation of short workloads, and check the drive.
 
-    Each workload is carried out once. At every program, erase, store and fence, copies of the
-    medium lose their power before, during and after the operation. Each copy is mounted, every unit
-    is compared with the values that a reference model allows, and the tables are checked. Then the
-    copy is mounted again, written, and compared once more. The workload is also repeated with
-    faults: in each repetition, one program, erase or page fails. After a failed program or erase,
-    the power fails at each of the next operations. If anything is wrong, the exit code is 4.
+    Each workload is carried out once. For every operation on the medium (program, erase, store to
+    NVM, fence), the command copies the medium and cuts the power of the copies before, during and
+    after the operation. Each copy is mounted, every unit is compared with the values that a
+    reference model allows, and the tables are checked. Then the copy is mounted again, written, and
+    compared once more. The workload is also repeated with faults: in each repetition, one program,
+    erase or page fails. After a failed program or erase, the power fails at each of the next
+    operations. If anything is wrong, the exit code is 4.
 
-    A failure has an identity, `[layers/]scheme:store:workload[*steps]@geometry:seed:cut[.cut]…`.
-    `--rerun` with this identity and the same `--set` shows the failure again. The part `*steps` is
-    present only if `--steps` was not 160.
+    A failure has an identity:
+
+    `[layers/]scheme:store:workload[*steps]@geometry:seed:cut[.cut]…`
+
+    The part `*steps` is present only if `--steps` differs from 160. To see a failure again, pass
+    its identity to `--rerun` with the same `--set`.
     """
     if names:
         _names()

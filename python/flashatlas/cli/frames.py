@@ -34,7 +34,7 @@ TableFile = Annotated[
         "--out",
         "-o",
         metavar="FILE",
-        help="File of the table: .csv, .jsonl or .parquet; `-` prints CSV.",
+        help="File of the table (.csv, .jsonl or .parquet). Give '-' to print the table as CSV.",
     ),
 ]
 
@@ -43,7 +43,7 @@ def figure(
     runs: Runs,
     x: Annotated[
         str,
-        typer.Option("--x", metavar="COLUMN", help="Horizontal axis: a setting, or `percentile`."),
+        typer.Option("--x", metavar="COLUMN", help="Horizontal axis: a setting, or 'percentile'."),
     ],
     y: Annotated[
         str, typer.Option("--y", metavar="COLUMN", help="Vertical axis: a number of the record.")

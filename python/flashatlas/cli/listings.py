@@ -37,7 +37,7 @@ def drives(
         str | None,
         typer.Argument(
             help="For a preset, show its file, with the source of every number. For a TOML file, "
-            "show the sizes of the drive. For `mqsim:FILE`, `femu:…` or `nvmevirt:FILE,…`, show "
+            "show the sizes of the drive. For 'mqsim:FILE', 'femu:…' or 'nvmevirt:FILE,…', show "
             "the drive file into which FlashAtlas converts it."
         ),
     ] = None,

@@ -48,8 +48,7 @@ Json = Annotated[
     _option(
         "--json",
         metavar="FILE",
-        help="Write the result as JSON to this file. The value `-` prints the JSON and nothing "
-        "else.",
+        help="Write the result as JSON to this file. Give '-' to print the JSON and nothing else.",
     ),
 ]
 Force = Annotated[bool, _option("--force", help="Replace the results in the folder of --out.")]

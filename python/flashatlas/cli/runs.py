@@ -71,8 +71,8 @@ def run(
         typer.Option(
             "--fio-json",
             metavar="FILE",
-            help="With --job: write the results to this file in fio's json+ format. The value `-` "
-            "prints them.",
+            help="With --job: write the results to this file in fio's json+ format. Give '-' to "
+            "print them.",
         ),
     ] = None,
     json_: Json = None,
@@ -391,8 +391,9 @@ def compare(
             "--vary",
             metavar="KEY=A,B,…",
             autocompletion=complete.settings,
-            help="Run each value of a key or of an option (trace, seed …). If a value has commas, "
-            "separate the values by `;`. If --vary is repeated, every combination is run.",
+            help="Run each value of a key or of an option ('trace', 'seed' …). If a value contains "
+            "commas, separate the values with ';'. If --vary is repeated, every combination is "
+            "run.",
         ),
     ] = [],  # noqa: B006
     schemes: Annotated[
@@ -410,8 +411,8 @@ def compare(
         typer.Option(
             "--stacks",
             metavar="A,B,A+B,…",
-            help="Run these stacks of layers; the value `none` stands for the drive without "
-            "layers. The --set settings of a layer are applied only to the stacks with this layer.",
+            help="Run these stacks of layers. 'none' is the drive without layers. The --set "
+            "settings of a layer are applied only to the stacks with this layer.",
         ),
     ] = None,
     case: Annotated[

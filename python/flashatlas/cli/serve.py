@@ -62,8 +62,9 @@ def serve(
         typer.Option(
             "--precondition",
             metavar="none|fill|steady|trace:FILE|checkpoint:FILE",
-            help="Initial state of a drive without layers, in memory or in a new image; see "
-            "`flashatlas run -h`. Pages that preconditioning wrote read as zeros.",
+            help="Initial state of the drive; see `flashatlas run -h`. Not for drives with layers, "
+            "nor for an image that exists. Reading a page that preconditioning wrote returns "
+            "zeros.",
         ),
     ] = "none",
     time: Annotated[
@@ -71,7 +72,7 @@ def serve(
         typer.Option(
             "--time",
             metavar="none|real|N",
-            help="Time of replies. none: as soon as possible; real: after the latency of the "
+            help="Time of replies. 'none': as soon as possible; 'real': after the latency of the "
             "simulated drive; N: after N times this latency.",
         ),
     ] = "none",
@@ -131,7 +132,7 @@ def serve(
             "--cut-at",
             metavar="TIME",
             help="Let the power fail in the first flash operation after this time of the server's "
-            "clock, such as 2s. SIGUSR1 lets the power fail in the next operation.",
+            "clock, such as '2s'. SIGUSR1 lets the power fail in the next operation.",
         ),
     ] = None,
     cut_mode: Annotated[
@@ -139,9 +140,9 @@ def serve(
         typer.Option(
             "--cut-mode",
             metavar="prefix|torn|subset",
-            help="State that the power failure leaves in the image. prefix: the operation has no "
-            "effect. torn: a program leaves an unreadable page, an erase leaves a block of such "
-            "pages. subset: each lane loses its operations from a random point on, except "
+            help="State that the power failure leaves in the image. 'prefix': the operation has no "
+            "effect. 'torn': a program leaves an unreadable page, an erase leaves a block of such "
+            "pages. 'subset': each lane loses its operations from a random point on, except "
             "operations that a FLUSH of a client or a layer made durable.",
         ),
     ] = "prefix",
@@ -175,8 +176,9 @@ def serve(
         typer.Option(
             "--metrics",
             metavar="HOST:PORT",
-            help="Serve the drive's state over HTTP at this address, such as 127.0.0.1:9464: a "
-            "page, and /metrics for Prometheus. `flashatlas top` shows the state in a terminal.",
+            help="Serve the drive's state over HTTP at this address, such as '127.0.0.1:9464'. "
+            "Browsers show a page; Prometheus reads '/metrics'. `flashatlas top` shows the state "
+            "in a terminal.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")] = 1,

@@ -77,8 +77,8 @@ def sweep(
         typer.Option(
             "--cluster",
             metavar="local|slurm|ADDRESS",
-            help="Place of the runs. local: this machine. slurm: jobs that dask-jobqueue submits "
-            "to Slurm. ADDRESS: the Dask cluster whose scheduler has this address.",
+            help="Place of the runs. 'local': this machine. 'slurm': jobs that dask-jobqueue "
+            "submits to Slurm. ADDRESS: the Dask cluster whose scheduler has this address.",
         ),
     ] = "local",
     cluster_option: Annotated[
@@ -86,8 +86,8 @@ def sweep(
         typer.Option(
             "--cluster-option",
             metavar="KEY=VALUE",
-            help="With --cluster slurm: arguments of SLURMCluster (cores, memory, queue, "
-            "walltime …); may be repeated.",
+            help="With --cluster slurm: arguments of SLURMCluster ('cores', 'memory', 'queue', "
+            "'walltime' …); may be repeated.",
         ),
     ] = [],  # noqa: B006
     shard: Annotated[
@@ -102,8 +102,8 @@ def sweep(
         typer.Option(
             "--keep",
             metavar="|".join(KEEP),
-            help="Content to save for each run. tables: its record and its tables. record: only "
-            "its record.",
+            help="Content to save for each run. 'tables': its record and its tables. 'record': "
+            "only its record.",
         ),
     ] = KEEP[0],
     page: Annotated[

@@ -22,10 +22,10 @@ class Kind:
     key: str
     """The setting that chooses a part of this kind."""
     base: str
-    """A part of this kind that comes with the project, to compare with; empty if there is none."""
+    """A built-in part of this kind to compare with; empty if there is none."""
     languages: tuple[str, ...]
     settings: tuple[str, ...] = ()
-    """Settings of the drive without which a part of this kind is not used."""
+    """Settings that a drive needs to use a part of this kind."""
 
 
 KINDS = {
@@ -53,15 +53,16 @@ KINDS = {
 }
 
 REASONS = {
-    ("caching", "c"): "a cache policy has no C type yet; a whole FTL in C (scheme) has its own map",
-    ("hash", "c"): 'write it as a part in Rust: two lines there (`extern "C"`) call a C function',
+    ("caching", "c"): "there is no C interface for a cache policy yet; write a scheme in C "
+    "instead, which keeps its own map",
+    ("hash", "c"): 'write the part in Rust: two lines in it (`extern "C"`) can call a C function',
     ("hash", "python"): "a hash function is called at every lookup, which Python is too slow for",
-    ("layer", "c"): "a layer owns the device below it, which has no C type",
+    ("layer", "c"): "a layer owns the device below it, and there is no C interface for a device",
     (
         "format",
         "c",
-    ): "a format reads through the buffers of Rust; convert the file to another format",
-    ("generator", "c"): "a generator yields records of Rust; write a trace file instead",
+    ): "a format reads from Rust buffers; convert the file to another format instead",
+    ("generator", "c"): "a generator yields Rust records; write a trace file instead",
     ("store", "python"): "a store is called at every lookup, which Python is too slow for",
     ("scheme", "python"): "a scheme decides every operation of the flash, which Python is too slow "
     "for",
@@ -69,7 +70,7 @@ REASONS = {
     ("format", "python"): "make an Arrow table of the trace and give it to flashatlas.Trace",
     ("generator", "python"): "make an Arrow table of requests and give it to flashatlas.Trace",
 }
-"""For a kind and a language without a template, the reason."""
+"""The reason why a kind has no template in a language."""
 
 EXAMPLE = {
     '"page-c"': '"{{NAME}}"',
@@ -104,14 +105,16 @@ def _dependency(given: str | None) -> str:
     path = given if given is not None else crates()
     if path is None:
         raise InputError(
-            "the sources of the crates are not here: say where with --crates PATH, or --crates "
-            "VERSION for the crates of the registry"
+            "cannot find the sources of the crates; give their folder with --crates PATH, or use "
+            "the published crates with --crates VERSION"
         )
     folder = Path(path)
     if (folder / "crates/flashatlas/Cargo.toml").is_file():
         folder = folder / "crates/flashatlas"
     if not (folder / "Cargo.toml").is_file():
-        raise InputError(f"--crates {path}: no Cargo.toml there, and no version such as 0.1")
+        raise InputError(
+            f"--crates {path}: neither a folder with a Cargo.toml nor a version such as 0.1"
+        )
     return f'path = "{folder.resolve()}"'
 
 
@@ -126,7 +129,7 @@ def _checked(kind: str, name: str, language: str) -> Kind:
     if language not in KINDS[kind].languages:
         raise InputError(
             f"a {KINDS[kind].words} has no template in {language}: {REASONS[kind, language]} "
-            f"(it has: {', '.join(KINDS[kind].languages)})"
+            f"(templates exist in: {', '.join(KINDS[kind].languages)})"
         )
     if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
         raise InputError(
@@ -206,7 +209,7 @@ def new(
     """
     of = _checked(kind, name, language)
     if into.exists():
-        raise InputError(f"{into}: is there already; nothing was written")
+        raise InputError(f"{into}: exists already; nothing was written")
     values = _values(kind, name, of, _dependency(crates_at) if language == "rust" else "")
     made: list[Path] = []
     into.parent.mkdir(parents=True, exist_ok=True)

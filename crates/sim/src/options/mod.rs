@@ -42,28 +42,29 @@ declaration::options! {
         format: Option<String> = None => option(Text).recorded(IfGiven(1)).by_job_file(9);
 
         /// Treatment of several devices in a trace: `separate` (keep their address spaces apart;
-        /// the default), `collapse` (let all share one), or `select:N` (take device N alone).
+        /// the default), `collapse` (let all share one), or `select:N` (read only device N).
         device_map: Option<String> = None =>
             option(Text).metavar("MAP").recorded(IfGiven(2)).by_job_file(10);
 
         /// Drop a record that repeats the previous one of its device within this time, such as
-        /// `5ms`; by default none is dropped.
+        /// `5ms`; by default no record is dropped.
         drop_duplicates: Option<String> = None =>
             option(Text).metavar("TIME").recorded(IfGiven(3)).by_job_file(11);
 
-        /// Longest pause to keep, such as `1s`: every longer pause is shortened to it, and every
-        /// backward step of the clock by more than it is ignored. By default times stay as they
-        /// are.
+        /// Longest pause to keep, such as `1s`: a longer pause is shortened to this time. If the
+        /// clock steps back by more than this time, the step is ignored. By default times stay as
+        /// they are.
         time_gap_max: Option<String> = None =>
             option(Text).metavar("TIME").recorded(IfGiven(4)).by_job_file(12);
 
-        /// Operation of all requests of a trace that names none: `read`, `write` or `trim`.
+        /// Operation of all requests (`read`, `write` or `trim`), for a trace that names no
+        /// operations.
         assume_op: Option<String> = None =>
             option(Text).metavar("OP").recorded(IfGiven(5)).by_job_file(13);
 
-        /// Number of bad records that are skipped and counted; the next one is an error. Or a list
-        /// of kinds, separated by commas: every record of these kinds is skipped and counted. The
-        /// kinds are `zero-length`, `too-long` and `too-far`.
+        /// Number of bad records that are skipped and counted; the next bad record is an error. Or
+        /// a list of kinds, separated by commas: every record of these kinds is skipped and
+        /// counted. The kinds are `zero-length`, `too-long` and `too-far`.
         skip_bad: SkipBad = SkipBad::Count(0) =>
             option(CountOr(&BadKind::NAMES)).recorded(IfGiven(6)).by_job_file(14);
 
@@ -104,7 +105,7 @@ declaration::options! {
         /// State of the drive before the workload: `none` (blank), `fill` (every page written
         /// once, in order), `steady` (the steady state of uniform random writes, set from a
         /// model and not simulated), `trace:FILE` (this trace was played), or `checkpoint:FILE`
-        /// (kept by `flashatlas checkpoint`).
+        /// (saved by `flashatlas checkpoint`).
         precondition: Precondition = Precondition::None =>
             option(Choice(&["none", "fill", "steady", "trace:FILE", "checkpoint:FILE"]))
             .recorded(Always(2));
@@ -114,7 +115,7 @@ declaration::options! {
         fit: Fit = Fit::Error =>
             option(Choice(&["error", "wrap", "compact"])).recorded(Always(3)).by_job_file(3);
 
-        /// Size of the extents that `fit=compact` packs; `auto`: the largest with which the
+        /// Size of the extents that `fit=compact` packs. `auto` is the largest size with which the
         /// workload fits the drive. Distances within an extent are kept.
         extent: Extent = Extent::Auto =>
             option(Choice(&["auto", "1MiB", "256KiB", "64KiB", "16KiB", "4KiB"]))
@@ -130,25 +131,25 @@ declaration::options! {
 
     group Playing {
         /// Rule by which requests are issued: `asap` (as many commands in flight as the drive
-        /// takes; the default), `closed` (`depth` commands in flight; the default if `depth` is
+        /// accepts; the default), `closed` (`depth` commands in flight; the default if `depth` is
         /// given), `open` (at the times of the trace), `untimed` (no time passes).
         mode: Mode = Mode::Asap =>
             option(Choice(&["asap", "closed", "open", "untimed"]))
             .recorded(Always(1)).by_job_file(2);
 
-        /// Number of commands in flight; selects the mode `closed`.
+        /// Number of commands in flight; selects `mode=closed`.
         depth: Option<u32> = None =>
             option(Count(1)).most(u32::MAX).recorded(IfGiven(8)).by_job_file(1);
 
-        /// Factor by which the times of the trace are divided, in the mode `open`.
+        /// Factor by which the times of the trace are divided, with `mode=open`.
         speed: f64 = 1.0 => option(Factor).recorded(InOpenMode(13)).by_job_file(7);
 
         /// Number of requests at the start that are not measured.
         warmup: u64 = 0 => option(Count(0)).recorded(Always(4)).by_job_file(4);
 
-        /// End of the run: `end` (of the workload), or `steady`: repeat the workload until five
-        /// passes in a row are steady, or 25 passes are done; then play it once more and
-        /// measure that pass.
+        /// End of the run: `end` (of the workload) or `steady` (repeat the workload until five
+        /// passes in a row are steady, or 25 passes are done; then play it once more and measure
+        /// that pass).
         until: Until = Until::End =>
             option(Choice(&["end", "steady"])).recorded(IfGiven(9)).by_job_file(5);
 
@@ -160,13 +161,13 @@ declaration::options! {
         /// by default 1 ms, doubled until the run has at most 512 rows.
         interval: Option<String> = None => option(Text).metavar("TIME").recorded(IfGiven(7));
 
-        /// Percentile, such as `p99.9`: for the requests at or above it, the record gets the time
-        /// that each reason took (waiting, cells, collection, merges, map pages). By default there
-        /// are no reasons.
+        /// Percentile, such as `p99.9`: the record shows how long the requests at or above it spent
+        /// in each stage (waiting, cells, collection, merges, map pages). By default this is not
+        /// recorded.
         explain: Option<String> = None => option(Text).metavar("pN");
 
-        /// Add a fingerprint to the record: the number of flash operations, and a hash of all
-        /// of them and their times.
+        /// Add a fingerprint to the record: the number of flash operations, and a hash of the
+        /// operations and their times.
         fingerprint: bool = false => option(Flag);
     }
 }

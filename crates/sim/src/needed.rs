@@ -54,7 +54,7 @@ impl NeededPart {
         match added.iter().find(|part| part.kind == kind && part.name == name) {
             None => Some(format!("it needs {named} ({digest}), which is not loaded")),
             Some(part) if part.origin.digest != *digest => Some(format!(
-                "it needs {named}; that is another now: {}, it was made with {digest}",
+                "it needs {named}; the loaded part of that name differs: {}, expected {digest}",
                 part.origin.digest
             )),
             Some(_) => None,

@@ -141,6 +141,8 @@ fn parts_of_a_plugin_are_known_to_drives_that_are_made_afterwards() {
     let (_, read) = work(&drive, 0, 0, 4000);
     assert!(read.iter().any(|&stamp| stamp != 0));
     drive.check();
-    assert!(plugin(&library).unwrap_err().contains("two are called `page-c`, one of page 1.0"));
+    assert!(
+        plugin(&library).unwrap_err().contains("two parts are called `page-c`: one from page 1.0")
+    );
     assert!(plugin(&folder.path().join("none.so")).unwrap_err().contains("none.so: No such file"));
 }

@@ -88,7 +88,11 @@ impl Slot {
     /// Writes part, callback and time (`page-c: callback write, …`) without allocating memory.
     fn describe(&self, out: &mut impl Write) -> std::io::Result<()> {
         let (part, callback) = (Slot::text(&self.part), Slot::text(&self.callback));
-        write!(out, "{part}: callback `{callback}`, at simulated time {}", self.now.load(Relaxed))?;
+        write!(
+            out,
+            "{part}: callback `{callback}`, called at simulated time {}",
+            self.now.load(Relaxed)
+        )?;
         out.write_all(b" ps")
     }
 }
@@ -133,7 +137,7 @@ fn look() {
                 let mut line = Line::default();
                 let _ = write!(line, "error: ");
                 let _ = slot.describe(&mut line);
-                let _ = writeln!(line, " has not returned for {patience:?}");
+                let _ = writeln!(line, ", has not returned for {patience:?}");
                 line.print();
                 // SAFETY: the process ends here, and no buffer must be written before
                 unsafe { libc::_exit(EXIT) };
@@ -176,7 +180,7 @@ impl Line {
 
 extern "C" fn on_signal(signal: libc::c_int) {
     let name = match signal {
-        libc::SIGSEGV => "a wild memory access",
+        libc::SIGSEGV => "an invalid memory access",
         libc::SIGBUS => "a bus error",
         libc::SIGFPE => "an arithmetic fault",
         libc::SIGILL => "an illegal instruction",

@@ -2,14 +2,14 @@
 //!
 //! FlashAtlas' own parts pass the suite, and parts of others can be tested with it, too.
 //!
-//! [`check`] tries the promises of one part, which it finds by name. It checks the declarations of
-//! every part. Most parts of a drive are tried with reads, writes, trims and FLUSHes, which are
-//! compared with an array of pages. They are also tried on a full drive, on a drive that wears out,
-//! with power failures, and by running the same workload twice. A format is tried with bytes that
-//! are not a trace, and a generator by checking its requests. A [`Report`] has a line for each
-//! promise. For a broken promise, it also has a command that shows the fault again.
-//! [`conformance!`] makes a test that runs [`check`] on one part. [`swarm`] tries random
-//! combinations of parts, drawn from a seed.
+//! [`check`] finds one part by name and tries the promises of this part. Whatever the kind of part,
+//! it checks the part's declarations. Most kinds of part that belong to a drive are tried with
+//! reads, writes, trims and FLUSHes; the data read is compared with an array of pages. These kinds
+//! are also tried on a full drive, on a drive that wears out, with power failures, and by running
+//! the same workload twice. A format is tried with bytes that are not a trace, and a generator by
+//! checking its requests. A [`Report`] has a line for each promise. For a broken promise, the line
+//! is followed by a command that shows the fault again. [`conformance!`] makes a test that runs
+//! [`check`] on one part. [`swarm`] tries random combinations of parts, drawn from a seed.
 //!
 //! ```
 //! use flashatlas_conformance::{Effort, check};

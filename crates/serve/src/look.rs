@@ -51,7 +51,7 @@ fn headed(path: &Path) -> Result<(Header, Map<String, Value>), ServeError> {
 fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(entries) => entries,
-        _ => unreachable!("objects are made here"),
+        _ => unreachable!("the caller passes a JSON object"),
     }
 }
 
@@ -79,17 +79,20 @@ fn is_empty(value: &Value) -> bool {
     value.as_str() == Some("")
 }
 
-/// Mounts the image of a plan in memory, as a server would, and describes its content.
+/// Mounts the image that `plan` names, and describes what the image contains.
+///
+/// The function mounts the image as a server would, but in memory only. It does not change the
+/// file.
 ///
 /// The description contains the header, blocks and frames by state, erases, damage, the findings of
 /// the mount, and the number of units that hold data. `sound` is `true` if nothing is damaged or
 /// lost. Without `plan.drive`, the drive and its settings come from the header, and `plan.set` is
-/// applied after them. The file is not changed.
+/// applied after these settings.
 ///
 /// # Errors
 /// Returns a [`ServeError`] if the file is not an image of this drive, or cannot be mounted.
 pub fn check(plan: &ServeSpec) -> Result<Value, ServeError> {
-    let path = plan.image.as_deref().expect("an image is looked at");
+    let path = plan.image.as_deref().expect("the plan of a check names an image");
     let (header, mut said) = headed(path)?;
     let mut plan = plan.clone();
     if plan.drive.is_empty() {

@@ -52,10 +52,10 @@ pub struct BlockHeader {
     pub crc: u32,
 }
 
-/// Fault of a block, and the content expected instead.
+/// Fault of a block, and the content that was expected.
 pub type Fault = (&'static str, &'static str);
 
-const DAMAGED: Fault = ("a damaged block header", "the CRC that it carries");
+const DAMAGED: Fault = ("a damaged block header", "bytes that match its CRC");
 
 impl BlockHeader {
     pub fn encode(&self) -> [u8; BLOCK_HEADER_BYTES] {
@@ -190,7 +190,7 @@ impl Columns {
 }
 
 const BROKEN: Fault =
-    ("a block whose content is no records", "columns as its header describes them");
+    ("a block whose content cannot be decoded", "columns as its header describes them");
 
 /// Appends the records of a block's content to `records`.
 pub fn decode(

@@ -187,7 +187,7 @@ pub fn seek(input: &mut (impl Read + Seek), from: Ps) -> Result<Position, TraceE
 
 /// Returns the offset and the content of the end record of a file of `length` bytes.
 fn read_end(input: &mut (impl Read + Seek), length: u64) -> Result<(u64, End), TraceError> {
-    const EXPECTED: &str = "a whole file, that ends in its index";
+    const EXPECTED: &str = "a complete file, which ends with an index";
     let start = length.saturating_sub(TRAILER_BYTES as u64);
     let no_trailer = || {
         TraceError::new(Place::Byte(start), "the trace is truncated: it has no trailer", EXPECTED)

@@ -13,7 +13,7 @@ pub(super) fn encode() -> [u8; HEADER_BYTES] {
     header
 }
 
-/// Checks that `head`, the start of a file, is a header that this reader knows.
+/// Checks that `head`, the start of a file, is a header that this reader supports.
 ///
 /// # Errors
 /// Returns an error for another format, another version, or a damaged header.
@@ -35,12 +35,12 @@ pub(super) fn check(head: &[u8]) -> Result<(), TraceError> {
         return Err(fault(head.len(), "the trace is truncated in its header", "16 bytes", &[]));
     };
     if u32_at(head, 12) != crc32c::crc32c(&head[..12]) {
-        return Err(fault(8, "a damaged header", "the CRC that it carries", &[]));
+        return Err(fault(8, "a damaged header", "bytes that match its CRC", &[]));
     }
     let version = u16::from_le_bytes(array(head, 8));
     if version != VERSION {
         let why = format!("version {version} of the atlas format");
-        return Err(TraceError::new(Place::Byte(8), why, "version 1, which this reader knows"));
+        return Err(TraceError::new(Place::Byte(8), why, "version 1, which this reader supports"));
     }
     if *head != encode() {
         return Err(fault(10, "a header with unknown flags", "zero", &[]));

@@ -91,7 +91,7 @@ impl Atlas {
                 }
                 _ => error.to_string(),
             };
-            TraceError::new(Place::Byte(start), why, "a whole file, that ends in its index")
+            TraceError::new(Place::Byte(start), why, "a complete file, which ends with an index")
         })?;
         self.offset += bytes.len() as u64;
         Ok(())
@@ -107,7 +107,7 @@ impl Atlas {
             END => self.read_end().map(|()| FilePart::End),
             _ => Err(TraceError {
                 excerpt: excerpt(&kind),
-                ..self.fault("not a block or the end record:", "`B` or `E`")
+                ..self.fault("neither a block nor the end record:", "`B` or `E`")
             }),
         }
     }
@@ -124,7 +124,7 @@ impl Atlas {
         self.stored = stored;
         fetched?;
         if crc32c::crc32c(&self.stored) != header.crc {
-            return Err(self.fault("a damaged block", "the CRC that its header carries"));
+            return Err(self.fault("a damaged block", "bytes that match the CRC in its header"));
         }
         self.records.clear();
         self.taken = 0;
@@ -136,8 +136,8 @@ impl Atlas {
                     .unwrap_or(usize::MAX);
                 if size != header.content_bytes {
                     return Err(self.fault(
-                        "a block that does not decompress",
-                        "the number of bytes in its header",
+                        "a block that does not decompress to the size in its header",
+                        "a block of this size",
                     ));
                 }
                 &self.content
@@ -157,7 +157,7 @@ impl Atlas {
         head[0] = END;
         self.fetch(&mut head[1..], WHAT)?;
         let damaged =
-            |atlas: &Atlas| atlas.fault("a damaged end record", "the CRC that it carries");
+            |atlas: &Atlas| atlas.fault("a damaged end record", "bytes that match its CRC");
         let body_bytes = End::body_bytes(&head).ok_or_else(|| damaged(self))?;
         let mut body = Vec::new();
         let start = self.offset;
@@ -174,8 +174,8 @@ impl Atlas {
         let end = End::decode(&head, &body).ok_or_else(|| damaged(self))?;
         if end.records != self.count {
             return Err(self.fault(
-                "an end record of another number of records",
-                "the number of records in the blocks",
+                "the end record counts a different number of records than the blocks contain",
+                "equal numbers",
             ));
         }
         self.device_names = end.origin.device_names;
@@ -186,7 +186,7 @@ impl Atlas {
             return Err(TraceError::new(
                 Place::Byte(start),
                 "a damaged trailer",
-                "the place of the end record",
+                "the offset of the end record",
             ));
         }
         self.nothing_more()

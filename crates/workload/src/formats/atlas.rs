@@ -11,8 +11,8 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     name: "atlas",
     summary: "FlashAtlas binary (.fatr): compact, checked, with an index by time",
     quirks: "A file holds every field of its records, the names of devices, and the origin of the \
-             trace. Every part carries a checksum; a damaged block ends reading, even if bad \
-             records may be skipped. Times count from the first record of the trace.",
+             trace. Every part has a checksum. A damaged block ends reading, even if bad records \
+             may be skipped. Times count from the first record of the trace.",
     source: "FlashAtlas, docs/FORMATS.md.",
     licence: "As the trace that was converted.",
     times: Presence::Always,

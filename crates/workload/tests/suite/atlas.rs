@@ -1,4 +1,5 @@
-//! The atlas format: a file of another program, every kind of damage, reading from the middle.
+//! Tests of the atlas format: a file that another program wrote, every kind of damage, and reading
+//! that starts in the middle of a file.
 
 use crate::common::*;
 use flashatlas_types::HostOp::{Flush, Read, Trim, Write};
@@ -7,8 +8,8 @@ use flashatlas_workload::atlas::{self, MAX_BLOCK_RECORDS};
 use flashatlas_workload::{Bounds, Opened, Origin, ReadOptions, Record, Slice, open};
 use std::io::{Cursor, Seek};
 
-/// Returns a file that another program made from docs/FORMATS.md; its block is the one in the tests
-/// of `atlas/block.rs`.
+/// Returns a file that another program wrote, with docs/FORMATS.md as its only guide. The tests of
+/// `atlas/block.rs` contain the same block.
 fn small() -> Vec<u8> {
     std::fs::read(root().join("fuzz/corpus/trace_atlas/small.fatr")).unwrap()
 }
@@ -103,26 +104,30 @@ fn what_is_wrong_is_named() {
     other[12..16].copy_from_slice(&crc.to_le_bytes());
     assert_eq!(
         error(&other),
-        "byte 8: version 2 of the atlas format; expected version 1, which this reader knows"
+        "byte 8: version 2 of the atlas format; expected version 1, which this reader supports"
     );
     let flip = |at: usize| {
         let mut flipped = bytes.clone();
         flipped[at] ^= 1;
         error(&flipped)
     };
-    assert_eq!(flip(8), "byte 8: a damaged header; expected the CRC that it carries");
-    assert_eq!(flip(20), "byte 16: a damaged block header; expected the CRC that it carries");
-    assert_eq!(flip(60), "byte 16: a damaged block; expected the CRC that its header carries");
+    assert_eq!(flip(8), "byte 8: a damaged header; expected bytes that match its CRC");
+    assert_eq!(flip(20), "byte 16: a damaged block header; expected bytes that match its CRC");
+    assert_eq!(
+        flip(60),
+        "byte 16: a damaged block; expected bytes that match the CRC in its header"
+    );
     let end = bytes.len() - 16;
-    assert!(flip(end - 1).ends_with(": a damaged end record; expected the CRC that it carries"));
+    assert!(flip(end - 1).ends_with(": a damaged end record; expected bytes that match its CRC"));
     assert_eq!(
         flip(end),
-        format!("byte {end}: a damaged trailer; expected the place of the end record")
+        format!("byte {end}: a damaged trailer; expected the offset of the end record")
     );
-    assert_eq!(flip(16), "byte 16: not a block or the end record: `C`; expected `B` or `E`");
+    assert_eq!(flip(16), "byte 16: neither a block nor the end record: `C`; expected `B` or `E`");
     assert_eq!(
         error(&bytes[..80]),
-        "byte 56: the trace is truncated in a block; expected a whole file, that ends in its index"
+        "byte 56: the trace is truncated in a block; expected a complete file, which ends with an \
+         index"
     );
 }
 
@@ -140,8 +145,8 @@ fn the_end_record_must_count_what_there_is() {
     assert_eq!(
         error(&bytes),
         format!(
-            "byte {end}: an end record of another number of records; expected the number of \
-             records in the blocks"
+            "byte {end}: the end record counts a different number of records than the blocks \
+             contain; expected equal numbers"
         )
     );
 }
@@ -168,8 +173,8 @@ fn blocks_end_at_their_limit_and_read_on() {
     }
 }
 
-/// Returns the records of `bytes` from time `from` on, and the number of skipped bytes. The index
-/// locates the records.
+/// Returns the records of `bytes` from time `from` on, and the number of bytes that the search in
+/// the index skipped.
 fn from(bytes: &[u8], from: Ps) -> (Vec<Record>, u64) {
     let mut input = Cursor::new(bytes.to_vec());
     let position = atlas::seek(&mut input, from).unwrap();
@@ -192,21 +197,21 @@ fn a_slice_starts_at_the_right_block() {
         let mut expected = all[first as usize..].to_vec();
         expected.iter_mut().for_each(|r| r.request.at = Ps(r.request.at.0 - first * MS));
         assert!(got == expected, "from {first} ms");
-        // the same as a slice of the whole stream
+        // a slice of the whole stream has the same records
         let Opened { source, .. } =
             open(Box::new(Cursor::new(bytes.clone())), None, &ReadOptions::default()).unwrap();
         let mut slice = Slice::new(source, Bounds { from: Ps(first * MS), ..Bounds::default() });
         assert!(drain(&mut slice).0 == expected, "from {first} ms of the stream");
     }
     offsets.dedup();
-    assert_eq!(offsets.len(), 3, "an offset for each block");
+    assert_eq!(offsets.len(), 3, "one offset for each block");
     assert_eq!(offsets[0], 16);
-    assert_eq!(from(&bytes, Ps(3 * block * MS)).0, [], "no record is that late");
+    assert_eq!(from(&bytes, Ps(3 * block * MS)).0, [], "no record has a time that late");
 }
 
 #[test]
 fn records_out_of_order_are_found_too() {
-    // one record of the first block is late
+    // a record of the first block has a later time than the records after it
     let mut records = every_ms(2 * MAX_BLOCK_RECORDS);
     records[7].request.at = Ps(1_000_000 * MS);
     let (bytes, _) = write_from("atlas", &records, "none", false, &origin()).unwrap();
@@ -224,8 +229,8 @@ fn seeking_refuses_what_it_cannot_use() {
     assert_eq!(
         seek(&bytes[..bytes.len() - 1]).unwrap_err(),
         format!(
-            "byte {}: the trace is truncated: it has no trailer; expected a whole file, that ends \
-             in its index",
+            "byte {}: the trace is truncated: it has no trailer; expected a complete file, which \
+             ends with an index",
             bytes.len() - 17
         )
     );

@@ -22,7 +22,7 @@ impl FreePool {
         FreePool { lanes: layout.per_lane(FreeBlocks::new(least_worn)), erases: VecDeque::new() }
     }
 
-    /// Adds a block that will be erased once `erase` is complete.
+    /// Adds a block that the operation `erase` erases.
     pub fn push(&mut self, lane: LaneId, block: BlockId, erases: u32, erase: OpId) {
         self.lanes[lane].push(block, erases);
         self.erases.push_back(erase);

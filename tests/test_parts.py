@@ -84,8 +84,10 @@ def test_a_checkpoint_says_which_parts_it_needs(tmp_path):
     other = compiled(tmp_path, PAGE.replace("two frontiers a lane", "2 frontiers"), "page.c")
     said = cli(*run, "--plugin", other)
     assert said.returncode == 2
-    assert "it needs scheme `page-c` of page 1.0; that is another now" in said.stderr
-    # a policy decided where pages went, but it is not needed to find them
+    assert (
+        "it needs scheme `page-c` of page 1.0; the loaded part of that name differs" in said.stderr
+    )
+    # a policy only decides where pages go, so a mount does not need the policy
     said = cli("checkpoint", made, "-d", "tiny", "--precondition", "fill")
     assert said.returncode == 0, said.stderr
 
@@ -101,7 +103,7 @@ def test_a_plugin_has_names_and_help_as_others(tmp_path):
     assert "1 is out of range (allowed: 3 to 1000)" in said.stderr and said.returncode == 2
     other = compiled(tmp_path, PAGE.replace('"page", "1.0"', '"mine", "2.0"'), "mine.c")
     said = cli("run", *library, "--plugin", other, "-w", "uniform")
-    assert "two are called `page-c`, one of page 1.0 and one of mine 2.0" in said.stderr
+    assert "two parts are called `page-c`: one from page 1.0 and one from mine 2.0" in said.stderr
     assert cli("run", "--plugin", "nothing.so").stderr.count("nothing.so: no such file") == 1
 
 
@@ -123,9 +125,13 @@ ABORTS = "*page = ftl->l2p[lpn]; __builtin_trap();"
 @pytest.mark.parametrize(
     ("bad", "expected", "code"),
     [
-        (HANGS, "`locate`, at simulated time 0 ps has not returned for 500ms", 70),
-        (CRASHES, "`locate`, at simulated time 0 ps: a wild memory access ended the process", -11),
-        (ABORTS, "`locate`, at simulated time 0 ps: an illegal instruction ended", -4),
+        (HANGS, "`locate`, called at simulated time 0 ps, has not returned for 500ms", 70),
+        (
+            CRASHES,
+            "`locate`, called at simulated time 0 ps: an invalid memory access ended the process",
+            -11,
+        ),
+        (ABORTS, "`locate`, called at simulated time 0 ps: an illegal instruction ended", -4),
     ],
 )
 def test_what_ends_a_process_is_named(tmp_path, bad, expected, code):
@@ -152,7 +158,7 @@ def test_crash_survives_a_plugin_that_ends_its_process(tmp_path):
 
 
 class Emptiest(parts.Victim):
-    """The closed block with the fewest valid pages; among equals, the one that closed first."""
+    """A policy that picks the closed block with the fewest valid pages, by number if equal."""
 
     name = "test-emptiest"
 
@@ -165,7 +171,7 @@ class Emptiest(parts.Victim):
 
 
 class Batched(Emptiest):
-    """The same policy, with eight blocks at a time."""
+    """A policy that picks the eight closed blocks with the fewest valid pages at a time."""
 
     name = "test-batched"
 
@@ -212,7 +218,7 @@ class Astray(parts.Victim):
 
 
 class Halves(parts.Classifier):
-    """A classifier that takes the lower half of the pages for hot."""
+    """A classifier that treats the lower half of the pages as hot."""
 
     name = "test-halves"
 
@@ -226,7 +232,7 @@ class Halves(parts.Classifier):
 
 
 class Learner(parts.Classifier):
-    """A classifier that takes pages for hot if they are written twice in a batch."""
+    """A classifier that treats pages as hot if a batch writes them at least twice."""
 
     name = "test-learner"
     streams = (2, 2)
@@ -260,7 +266,7 @@ class Ghost(parts.CachePolicy):
 
 
 class Readahead(parts.CachePolicy):
-    """A policy that loads the next map pages at misses in sequence, twice as many each time."""
+    """A policy that prefetches at sequential misses, and doubles the number of pages each time."""
 
     name = "test-readahead"
 
@@ -274,7 +280,7 @@ class Readahead(parts.CachePolicy):
 
 
 class Blocker(parts.CachePolicy):
-    """A policy that keeps pages with one miss in a batch out of memory; others load two more."""
+    """A policy that keeps pages missed at least twice in a batch, and prefetches two at a miss."""
 
     name = "test-blocker"
     batch = 64
@@ -400,7 +406,7 @@ def test_classifiers_are_asked_or_keep_tables():
         settings = {**small, "ftl.classifier": name, **more}
         runs[name] = flashatlas.run("tiny", mode="untimed", workload=load, set=settings)
         assert runs[name].violations == 0
-    # the same rule in Rust
+    # the classifier `address` is the same rule in Rust
     assert runs["test-halves"].waf == runs["address"].waf
     assert runs["test-halves"].record["memory_bytes"]["tables"]["classifier"] == 17
     assert runs["test-learner"].waf != runs["none"].waf
@@ -412,7 +418,7 @@ def test_what_cannot_be_added_is_said(tmp_path):
     nameless = type("Nameless", (parts.Victim,), {})
     with pytest.raises(flashatlas.InputError, match='such as name = "emptiest"'):
         parts.add(nameless)
-    with pytest.raises(flashatlas.InputError, match="two are called `test-emptiest`"):
+    with pytest.raises(flashatlas.InputError, match="two parts are called `test-emptiest`"):
         parts.add(type("Other", (Emptiest,), {}))
     parts.add(Emptiest)  # the same source as before is no error
     empty = tmp_path / "nothing.py"

@@ -147,7 +147,9 @@ pub enum Refused {
     PowerLost,
     /// The drive has no free space.
     NoSpace(String),
-    /// The drive or its image cannot be used any more, or a page cannot be read.
+    /// Data in the range cannot be read.
+    Unreadable(String),
+    /// The drive or its image cannot be used any more.
     Failed(String),
 }
 
@@ -155,7 +157,10 @@ impl std::fmt::Display for Refused {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Refused::PowerLost => f.write_str("the power has failed"),
-            Refused::Range(why) | Refused::NoSpace(why) | Refused::Failed(why) => f.write_str(why),
+            Refused::Range(why)
+            | Refused::NoSpace(why)
+            | Refused::Unreadable(why)
+            | Refused::Failed(why) => f.write_str(why),
         }
     }
 }

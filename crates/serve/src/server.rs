@@ -10,7 +10,7 @@ use crate::recorder::Recorder;
 use crate::spec::{Refused, ServeError, ServeSpec, Time};
 use crate::state::State;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
-use flashatlas_sim::{Environment, RunError};
+use flashatlas_sim::{Environment, Live, RunError};
 use flashatlas_types::{HostOp, Lba, Lpn, Ps, Request, Rng, SECTOR_BYTES, Seed, Stamp};
 use hdrhistogram::Histogram;
 use serde_json::Value;
@@ -61,6 +61,8 @@ pub struct Server<C> {
     outstanding: AtomicUsize,
     /// Number of client writes with FUA.
     fua_writes: AtomicU64,
+    /// Bytes of client writes.
+    written: AtomicU64,
     /// `true` if the power must fail in the next flash operation.
     cut: AtomicBool,
     state: Mutex<State>,
@@ -104,6 +106,7 @@ impl<C: Clock> Server<C> {
             found,
             outstanding: AtomicUsize::new(0),
             fua_writes: AtomicU64::new(0),
+            written: AtomicU64::new(0),
             cut: AtomicBool::new(false),
             state: Mutex::new(State {
                 live: Some(live),
@@ -128,6 +131,52 @@ impl<C: Clock> Server<C> {
     /// changes it and writes it.
     pub fn unit_bytes(&self) -> u32 {
         self.unit_sectors * SECTOR_BYTES
+    }
+
+    /// Returns the number of sectors that the drive exports.
+    pub fn sectors(&self) -> u64 {
+        self.sectors
+    }
+
+    /// Returns the number of commands that the drive takes at once.
+    pub fn queue_depth(&self) -> usize {
+        self.queue_depth
+    }
+
+    /// Returns `true` if trimmed units read as zeros after a power failure, too.
+    pub fn keeps_trims(&self) -> bool {
+        self.zeroes_by_trim
+    }
+
+    /// Returns the record of a controller that the image keeps, or `None` if there is no record.
+    ///
+    /// # Errors
+    /// Returns [`Refused`] if the image cannot be read.
+    pub fn kept(&self) -> Result<Option<Vec<u8>>, Refused> {
+        let mut state = self.lock();
+        let kept = state.image.as_mut().map_or(Ok(None), |image| image.home().read());
+        kept.map_err(|error| Refused::Failed(format!("the image: {error}")))
+    }
+
+    /// Makes the record of a controller durable in the image, if there is an image.
+    ///
+    /// # Errors
+    /// Returns [`Refused`] if nothing is served any more, or if the image cannot be written.
+    pub fn keep(&self, record: &[u8]) -> Result<(), Refused> {
+        let mut state = self.lock();
+        state.on()?;
+        let kept = state.image.as_mut().map_or(Ok(()), |image| image.home().write(record));
+        kept.map_err(|error| state.fail(format!("the image: {error}")))
+    }
+
+    /// Returns what `look` finds in the drive, and the bytes that clients have written.
+    ///
+    /// # Errors
+    /// Returns [`Refused`] if nothing is served any more.
+    pub(crate) fn seen<T>(&self, look: impl FnOnce(&mut Live, u64) -> T) -> Result<T, Refused> {
+        let mut state = self.lock();
+        let live = state.on()?;
+        Ok(look(live, self.written.load(Ordering::Relaxed)))
     }
 
     /// Returns the findings in the image.
@@ -229,6 +278,7 @@ impl<C: Clock> Server<C> {
         self.fua_writes.fetch_add(fua.into(), Ordering::Relaxed);
         let fua = fua && self.hears_fua();
         let request = self.request(HostOp::Write, offset, data.len() as u64, fua)?;
+        self.written.fetch_add(data.len() as u64, Ordering::Relaxed);
         self.carry_out(&request, Some(data), None)
     }
 

@@ -138,12 +138,15 @@ impl State {
         let ticket = submitted.map_err(|error| self.refused(&error))?;
         self.lost_power()?;
         let durable = request.op == HostOp::Flush || request.fua;
-        if let Err(why) = self.persist(durable) {
-            // it is unknown which part the host has written, so the next mount checks the image
-            (self.live, self.gone) = (None, Some(Refused::Failed(why.clone())));
-            return Err(Refused::Failed(why));
-        }
+        // it is unknown which part the host has written, so the next mount checks the image
+        self.persist(durable).map_err(|why| self.fail(why))?;
         Ok(ticket)
+    }
+
+    /// Ends serving for this reason, and returns the refusal.
+    pub fn fail(&mut self, why: String) -> Refused {
+        (self.live, self.gone) = (None, Some(Refused::Failed(why.clone())));
+        Refused::Failed(why)
     }
 
     /// Writes the medium's changes to the image. With `durable`, they are written and synced at

@@ -1,7 +1,7 @@
 //! The commands of a block device, on a simulated drive.
 
 use crate::disk::{Open, on_file};
-use crate::image::{Found, Image, Verify};
+use crate::image::{Found, Verify};
 use crate::mount::powered_on;
 use crate::notes::{FLUSH_IGNORED, FUA_IGNORED, SERVED_AT_ARRIVAL};
 use crate::parts::{STANDARD_PARTS, environment};
@@ -440,6 +440,16 @@ impl<C: Clock> Server<C> {
 
     /// Ends serving like [`Server::end`], for a drive with the parts of `env`.
     pub fn end_in(&self, env: &Environment<'_>) -> Ended {
+        self.finish(env, None)
+    }
+
+    /// Ends serving like [`Server::end_in`]. The image keeps the record of a controller, unless the
+    /// write cache cannot be made durable.
+    pub fn end_keeping(&self, env: &Environment<'_>, record: &[u8]) -> Ended {
+        self.finish(env, Some(record))
+    }
+
+    fn finish(&self, env: &Environment<'_>, last: Option<&[u8]>) -> Ended {
         let mut state = self.lock();
         let recorded = state.recorder.take().map(Recorder::finish);
         if let Some(gone) = &state.gone {
@@ -450,7 +460,11 @@ impl<C: Clock> Server<C> {
         if let Err(why) = state.submit(&flush, None, None, false) {
             return Ended { record: None, complaint: Some(why.to_string()) };
         }
-        if let Some(Err(why)) = state.image.as_mut().map(Image::close) {
+        let closed = state.image.as_mut().map(|image| {
+            last.map_or(Ok(()), |record| image.home().write(record))?;
+            image.close()
+        });
+        if let Some(Err(why)) = closed {
             return Ended { record: None, complaint: Some(format!("the image: {why}")) };
         }
         let Some(mut live) = state.live.take() else {

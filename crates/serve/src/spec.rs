@@ -92,6 +92,10 @@ pub struct ServeSpec {
     /// File to which the record is written after serving.
     #[serde(default)]
     pub record: Option<PathBuf>,
+    /// `true` if serving ends when the last client has gone. Whoever serves the drive looks after
+    /// that.
+    #[serde(default)]
+    pub once: bool,
     /// The NVMe controller, if the drive is served behind one.
     #[serde(default)]
     pub nvme: Option<NvmeSpec>,

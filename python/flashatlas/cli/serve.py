@@ -213,7 +213,7 @@ def serve(
     force: Force = False,
     title: Title = None,
 ) -> None:
-    """Serve a drive to real programs: a block device over NBD (nbdkit), or NVMe over TCP (--nvme).
+    """Serve a drive to real programs, over NBD (nbdkit) or as an NVMe drive over TCP.
 
     The host layers, controller, scheme, map store and flash are the same as in a simulation, but
     pages contain real bytes. Every read is checked. At the end (Ctrl-C, SIGTERM, or the end of the

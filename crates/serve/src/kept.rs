@@ -1,4 +1,4 @@
-//! The record of a controller in an image: what a host saved, and totals over the life of the drive.
+//! The record of a controller in an image: saved features, and totals over the life of the drive.
 //!
 //! Two slots are written alternately. A write that is torn leaves the record before it.
 

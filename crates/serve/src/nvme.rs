@@ -1,4 +1,4 @@
-//! A served drive as the media of an NVMe controller, and the controller's state that outlives power.
+//! A served drive as the media of an NVMe controller, and the state of the controller in its image.
 
 use crate::server::{Clock, Server};
 use crate::spec::{NvmeSpec, Refused, ServeError};

@@ -343,7 +343,8 @@ def killed(image, settings: list[str], rounds: int, **options) -> tuple[int, lis
         with Host(drive) as host:
             assert host.smart()["unsafe_shutdowns"] == rounds
     assert drive.result.violations == 0
-    return sum(client.durable for client in clients), [wrong for client in clients for wrong in client.wrong]
+    wrong = [line for client in clients for line in client.wrong]
+    return sum(client.durable for client in clients), wrong
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)
@@ -367,7 +368,7 @@ def test_a_power_failure_is_silent_and_the_image_is_as_it_left_it(tmp_path):
         drive = serve("tiny", set=SMALL, image=image, nvme=HERE, cut_after=operations)
         client.check(drive, 1)
         client.load(drive, 1)
-        with pytest.raises(PowerLost, match=r"cut\.img is as the failure left it"):
+        with pytest.raises(PowerLost, match=r"cut\.img is in the state that the failure left"):
             drive.stop()
     with serve("tiny", set=SMALL, image=image, nvme=HERE) as drive:
         client.check(drive, 2)

@@ -129,7 +129,7 @@ def test_totals_and_names_outlive_the_server_and_unclean_ends_are_counted(tmp_pa
             elif end == "cut":
                 drive.cut()
                 with pytest.raises(Gone):
-                    while True:
+                    for _ in range(1000):
                         host.write(0, numbered(1), fua=True)
                 with pytest.raises(PowerLost):
                     drive.stop()

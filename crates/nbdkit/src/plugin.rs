@@ -138,7 +138,7 @@ fn call(work: impl FnOnce(&Server<Wall>) -> Result<(), Refused>) -> c_int {
             let number = match refused {
                 Refused::Range(_) => libc::EINVAL,
                 Refused::NoSpace(_) => libc::ENOSPC,
-                Refused::PowerLost | Refused::Failed(_) => libc::EIO,
+                Refused::PowerLost | Refused::Unreadable(_) | Refused::Failed(_) => libc::EIO,
             };
             complain(number, &refused.to_string())
         }

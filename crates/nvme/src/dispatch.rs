@@ -68,6 +68,7 @@ impl Subsystem {
     /// `out` receives the bytes that a command returns which is complete at once.
     pub fn begin(&mut self, place: Place, entry: &Entry, data: &[u8], out: &mut Vec<u8>) -> Step {
         out.clear();
+        self.activity.command(place.queue, entry);
         let next = self.check(place, entry).and_then(|bytes| {
             let from_host = Direction::of(entry.opcode()) == Direction::FromHost;
             if from_host && (data.len() as u64) < bytes {

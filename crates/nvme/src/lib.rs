@@ -47,6 +47,7 @@
 //! # Ok::<(), flashatlas_nvme::IdentityError>(())
 //! ```
 
+mod activity;
 mod bytes;
 mod command;
 mod connect;
@@ -70,6 +71,7 @@ mod subsystem;
 pub mod support;
 mod work;
 
+pub use activity::Activity;
 pub use command::{Completion, Entry, Sgl, admin, fabrics, io};
 pub use connect::{CONNECT_BYTES, Connect, Connected};
 pub use discovery::{AddressFamily, DiscoveryEntry};

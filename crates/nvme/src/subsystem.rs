@@ -1,5 +1,6 @@
 //! A subsystem: its controllers, and everything that they share.
 
+use crate::activity::Activity;
 use crate::connect::{Connect, Connected, Invalid};
 use crate::controller::{Controller, InFlight, Then};
 use crate::discovery::DiscoveryEntry;
@@ -77,6 +78,7 @@ pub struct Subsystem {
     written: Totals,
     /// Simulated time with power, as far as it is known.
     powered: Ps,
+    pub(crate) activity: Activity,
 }
 
 impl Subsystem {
@@ -133,6 +135,7 @@ impl Subsystem {
             next_ticket: 0,
             changed: !discovery,
             powered: Ps::ZERO,
+            activity: Activity::default(),
         }
     }
 
@@ -204,6 +207,7 @@ impl Subsystem {
             features.events = 1 << 31; // Base 3.1.3.3.1
         }
         let Connect { host, host_id, entries, keep_alive, .. } = connect;
+        self.activity.associated(&host);
         let mut controller = Controller::new(id, (host, host_id), keep_alive, properties, features);
         controller.queues.insert(QueueId::ADMIN, entries);
         controller.wait_for(&self.orphans);
@@ -318,6 +322,20 @@ impl Subsystem {
         let mut durable = self.durable.clone();
         durable.totals.powered_ms = durable.powered_ms(self.powered);
         Some(durable)
+    }
+
+    /// Switches the power off in order, with everything durable: returns the record to keep. No
+    /// command may be in flight.
+    pub fn power_off(&mut self, health: &Health) -> Durable {
+        self.observe(health);
+        self.durable.in_use = false;
+        self.changed = true;
+        self.durable_changed().expect("it has changed")
+    }
+
+    /// Returns what hosts did since the power came on.
+    pub fn activity(&self) -> &Activity {
+        &self.activity
     }
 
     /// Tells the hosts of the health of the media: a critical warning that is new becomes an event.

@@ -40,7 +40,9 @@ fn refused(why: &Refused) -> PyErr {
     match why {
         Refused::Range(why) => InputError::new_err(why.clone()),
         Refused::PowerLost => PowerLost::new_err(why.to_string()),
-        Refused::NoSpace(why) | Refused::Failed(why) => DriveError::new_err(why.clone()),
+        Refused::NoSpace(why) | Refused::Unreadable(why) | Refused::Failed(why) => {
+            DriveError::new_err(why.clone())
+        }
     }
 }
 

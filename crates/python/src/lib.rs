@@ -12,6 +12,7 @@ mod gym;
 mod image;
 mod lookup;
 mod names;
+mod nvme;
 mod opener;
 mod papers;
 mod policies;
@@ -411,6 +412,7 @@ pub fn populate(module: &Bound<'_, PyModule>, extension: Option<Extension>) -> P
     module.add_function(wrap_pyfunction!(check::run_swarm, module)?)?;
     module.add_class::<device::Device>()?;
     module.add_class::<gym::Episode>()?;
+    module.add_class::<nvme::NvmeServer>()?;
     module.add_class::<policies::PyArray>()?;
     module.add_class::<policies::PyLane>()?;
     module.add_class::<policies::PyTables>()?;

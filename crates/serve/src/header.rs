@@ -11,7 +11,12 @@ const MAGIC: [u8; 8] = *b"FAIMAGE\n";
 /// First bytes of an image that is being created. They stay in the file if the process ends before
 /// the image is complete.
 pub const MAKING: [u8; 8] = *b"FAMAKING";
-const VERSION: u32 = 2;
+/// Version of new images.
+pub const VERSION: u32 = 3;
+/// Version of images without the region of the controller's record ([`crate::kept`]).
+pub const WITHOUT_RECORD: u32 = 2;
+/// Place of the version.
+pub const VERSION_AT: u64 = 8;
 /// Bytes of the header before its text.
 pub const HEADER_BYTES: usize = 24;
 /// Largest number of bytes in the text of a header.
@@ -36,7 +41,7 @@ impl Header {
     /// # Errors
     /// Returns an error if the disk does not hold an image.
     pub fn read(disk: &impl Disk) -> Result<Header, ImageError> {
-        Header::parse(&read_text(disk)?)
+        Header::parse(&read_text(disk)?.0)
     }
 
     fn parse(text: &[u8]) -> Result<Header, ImageError> {
@@ -90,11 +95,11 @@ pub fn is_unfinished(disk: &impl Disk) -> io::Result<bool> {
     })
 }
 
-/// Reads the text of the header on `disk`.
+/// Reads the text of the header on `disk`, and the version of the image.
 ///
 /// # Errors
 /// Returns an error if the disk does not hold an image.
-pub fn read_text(disk: &impl Disk) -> Result<Vec<u8>, ImageError> {
+pub fn read_text(disk: &impl Disk) -> Result<(Vec<u8>, u32), ImageError> {
     let foreign = |why: &str| ImageError::Foreign(why.to_owned());
     let mut head = [0; HEADER_BYTES];
     disk.read_at(&mut head, 0).map_err(|_| {
@@ -103,9 +108,12 @@ pub fn read_text(disk: &impl Disk) -> Result<Vec<u8>, ImageError> {
     if head[..8] != MAGIC {
         return Err(foreign("byte 0: not an image; expected the bytes `FAIMAGE` and a line end"));
     }
-    let version = word(&head, 8);
-    if version != VERSION {
-        let why = format!("an image of version {version}; this program reads version {VERSION}");
+    let version = word(&head, VERSION_AT as usize);
+    if !(WITHOUT_RECORD..=VERSION).contains(&version) {
+        let why = format!(
+            "an image of version {version}; this program reads versions {WITHOUT_RECORD} and \
+             {VERSION}"
+        );
         return Err(ImageError::Foreign(why));
     }
     let length = word(&head, 12) as usize;
@@ -115,7 +123,7 @@ pub fn read_text(disk: &impl Disk) -> Result<Vec<u8>, ImageError> {
     let mut text = vec![0; length];
     disk.read_at(&mut text, HEADER_BYTES as u64)?;
     if crc32c::crc32c(&text) == word(&head, 16) {
-        Ok(text)
+        Ok((text, version))
     } else {
         Err(foreign("byte 16: the header does not match its checksum"))
     }

@@ -24,7 +24,8 @@ use crate::aged::{Laid, frames_of, lay};
 use crate::disk::Disk;
 use crate::error::ImageError;
 use crate::frame::{ERASED, Frame, Head, PROGRAMMED, TORN, long, word};
-use crate::header::{Header, MAKING, header_bytes, is_unfinished, read_text};
+use crate::header::{Header, MAKING, VERSION, header_bytes, is_unfinished, read_text};
+use crate::kept::Home;
 use crate::mark::{Mark, NONE};
 use crate::places::{BLOCK_BYTES, LANE_BYTES, MARK_BYTES, OnDisk, Places};
 use flashatlas_nand::image::{BAD, ERASE_FAILS, Image as Held, PROGRAM_FAILS};
@@ -88,6 +89,7 @@ pub struct Image<D> {
     buffer: Vec<u8>,
     /// `true` if the image was created when it was opened.
     is_new: bool,
+    version: u32,
 }
 
 impl<D: Disk + 'static> Image<D> {
@@ -113,7 +115,7 @@ impl<D: Disk + 'static> Image<D> {
         let layout = medium.shared_layout();
         let spares = medium.rules().spare_blocks;
         let blank = disk.length()? == 0 || is_unfinished(&disk)?;
-        let text = if blank { header.text() } else { read_text(&disk)? };
+        let (text, version) = if blank { (header.text(), VERSION) } else { read_text(&disk)? };
         if !blank {
             header.must_suit(&text)?;
             if aged.is_some() {
@@ -139,6 +141,7 @@ impl<D: Disk + 'static> Image<D> {
             erased: NONE,
             buffer: Vec::new(),
             is_new: blank,
+            version,
             layout,
         };
         let (disk, layout) = (image.disk.clone(), image.layout.clone());
@@ -152,12 +155,7 @@ impl<D: Disk + 'static> Image<D> {
             made?;
             return Ok((image, Found::default()));
         }
-        let length = image.disk.length()?;
-        if length != places.end {
-            let why =
-                format!("it has {length} bytes, an image of this drive {}: it was cut", places.end);
-            return Err(ImageError::Foreign(why));
-        }
+        places.must_be_whole(image.disk.length()?, version)?;
         // writes of a killed process may still be in the host's cache and not durable
         image.disk.sync()?;
         let found = image.lay_out(medium, verify)?;
@@ -168,6 +166,11 @@ impl<D: Disk + 'static> Image<D> {
     /// Returns `true` if the image was created when it was opened.
     pub fn is_new(&self) -> bool {
         self.is_new
+    }
+
+    /// Returns the home of the controller's record.
+    pub fn home(&mut self) -> Home<'_, D> {
+        Home { disk: &self.disk, places: &self.places, version: &mut self.version }
     }
 
     pub(crate) fn layout(&self) -> &Layout {

@@ -1,15 +1,18 @@
 //! Places in the file of an image, and functions that read the content of slots there.
 
 use crate::disk::Disk;
+use crate::error::ImageError;
 use crate::frame::{EXTRA_BYTES, Frame, HEAD_BYTES, SLOT_BYTES, Slot};
-use crate::header::HEADER_BYTES;
+use crate::header::{HEADER_BYTES, VERSION};
 use flashatlas_nand::Contents;
 use flashatlas_types::{BlockId, FrameId, LaneId, Layout, MediumError, Ppn};
 use std::fmt;
 use std::sync::Arc;
 
 /// Size of the header, and alignment of the parts behind it.
-const PAGE: u64 = 4096;
+pub const PAGE: u64 = 4096;
+/// Slots of the controller's record.
+pub const SLOTS: u64 = 2;
 /// Bytes of the mark.
 pub const MARK_BYTES: usize = 24;
 /// Bytes of the record of a block.
@@ -30,6 +33,8 @@ pub struct Places {
     pub head_bytes: usize,
     /// Bytes of a frame's content.
     pub content_bytes: u64,
+    /// The slots of the controller's record, and the end of an image without them.
+    pub record: u64,
     pub end: u64,
 }
 
@@ -47,8 +52,29 @@ impl Places {
         let nvm = aligned(lanes + u64::from(layout.lanes) * LANE_BYTES as u64);
         let heads = aligned(nvm + nvm_bytes);
         let contents = aligned(heads + frames * head_bytes as u64);
-        let end = contents + frames * content_bytes;
-        Places { mark, blocks, lanes, nvm, heads, contents, head_bytes, content_bytes, end }
+        let record = contents + frames * content_bytes;
+        let end = aligned(record) + SLOTS * PAGE;
+        Places { mark, blocks, lanes, nvm, heads, contents, head_bytes, content_bytes, record, end }
+    }
+
+    /// Returns an error unless an image of this version may have this length.
+    ///
+    /// # Errors
+    /// Returns an error with both lengths.
+    pub fn must_be_whole(&self, length: u64, version: u32) -> Result<(), ImageError> {
+        let expected = if version < VERSION { self.record } else { self.end };
+        // an image of the version before may have grown, and not have its new version yet
+        if length == expected || length == self.end {
+            return Ok(());
+        }
+        let why = format!("it has {length} bytes, an image of this drive {expected}: it was cut");
+        Err(ImageError::Foreign(why))
+    }
+
+    /// Returns the place of a slot of the controller's record: a whole number of pages, so that no
+    /// write touches two slots.
+    pub fn slot(&self, slot: u64) -> u64 {
+        self.end - (SLOTS - slot) * PAGE
     }
 
     pub fn block(&self, block: BlockId) -> u64 {

@@ -1,7 +1,7 @@
 //! The commands of a block device, on a simulated drive.
 
 use crate::disk::{Open, on_file};
-use crate::image::{Found, Image, Verify};
+use crate::image::{Found, Verify};
 use crate::mount::powered_on;
 use crate::notes::{FLUSH_IGNORED, FUA_IGNORED, SERVED_AT_ARRIVAL};
 use crate::parts::{STANDARD_PARTS, environment};
@@ -10,7 +10,7 @@ use crate::recorder::Recorder;
 use crate::spec::{Refused, ServeError, ServeSpec, Time};
 use crate::state::State;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
-use flashatlas_sim::{Environment, RunError};
+use flashatlas_sim::{Environment, Live, RunError};
 use flashatlas_types::{HostOp, Lba, Lpn, Ps, Request, Rng, SECTOR_BYTES, Seed, Stamp};
 use hdrhistogram::Histogram;
 use serde_json::Value;
@@ -61,6 +61,8 @@ pub struct Server<C> {
     outstanding: AtomicUsize,
     /// Number of client writes with FUA.
     fua_writes: AtomicU64,
+    /// Bytes of client writes.
+    written: AtomicU64,
     /// `true` if the power must fail in the next flash operation.
     cut: AtomicBool,
     state: Mutex<State>,
@@ -104,6 +106,7 @@ impl<C: Clock> Server<C> {
             found,
             outstanding: AtomicUsize::new(0),
             fua_writes: AtomicU64::new(0),
+            written: AtomicU64::new(0),
             cut: AtomicBool::new(false),
             state: Mutex::new(State {
                 live: Some(live),
@@ -128,6 +131,52 @@ impl<C: Clock> Server<C> {
     /// changes it and writes it.
     pub fn unit_bytes(&self) -> u32 {
         self.unit_sectors * SECTOR_BYTES
+    }
+
+    /// Returns the number of sectors that the drive exports.
+    pub fn sectors(&self) -> u64 {
+        self.sectors
+    }
+
+    /// Returns the number of commands that the drive takes at once.
+    pub fn queue_depth(&self) -> usize {
+        self.queue_depth
+    }
+
+    /// Returns `true` if trimmed units read as zeros after a power failure, too.
+    pub fn keeps_trims(&self) -> bool {
+        self.zeroes_by_trim
+    }
+
+    /// Returns the record of a controller that the image keeps, or `None` if there is no record.
+    ///
+    /// # Errors
+    /// Returns [`Refused`] if the image cannot be read.
+    pub fn kept(&self) -> Result<Option<Vec<u8>>, Refused> {
+        let mut state = self.lock();
+        let kept = state.image.as_mut().map_or(Ok(None), |image| image.home().read());
+        kept.map_err(|error| Refused::Failed(format!("the image: {error}")))
+    }
+
+    /// Makes the record of a controller durable in the image, if there is an image.
+    ///
+    /// # Errors
+    /// Returns [`Refused`] if nothing is served any more, or if the image cannot be written.
+    pub fn keep(&self, record: &[u8]) -> Result<(), Refused> {
+        let mut state = self.lock();
+        state.on()?;
+        let kept = state.image.as_mut().map_or(Ok(()), |image| image.home().write(record));
+        kept.map_err(|error| state.fail(format!("the image: {error}")))
+    }
+
+    /// Returns what `look` finds in the drive, and the bytes that clients have written.
+    ///
+    /// # Errors
+    /// Returns [`Refused`] if nothing is served any more.
+    pub(crate) fn seen<T>(&self, look: impl FnOnce(&mut Live, u64) -> T) -> Result<T, Refused> {
+        let mut state = self.lock();
+        let live = state.on()?;
+        Ok(look(live, self.written.load(Ordering::Relaxed)))
     }
 
     /// Returns the findings in the image.
@@ -229,6 +278,7 @@ impl<C: Clock> Server<C> {
         self.fua_writes.fetch_add(fua.into(), Ordering::Relaxed);
         let fua = fua && self.hears_fua();
         let request = self.request(HostOp::Write, offset, data.len() as u64, fua)?;
+        self.written.fetch_add(data.len() as u64, Ordering::Relaxed);
         self.carry_out(&request, Some(data), None)
     }
 
@@ -390,6 +440,16 @@ impl<C: Clock> Server<C> {
 
     /// Ends serving like [`Server::end`], for a drive with the parts of `env`.
     pub fn end_in(&self, env: &Environment<'_>) -> Ended {
+        self.finish(env, None)
+    }
+
+    /// Ends serving like [`Server::end_in`]. The image keeps the record of a controller, unless the
+    /// write cache cannot be made durable.
+    pub fn end_keeping(&self, env: &Environment<'_>, record: &[u8]) -> Ended {
+        self.finish(env, Some(record))
+    }
+
+    fn finish(&self, env: &Environment<'_>, last: Option<&[u8]>) -> Ended {
         let mut state = self.lock();
         let recorded = state.recorder.take().map(Recorder::finish);
         if let Some(gone) = &state.gone {
@@ -400,7 +460,11 @@ impl<C: Clock> Server<C> {
         if let Err(why) = state.submit(&flush, None, None, false) {
             return Ended { record: None, complaint: Some(why.to_string()) };
         }
-        if let Some(Err(why)) = state.image.as_mut().map(Image::close) {
+        let closed = state.image.as_mut().map(|image| {
+            last.map_or(Ok(()), |record| image.home().write(record))?;
+            image.close()
+        });
+        if let Some(Err(why)) = closed {
             return Ended { record: None, complaint: Some(format!("the image: {why}")) };
         }
         let Some(mut live) = state.live.take() else {

@@ -3,6 +3,7 @@
 use crate::error::ImageError;
 use flashatlas_sim::{Precondition, RunError};
 use serde::Deserialize;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Time at which replies are sent.
@@ -91,9 +92,37 @@ pub struct ServeSpec {
     /// File to which the record is written after serving.
     #[serde(default)]
     pub record: Option<PathBuf>,
+    /// `true` if serving ends when the last client has gone. Whoever serves the drive looks after
+    /// that.
+    #[serde(default)]
+    pub once: bool,
+    /// The NVMe controller, if the drive is served behind one.
+    #[serde(default)]
+    pub nvme: Option<NvmeSpec>,
     /// Seed of all random numbers.
     #[serde(default = "seed")]
     pub seed: u64,
+}
+
+/// Specification of the NVMe controller of a served drive, and of its door.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NvmeSpec {
+    /// IP address and TCP port; port 0 is any free port.
+    pub address: SocketAddr,
+    /// `true` if the address may be another one than of this machine's loopback.
+    #[serde(default)]
+    pub network: bool,
+    /// Name of the subsystem (NQN). Without it, the drive has a name of its own.
+    #[serde(default)]
+    pub nqn: Option<String>,
+    /// Names of the hosts (NQN) that may connect; without a name, every host may.
+    #[serde(default)]
+    pub allow: Vec<String>,
+    /// Commands that are carried out at the same time.
+    pub threads: usize,
+    /// Identifier of the drive, if it has none: 16 bytes that no other drive has.
+    pub fresh: [u8; 16],
 }
 
 const fn seed() -> u64 {
@@ -147,7 +176,9 @@ pub enum Refused {
     PowerLost,
     /// The drive has no free space.
     NoSpace(String),
-    /// The drive or its image cannot be used any more, or a page cannot be read.
+    /// Data in the range cannot be read.
+    Unreadable(String),
+    /// The drive or its image cannot be used any more.
     Failed(String),
 }
 
@@ -155,7 +186,10 @@ impl std::fmt::Display for Refused {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Refused::PowerLost => f.write_str("the power has failed"),
-            Refused::Range(why) | Refused::NoSpace(why) | Refused::Failed(why) => f.write_str(why),
+            Refused::Range(why)
+            | Refused::NoSpace(why)
+            | Refused::Unreadable(why)
+            | Refused::Failed(why) => f.write_str(why),
         }
     }
 }

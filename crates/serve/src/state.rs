@@ -7,7 +7,7 @@ use crate::recorder::Recorder;
 use crate::spec::{CutMode, Refused};
 use flashatlas_nand::Change;
 use flashatlas_sim::{Live, RunError};
-use flashatlas_types::{FtlError, HostOp, Ps, Request, Rng};
+use flashatlas_types::{FtlError, HostOp, MediumError, Ps, Request, Rng};
 use hdrhistogram::Histogram;
 
 /// Largest number of changes of the medium that wait in memory for the next FLUSH.
@@ -25,6 +25,21 @@ pub struct State {
     pub cut_mode: CutMode,
     /// Random numbers that determine the state after a power failure.
     pub rng: Rng,
+}
+
+/// Returns the refusal for an error of a drive that has power.
+fn of_error(error: &RunError) -> Refused {
+    let text = error.to_string();
+    match error {
+        RunError::WornOut { .. } | RunError::Drive { error: FtlError::NoSpace { .. }, .. } => {
+            Refused::NoSpace(text)
+        }
+        RunError::Drive {
+            error: FtlError::Medium(MediumError::Unreadable(_) | MediumError::Damaged(_)),
+            ..
+        } => Refused::Unreadable(text),
+        _ => Refused::Failed(text),
+    }
 }
 
 impl State {
@@ -49,16 +64,16 @@ impl State {
         if live.drive().ssd().medium().has_lost_power() {
             return self.lost_power().err().unwrap_or(Refused::PowerLost);
         }
-        let no_room = matches!(
-            error,
-            RunError::WornOut { .. } | RunError::Drive { error: FtlError::NoSpace { .. }, .. }
-        );
-        let text = error.to_string();
-        let refused = if no_room { Refused::NoSpace(text) } else { Refused::Failed(text) };
+        let refused = of_error(error);
         if live.drive().top().failure().is_some() {
             let _ = self.persist(true);
             let _ = self.image.as_mut().map(Image::distrust);
-            (self.live, self.gone) = (None, Some(refused.clone()));
+            let gone = match refused.clone() {
+                // later commands are about other data
+                Refused::Unreadable(why) => Refused::Failed(why),
+                other => other,
+            };
+            (self.live, self.gone) = (None, Some(gone));
         }
         refused
     }
@@ -123,12 +138,15 @@ impl State {
         let ticket = submitted.map_err(|error| self.refused(&error))?;
         self.lost_power()?;
         let durable = request.op == HostOp::Flush || request.fua;
-        if let Err(why) = self.persist(durable) {
-            // it is unknown which part the host has written, so the next mount checks the image
-            (self.live, self.gone) = (None, Some(Refused::Failed(why.clone())));
-            return Err(Refused::Failed(why));
-        }
+        // it is unknown which part the host has written, so the next mount checks the image
+        self.persist(durable).map_err(|why| self.fail(why))?;
         Ok(ticket)
+    }
+
+    /// Ends serving for this reason, and returns the refusal.
+    pub fn fail(&mut self, why: String) -> Refused {
+        (self.live, self.gone) = (None, Some(Refused::Failed(why.clone())));
+        Refused::Failed(why)
     }
 
     /// Writes the medium's changes to the image. With `durable`, they are written and synced at

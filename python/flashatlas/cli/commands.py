@@ -169,7 +169,7 @@ ENTRIES = (
         "serve",
         SERVE,
         "serve:serve",
-        "Serve a drive to real programs, as a block device over NBD (nbdkit).",
+        "Serve a drive to real programs, over NBD (nbdkit) or as an NVMe drive over TCP.",
     ),
     Entry(
         "top",

@@ -82,7 +82,8 @@ def serve(
             "--run",
             metavar="COMMAND",
             help="Run this command with the shell, and end the server when the command ends. The "
-            "variable `$uri` contains the address of the drive.",
+            "variable `$uri` contains the address of the drive. With --nvme, `$traddr`, `$trsvcid` "
+            "and `$nqn` contain the values for `nvme connect`.",
         ),
     ] = None,
     socket: Annotated[
@@ -107,6 +108,32 @@ def serve(
             help="Folder of certificates; if it is given, clients without TLS are refused.",
         ),
     ] = None,
+    nvme: Annotated[
+        str | None,
+        typer.Option(
+            "--nvme",
+            metavar="tcp://ADDRESS:PORT",
+            help="Serve an NVMe drive over TCP at this address, in place of NBD, such as "
+            "tcp://127.0.0.1:4420; port 0 is any free port.",
+        ),
+    ] = None,
+    nqn: Annotated[
+        str | None,
+        typer.Option(
+            "--nqn",
+            metavar="NQN",
+            help="Name of the NVMe subsystem; by default a name of the drive's own, which an image "
+            "keeps.",
+        ),
+    ] = None,
+    allow: Annotated[
+        list[str],
+        typer.Option(
+            "--allow",
+            metavar="HOSTNQN",
+            help="Let this NVMe host connect, and no host that is not named; may be repeated.",
+        ),
+    ] = [],  # noqa: B006
     threads: Annotated[
         int,
         typer.Option(
@@ -188,7 +215,7 @@ def serve(
     force: Force = False,
     title: Title = None,
 ) -> None:
-    """Serve a drive to real programs, as a block device over NBD (nbdkit).
+    """Serve a drive to real programs, over NBD (nbdkit) or as an NVMe drive over TCP.
 
     The host layers, controller, scheme, map store and flash are the same as in a simulation, but
     pages contain real bytes. Every read is checked. At the end (Ctrl-C, SIGTERM, or the end of the
@@ -197,6 +224,8 @@ def serve(
     For example: `flashatlas serve -d tlc-small --run 'nbdinfo "$uri"'`
 
     or: `flashatlas serve -d tlc-small --precondition steady --image aged.img`
+
+    or: `flashatlas serve -d tlc-small --nvme tcp://127.0.0.1:4420`
 
     or: `flashatlas serve -d tlc-small --image drive.img --run 'fio --name=a --ioengine=nbd
     --uri="$uri" --rw=randwrite --bs=4k --iodepth=16 --size=64M --verify=crc32c'`
@@ -212,6 +241,9 @@ def serve(
         socket=socket,
         port=port,
         tls=tls,
+        nvme=nvme,
+        nqn=nqn,
+        allow=allow,
         threads=threads,
         once=once,
         cut_after=cut_after,
@@ -267,9 +299,15 @@ def _until_its_end(serving: Serving, client: str | None) -> int:
     """Wait until the client or the server ends; return the client's status, or 0."""
     try:
         if client is not None:
-            environment = {**os.environ, "uri": serving.uri}
+            environment = {**os.environ, **serving.variables}
             return subprocess.run(client, shell=True, env=environment, check=False).returncode
         say(f"Serving {serving.uri} (Ctrl-C ends it)")
+        if "nqn" in serving.variables:
+            say(
+                "As root: nvme connect -t tcp -a {traddr} -s {trsvcid} -n {nqn}".format_map(
+                    serving.variables
+                )
+            )
         serving.wait()
     except (KeyboardInterrupt, Terminated):
         pass  # the user has ended the command

@@ -1,4 +1,7 @@
-"""Drives as block devices, each served by nbdkit with FlashAtlas's plugin.
+"""Drives as block devices over NBD or as NVMe drives over TCP, each served by a process of its own.
+
+NBD is served by nbdkit with FlashAtlas's plugin (:data:`PLUGIN`), and NVMe by
+:mod:`flashatlas.serving.door`.
 
 >>> with flashatlas.serve("tlc-small", image="drive.img") as drive:   # doctest: +SKIP
 ...     subprocess.run(["nbdinfo", drive.uri], check=True)
@@ -14,8 +17,10 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -26,7 +31,9 @@ from flashatlas._core import DriveError, InputError, PowerLost
 from flashatlas.inputs.drive import Drive, Settings
 from flashatlas.inputs.trace import Progress
 from flashatlas.results.result import Result
-from flashatlas.serving import served
+from flashatlas.serving import door, served
+from flashatlas.serving import nvme as nvme_options
+from flashatlas.serving.folder import LIVE, OURS, PID, POWER_LOST
 
 if TYPE_CHECKING:
     from flashatlas.live.exporter import Exporter
@@ -34,17 +41,11 @@ if TYPE_CHECKING:
 PLUGIN = Path(__file__).parents[1] / "libflashatlas_nbdkit.so"
 """The plugin that nbdkit loads."""
 
-POWER_LOST = 9
-"""Exit status of a server whose drive lost its power."""
-
 MISSING = "nbdkit is not installed (Debian and Ubuntu: apt install nbdkit)"
 WITHOUT_PLUGIN = (
     f"{PLUGIN.name} is not there: it comes with wheels, and with the build from a source tree "
     "(`make build`), but not with a source distribution"
 )
-
-OURS = "flashatlas: "
-"""The text with which the plugin's lines in the log begin."""
 
 MALLOC = {
     "MALLOC_ARENA_MAX": "2",
@@ -57,9 +58,6 @@ Many threads allocate and free mapping units. If each thread had its own arena, 
 and clear pages all the time.
 """
 
-LIVE = "live.json"
-"""File in a server's folder with the state of its drive; it is rewritten every half second."""
-
 PATIENCE_S = 2
 """Seconds that connected clients have at the end before they are disconnected."""
 
@@ -71,7 +69,9 @@ class Serving:
     """A drive that is served; a context manager.
 
     Attributes:
-        uri: The NBD URI at which clients reach the drive.
+        uri: The URI at which clients reach the drive, over NBD or over NVMe.
+        variables: Variables for the environment of a client: the URI and, of an NVMe drive, its
+            parts ``traddr``, ``trsvcid`` and ``nqn``.
         result: The result, as from :func:`flashatlas.run`; ``None`` until the server has ended.
         damage: A line for each part of the image that could not be read when it was opened.
         metrics_url: The URL of the metrics, if they were asked for.
@@ -83,6 +83,7 @@ class Serving:
     ) -> None:
         """Take over a server that was started; no other server uses ``folder``."""
         self.uri = uri
+        self.variables = {"uri": uri}
         self.result: Result | None = None
         self.damage: list[str] = []
         self._process = process
@@ -197,6 +198,9 @@ def serve(
     socket: str | os.PathLike[str] | None = None,
     port: int | None = None,
     tls: str | os.PathLike[str] | None = None,
+    nvme: str | None = None,
+    nqn: str | None = None,
+    allow: Sequence[str] = (),
     threads: int = 32,
     once: bool = False,
     cut_after: int | None = None,
@@ -210,7 +214,7 @@ def serve(
     progress: Progress | None = None,
     seed: int = 1,
 ) -> Serving:
-    """Serve a drive to real programs, as a block device over NBD.
+    """Serve a drive to real programs, as a block device over NBD or as an NVMe drive over TCP.
 
     Args:
         drive: Preset, path of a TOML file, or a :class:`Drive`.
@@ -222,6 +226,11 @@ def serve(
         socket: Path of the Unix socket; by default a socket in a new folder of mode 0700.
         port: TCP port of 127.0.0.1 to serve on, in place of a Unix socket.
         tls: Folder of certificates (``nbdkit-tls``); with it, clients without TLS are refused.
+        nvme: Address ``tcp://ADDRESS:PORT`` of an NVMe drive, in place of NBD; port 0 is any free
+            port. Others can reach an address that is not of this machine's loopback: there is no
+            password and no TLS.
+        nqn: Name of the NVMe subsystem; by default a name of the drive's own, which an image keeps.
+        allow: Names of the NVMe hosts that may connect; by default every host may.
         threads: Largest number of requests that are carried out at the same time.
         once: End the server when the last client has disconnected.
         cut_after: Number of flash operations before the operation in which the power fails;
@@ -252,18 +261,14 @@ def serve(
         InputError: An option is bad; no existing image was changed, and no new image was left.
 
     """
-    if shutil.which("nbdkit") is None:
-        raise InputError(MISSING)
-    if not PLUGIN.is_file():
-        raise InputError(WITHOUT_PLUGIN)
-    if socket is not None and port is not None:
-        raise InputError("socket and port: expected one of them")
+    _check_door(socket=socket, port=port, tls=tls, nvme=nvme, nqn=nqn, allow=allow)
     if record is not None and Path(record).suffix != ".fatr":
         raise InputError(f"record: {os.fspath(record)}: a recording ends in .fatr")
     told = served.plan(drive, set, image, cut_mode, ignore_flush, ignore_fua, seed, precondition)
     pace = "none" if time == "none" else {"real": _slower(time)}
     libraries = _libraries(told)
     seconds = None if cut_at is None else _seconds(cut_at)
+    controller = None if nvme is None else nvme_options.spec(nvme, nqn, allow, threads)
     folder = Path(tempfile.mkdtemp(prefix="flashatlas-serve-"))  # mode 0700
     try:
         told = served.aged(told, drive, set, folder, progress)
@@ -279,20 +284,16 @@ def serve(
         "trace": None if record is None else os.path.abspath(record),
         "record": str(folder / "record.json"),
         "live": None if metrics is None else str(folder / LIVE),
+        "nvme": controller,
+        "once": once,
     }
-    (folder / "plan.json").write_text(json.dumps(told), encoding="utf-8")
-    command = [
-        "nbdkit",
-        "--foreground",
-        "--pidfile",
-        str(folder / "pid"),
-        "--threads",
-        str(threads),
-    ]
-    command += ["--ipaddr", "127.0.0.1", "--port", str(port)] if port else ["--unix", str(path)]
-    command += ["--tls", "require", f"--tls-certificates={tls}"] if tls is not None else []
-    command += ["--filter", "exitlast"] if once else []
-    command += [str(PLUGIN), f"plan={folder / 'plan.json'}"]
+    plan = folder / "plan.json"
+    plan.write_text(json.dumps(told), encoding="utf-8")
+    if controller is not None:
+        command = [sys.executable, "-c", door.PROGRAM, str(plan)]
+    else:
+        at = ["--ipaddr", "127.0.0.1", "--port", str(port)] if port else ["--unix", str(path)]
+        command = _nbdkit(plan, at, tls, threads, once)
     new_image = None if image is None or os.path.lexists(image) else Path(image)
     with (folder / "log").open("wb") as log:
         # in its own session, the server gets no Ctrl-C: the caller gets it, and ends the server
@@ -313,8 +314,44 @@ def serve(
         if new_image is not None:
             _remove_unused(new_image)
         raise
+    if controller is not None:
+        place = nvme_options.Place.of(folder)
+        serving.uri, serving.variables = place.uri, place.variables
     serving.damage = [line for line in serving._said().splitlines() if line.startswith(OURS)]
     return serving
+
+
+def _nbdkit(
+    plan: Path, at: list[str], tls: str | os.PathLike[str] | None, threads: int, once: bool
+) -> list[str]:
+    """Return the command that serves a plan over NBD."""
+    command = ["nbdkit", "--foreground", "--pidfile", str(plan.parent / PID)]
+    command += ["--threads", str(threads), *at]
+    command += ["--tls", "require", f"--tls-certificates={tls}"] if tls is not None else []
+    command += ["--filter", "exitlast"] if once else []
+    return [*command, str(PLUGIN), f"plan={plan}"]
+
+
+def _check_door(
+    *, nvme: str | None, nqn: str | None, allow: Sequence[str], **nbd: object | None
+) -> None:
+    """Check that the options belong to one door, and that the door is there."""
+    beside = [name for name, given in nbd.items() if given is not None]
+    if nvme is not None:
+        if beside:
+            raise _core.about(
+                beside[0], "it is of NBD, and ‹nvme› serves an NVMe drive: expected one of them"
+            )
+        return
+    for name, given in (("nqn", nqn), ("allow", allow or None)):
+        if given is not None:
+            raise _core.about(name, "it is of an NVMe drive: expected ‹nvme=tcp://127.0.0.1:4420›")
+    if shutil.which("nbdkit") is None:
+        raise InputError(MISSING)
+    if not PLUGIN.is_file():
+        raise InputError(WITHOUT_PLUGIN)
+    if nbd["socket"] is not None and nbd["port"] is not None:
+        raise InputError("socket and port: expected one of them")
 
 
 def _remove_unused(image: Path) -> None:
@@ -361,7 +398,7 @@ def _slower(text: str | float) -> float:
 
 
 def _wait_until_ready(serving: Serving) -> None:
-    pid, live = serving._folder / "pid", serving._folder / LIVE
+    pid, live = serving._folder / PID, serving._folder / LIVE
     end = time.monotonic() + READY_S
 
     def ready() -> bool:
@@ -372,5 +409,5 @@ def _wait_until_ready(serving: Serving) -> None:
         if serving._process.poll() == POWER_LOST:
             raise PowerLost("the power failed while the drive was mounted")
         if serving._process.poll() is not None or time.monotonic() > end:
-            raise InputError(serving._said() or "nbdkit did not start")
+            raise InputError(serving._said() or "the server did not start")
         time.sleep(0.005)

@@ -57,7 +57,7 @@ fn what_is_no_image_of_this_drive_is_left_alone() {
     let mut newer = whole.clone();
     newer[8] = 9;
     fs::write(&path, &newer).unwrap();
-    assert!(refused(&plan).contains("version 9; this program reads version 2"));
+    assert!(refused(&plan).contains("version 9; this program reads versions 2 and 3"));
     let mut damaged = whole;
     damaged[40] ^= 1;
     fs::write(&path, &damaged).unwrap();

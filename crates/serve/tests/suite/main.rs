@@ -3,6 +3,7 @@
 mod aged;
 mod aged_bytes;
 mod bad_images;
+mod controllers;
 mod failing_disks;
 mod lost_servers;
 mod lost_write_back;

@@ -1,0 +1,137 @@
+//! A served drive as the media of an NVMe controller, and the state of the controller in its image.
+
+use crate::server::{Clock, Server};
+use crate::spec::{NvmeSpec, Refused, ServeError};
+use flashatlas_nand::Counters;
+use flashatlas_nvme::{
+    Durable, Health, Identity, IdentityError, Media, MediaError, MediaShape, NamespaceNames, Nqn,
+};
+use flashatlas_sim::{Live, RunError};
+use flashatlas_types::{Cause, SECTOR_BYTES};
+
+/// Bytes of the model number.
+const MODEL_MAX: usize = 40;
+
+/// Answers as [`Server`] does, from any number of threads.
+impl<C: Clock> Media for &Server<C> {
+    fn read(&mut self, offset: u64, out: &mut [u8]) -> Result<(), MediaError> {
+        Server::read(self, out, offset).map_err(of_refused)
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8], fua: bool) -> Result<(), MediaError> {
+        Server::write(self, data, offset, fua).map_err(of_refused)
+    }
+
+    fn trim(&mut self, offset: u64, bytes: u64) -> Result<(), MediaError> {
+        Server::trim(self, offset, bytes, false).map_err(of_refused)
+    }
+
+    fn flush(&mut self) -> Result<(), MediaError> {
+        Server::flush(self).map_err(of_refused)
+    }
+
+    /// Returns the health of the drive; one that is not served any more takes no writes.
+    fn health(&mut self) -> Health {
+        let stopped = || Health { read_only: true, ..Health::default() };
+        self.seen(health).unwrap_or_else(|_| stopped())
+    }
+}
+
+fn of_refused(refused: Refused) -> MediaError {
+    match refused {
+        Refused::NoSpace(_) => MediaError::OutOfSpace,
+        Refused::Unreadable(_) => MediaError::Unreadable,
+        Refused::PowerLost => MediaError::PowerLost,
+        Refused::Range(_) | Refused::Failed(_) => MediaError::Other,
+    }
+}
+
+/// Returns the health of a drive whose clients have written `host_bytes` bytes.
+///
+/// The percentage used is the mean number of erases of the good blocks, as a share of their
+/// endurance.
+fn health(live: &mut Live, host_bytes: u64) -> Health {
+    let powered = live.now();
+    let stack = live.drive();
+    let counters = stack.flash_counters();
+    let medium = stack.ssd().medium();
+    let (layout, rules) = (medium.layout(), medium.rules());
+    let page = u64::from(layout.geometry.page_bytes);
+    let good = layout.block_ids().filter(|&block| !medium.is_bad(block));
+    let (blocks, erases) =
+        good.fold((0, 0), |(n, sum), block| (n + 1, sum + u64::from(medium.erases(block))));
+    let endured = blocks * u64::from(rules.endurance);
+    let spares = u64::from(layout.lanes) * u64::from(rules.spare_blocks);
+    let left: u64 = layout.lane_ids().map(|lane| u64::from(medium.spares(lane))).sum();
+    Health {
+        percentage_used: (erases * 100).checked_div(endured).unwrap_or(100) as u32,
+        available_spare: (left * 100).checked_div(spares).unwrap_or(100) as u8,
+        powered,
+        host_bytes,
+        programmed: Cause::ALL.map(|cause| counters.programs[cause as usize] * page),
+        erases: Counters::total(&counters.erases),
+        ..Health::default()
+    }
+}
+
+/// Returns the shape of a served drive as a namespace.
+///
+/// The cache is volatile, whatever the controller's write cache does: changes of the medium wait in
+/// the server until they are to be durable.
+pub fn media_shape<C: Clock>(server: &Server<C>) -> MediaShape {
+    MediaShape {
+        blocks: server.sectors(),
+        block_bytes: SECTOR_BYTES,
+        unit_blocks: server.unit_bytes() / SECTOR_BYTES,
+        trims_survive: server.keeps_trims(),
+        volatile_cache: true,
+    }
+}
+
+/// Returns the state of the controller that the image keeps, or the state of a new controller. The
+/// drive is `drive`.
+///
+/// # Errors
+/// Returns an error if a name of the plan is none, or if the state that is kept cannot be used.
+pub fn durable<C: Clock>(
+    server: &Server<C>,
+    drive: &str,
+    spec: &NvmeSpec,
+) -> Result<Durable, ServeError> {
+    let unusable = |why: String| ServeError::Run(RunError::Unusable(why));
+    let mut durable = match server.kept().map_err(|why| unusable(why.to_string()))? {
+        Some(record) => Durable::from_bytes(&record).map_err(|why| unusable(why.to_string()))?,
+        None => new(drive, &spec.fresh).map_err(|why| unusable(why.to_string()))?,
+    };
+    if let Some(nqn) = &spec.nqn {
+        let named = Nqn::new(nqn);
+        durable.identity.nqn = named.map_err(|error| RunError::option("nqn", error.why))?;
+    }
+    durable.identity.firmware = env!("CARGO_PKG_VERSION").into();
+    Ok(durable)
+}
+
+/// Returns the state of a new controller, whose names are made of `fresh`.
+fn new(drive: &str, fresh: &[u8; 16]) -> Result<Durable, IdentityError> {
+    let hex: String = fresh.iter().map(|byte| format!("{byte:02x}")).collect();
+    let model: String = format!("FlashAtlas {drive}")
+        .chars()
+        .map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' })
+        .take(MODEL_MAX)
+        .collect();
+    let [a, b, c, d, e] = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
+    let mut namespace = NamespaceNames { nguid: *fresh, ..NamespaceNames::default() };
+    namespace.eui64.copy_from_slice(&fresh[8..]);
+    // names that nobody has registered (IEEE: locally administered, not of a group)
+    for first in [&mut namespace.nguid[8], &mut namespace.eui64[0]] {
+        *first = *first & !1 | 2;
+    }
+    Durable::new(Identity {
+        serial: hex[..20].into(),
+        model,
+        firmware: String::new(),
+        // Base 4.7: a name that is made of a UUID
+        nqn: Nqn::new(&format!("nqn.2014-08.org.nvmexpress:uuid:{a}-{b}-{c}-{d}-{e}"))?,
+        namespace,
+    })
+}

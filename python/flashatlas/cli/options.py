@@ -144,7 +144,7 @@ def _parameter(option: RunOption) -> inspect.Parameter:
         names.append(f"-{option.letter}")
     declared = typer.Option(
         *names,
-        help=option.doc,
+        help=option.doc.replace("`", "'"),
         metavar=option.metavar or ("N" if option.kind == "count" else None),
         parser=functools.partial(counts, option) if counts else None,
         rich_help_panel=option.title,

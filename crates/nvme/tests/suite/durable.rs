@@ -156,3 +156,19 @@ fn hours_add_up_over_power_cycles() {
         assert_eq!(record.totals.powered_ms, cycle * 5_400_000);
     }
 }
+
+#[test]
+fn switching_the_power_off_in_order_is_no_unsafe_shutdown() {
+    let mut rig = Rig::new();
+    let (_, io) = rig.ready("a");
+    let write = rig.io(io::WRITE, 0, 8, 4096);
+    assert_eq!(rig.status(io, write, &[1; 4096]), Status::SUCCESS);
+    rig.ram.health.powered = flashatlas_types::Ps(3_000_000_000);
+    let record = rig.subsystem.power_off(&rig.ram.health);
+    assert!(!record.in_use);
+    assert_eq!((record.totals.units_written, record.totals.powered_ms), (8, 3));
+    let mut rig = Rig::with(Settings::default(), Ram::new(SHAPE), record);
+    let (admin, _) = rig.ready("a");
+    let page = rig.log(admin, log::SMART, 512);
+    assert_eq!((u64_at(&page, 112), u64_at(&page, 144)), (2, 0));
+}

@@ -1,6 +1,7 @@
 //! The controller by the book: fields at their offsets, each status, the life of a controller, and
 //! its promises to hosts beside a model.
 
+mod activity;
 mod connecting;
 mod document;
 mod durable;

@@ -178,7 +178,7 @@ def cut(tmp_path, **options) -> tuple[int, list[str]]:
         )
         wrong += lost(drive, versions)
         durable += load(drive, rng, 900, versions, number * 1_000_000)
-        with pytest.raises(PowerLost, match=r"cut\.img is as the failure left it"):
+        with pytest.raises(PowerLost, match=r"cut\.img is in the state that the failure left"):
             drive.stop()
     with serve("tiny", set=SMALL, image=tmp_path / "cut.img") as drive:
         wrong += lost(drive, versions)
@@ -452,7 +452,7 @@ def test_a_served_drive_begins_aged_and_the_record_says_so(cli, tmp_path):
     again = ("serve", "-d", "tiny", *GIVEN[:6], "--image", "a.img", "--run", "true", "-q")
     refused = cli(*again, "--precondition", "fill")
     assert refused.returncode == 2
-    assert "--precondition: a.img holds a drive, which begins as it was left" in refused.stderr
+    assert "--precondition: a.img already holds a drive, whose state is not changed" in refused.stderr
     assert "(`--image FILE`)" in refused.stderr
     assert cli(*again).returncode == 0
     wrong = cli(*again, "--precondition", "filled")

@@ -309,7 +309,7 @@ def test_an_interrupted_study_goes_on(tmp_path, cli):
     assert 1 <= done < 12
     # the last line is about the finished runs, and no line says "nothing was written"
     last = err.strip().splitlines()[-1]
-    kept = f"{done} of 12 runs are done and in flashatlas-results; the same command goes on"
+    kept = f"{done} of 12 runs are done and in flashatlas-results; the same command continues"
     assert last == f"error: interrupted; {kept}"
     assert "nothing was written" not in err
     again = cli("sweep", "slow.toml")

@@ -84,7 +84,7 @@ impl Properties {
             offset::VERSION => VERSION.into(),
             offset::CONFIGURATION => self.configuration.into(),
             offset::STATUS => self.status().into(),
-            offset::READY_TIMEOUTS if !self.discovery => READY_TIMEOUT,
+            offset::READY_TIMEOUTS => READY_TIMEOUT,
             _ => return Err(invalid(11, 0)),
         };
         if eight_bytes == (offset == offset::CAPABILITIES) {

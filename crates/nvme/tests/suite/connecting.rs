@@ -3,7 +3,7 @@
 use crate::ram::Ram;
 use crate::{ENABLE, Rig, SHAPE, asks, new_durable, nqn};
 use flashatlas_nvme::{
-    CommandId, Connect, ControllerId, Lost, QueueId, Settings, Status, Subsystem, io,
+    CommandId, Connect, ControllerId, Lost, QueueId, Settings, Status, Subsystem, io, offset,
 };
 
 const DYNAMIC: ControllerId = ControllerId::DYNAMIC;
@@ -137,7 +137,7 @@ fn an_association_goes_on_without_an_io_queue_and_ends_with_the_admin_queue() {
 }
 
 #[test]
-fn a_discovery_service_has_no_io_queues() {
+fn a_discovery_service_becomes_ready_and_has_no_io_queues() {
     let mut rig = Rig::new();
     rig.subsystem = Subsystem::discovery(Settings::default(), Vec::new());
     let discovery = rig.subsystem.nqn().clone();
@@ -146,6 +146,8 @@ fn a_discovery_service_has_no_io_queues() {
         ..asks("a", queue, controller)
     };
     let admin = rig.try_connect(&asked(QueueId::ADMIN, DYNAMIC)).unwrap().place;
+    assert_eq!(rig.property(admin, offset::CAPABILITIES) >> 59, 1, "ready with media");
+    assert_eq!(rig.property(admin, offset::READY_TIMEOUTS), 60, "which Linux reads before enable");
     rig.set_property(admin, 1);
     let io = asked(QueueId(1), admin.controller);
     assert_eq!(refused(&mut rig, &io), (Status::CONNECT_INVALID, 16 | IN_DATA));

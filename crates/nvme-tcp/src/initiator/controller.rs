@@ -19,7 +19,12 @@ mod property {
     pub const CAPABILITIES: u32 = 0x00;
     pub const CONFIGURATION: u32 = 0x14;
     pub const STATUS: u32 = 0x1c;
+    pub const READY_TIMEOUTS: u32 = 0x68;
 }
+
+/// Capability of a controller that is ready when its media are (CAP.CRMS): it has
+/// `property::READY_TIMEOUTS`.
+const READY_WITH_MEDIA: u64 = 1 << 59;
 
 /// Configuration of a controller that is enabled: entries of 64 and 16 bytes, the NVM command
 /// set.
@@ -64,7 +69,8 @@ impl Controller {
         Ok(controller)
     }
 
-    /// Connects an admin queue, and enables the controller.
+    /// Connects an admin queue, and enables the controller, after the reads of properties with
+    /// which Linux begins.
     ///
     /// # Errors
     /// Returns an error if a command fails, or the controller does not become ready.
@@ -75,7 +81,10 @@ impl Controller {
         options: &Options,
     ) -> Result<Controller, HostError> {
         let mut controller = Controller::connect(address, subsystem, host, options)?;
-        controller.property(property::CAPABILITIES, true)?;
+        let capabilities = controller.property(property::CAPABILITIES, true)?;
+        if capabilities & READY_WITH_MEDIA != 0 {
+            controller.property(property::READY_TIMEOUTS, false)?;
+        }
         controller.enable()?;
         Ok(controller)
     }

@@ -32,7 +32,7 @@ pub const LAYERS: &[LayerDef] = &[hard::DEF, hpb_host::DEF, mirror::DEF];
 pub const STANDARD: Registry =
     Registry { ftl: PARTS, layers: Entries::of(LAYERS), ..Registry::DRIVES };
 
-/// Parts of FTLs: those of the crate `ftl`, and the map store that has a crate of its own.
+/// Parts of FTLs: all parts of the crate `ftl`, and the map store that has a crate of its own.
 const PARTS: flashatlas_ftl::Registry = flashatlas_ftl::Registry {
     stores: Registry::DRIVES.ftl.stores.and(&[&flashatlas_lpmt::DEF]),
     kinds: flashatlas_lpmt::KINDS,

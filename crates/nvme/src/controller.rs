@@ -193,7 +193,7 @@ impl Controller {
         self.settle();
     }
 
-    /// Checks that the controller processes commands now, and not those of Fabrics alone.
+    /// Checks that the controller processes all commands now, and not only Fabrics commands.
     pub fn check_ready(&self) -> Result<(), Status> {
         let properties = &self.properties;
         let ready = properties.is_ready() && properties.shutdown == Shutdown::None;

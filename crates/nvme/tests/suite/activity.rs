@@ -1,4 +1,4 @@
-//! What hosts did, for the record of a server.
+//! The activity of hosts, for the record of a server.
 
 use crate::Rig;
 use flashatlas_nvme::support::Kind;

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 import urllib.request
+from pathlib import Path
 
 import flashatlas
 import pytest
@@ -385,3 +386,24 @@ def test_a_drive_without_room_says_so_and_the_server_ends(tmp_path):
     drive.wait()
     with pytest.raises(DriveError):
         drive.stop()
+
+
+def test_a_server_ends_with_the_process_that_began_it():
+    program = (
+        "import os, flashatlas\n"
+        f"drive = flashatlas.serve('tiny', nvme={HERE!r}).__enter__()\n"
+        "print(drive.pid, flush=True)\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    # a server that goes on holds the pipes, and the time runs out
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=30
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    server = Path("/proc") / done.stdout.strip()
+    for _ in range(100):
+        # its new parent may not have waited for it yet
+        if not server.exists() or ") Z " in (server / "stat").read_text():
+            return
+        time.sleep(0.1)
+    pytest.fail("the server goes on without the process that began it")

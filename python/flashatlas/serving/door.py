@@ -72,9 +72,9 @@ def _announce(server: NvmeServer, folder: Path) -> None:
 
 
 def _wait(server: NvmeServer, plan: dict[str, object]) -> None:
-    """Wait until serving is to end."""
-    next_look = time.monotonic()
-    while True:
+    """Wait until serving is to end: also when the process that began it is gone."""
+    next_look, parent = time.monotonic(), os.getppid()
+    while os.getppid() == parent:
         if plan["live"] is not None and time.monotonic() >= next_look:
             _look(server, Path(str(plan["live"])))
             next_look = time.monotonic() + LOOK_S

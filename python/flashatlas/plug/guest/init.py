@@ -2,7 +2,7 @@
 """The first process of a guest, which carries out the host's requests on the drive.
 
 A question is a line of JSON on the virtual serial port, and so is each answer. The drive is
-``/dev/vda``, or ``/dev/nbd0`` if the guest's own kernel speaks NBD.
+``/dev/vda``, or ``/dev/nbd0`` or ``/dev/nvme0n1`` if the guest's own kernel speaks NBD or NVMe.
 """
 
 from __future__ import annotations
@@ -32,11 +32,19 @@ MODULES = (
     "net_failover",
     "virtio_net",
     "nbd",
+    "nvme-fabrics",
+    "nvme-tcp",
 )
 """Modules of the kernel, in an order in which they can be loaded."""
 
 PORT = Path("/dev/vport0p1")
 AT = Path("/at")
+NVME = Path("/dev/nvme0n1")
+SCAN_S = 60
+"""Seconds that the kernel has to find an NVMe drive's namespace."""
+RECONNECT_S = 1
+"""Seconds between the kernel's tries to connect to an NVMe drive that went away."""
+
 CLIENTS: dict[str, Client] = {client.name: client for client in (Records(), Sqlite())}
 """The clients that need nothing but Python."""
 
@@ -70,14 +78,36 @@ def begin() -> None:
     AT.mkdir()
 
 
-def attached(how: str) -> str:
-    """Return the drive's device."""
+def network() -> None:
+    """Give the guest its address on QEMU's network."""
+    tool("ip", "link", "set", "eth0", "up")
+    tool("ip", "address", "add", "10.0.2.15/24", "dev", "eth0")
+
+
+def attached(how: str, address: dict[str, str]) -> str:
+    """Return the drive's device; ``address`` is where an NVMe drive is."""
     if how == "nbd":
-        tool("ip", "link", "set", "eth0", "up")
-        tool("ip", "address", "add", "10.0.2.15/24", "dev", "eth0")
+        network()
         do("nbd-client", "10.0.2.100", "10809", "/dev/nbd0", "-N", "", "-nofork", "-b", "512")
         return "/dev/nbd0"
+    if how == "nvme":
+        if not NVME.exists():
+            network()
+            connect(address)
+        return str(NVME)
     return "/dev/vda"
+
+
+def connect(address: dict[str, str]) -> None:
+    """Connect the kernel to an NVMe drive, and wait until it has found the namespace."""
+    options = {"transport": "tcp", **address, "reconnect_delay": RECONNECT_S}
+    with Path("/dev/nvme-fabrics").open("r+b", buffering=0) as fabrics:
+        fabrics.write(",".join(f"{name}={value}" for name, value in options.items()).encode())
+    give_up = time.monotonic() + SCAN_S
+    while not NVME.exists():
+        if time.monotonic() > give_up:
+            raise OSError(f"{NVME}: the kernel has not found it within {SCAN_S} s")
+        time.sleep(0.01)
 
 
 def prepare(device: str, asked: dict[str, Any], _: Answer) -> dict[str, Any]:
@@ -129,7 +159,7 @@ def main() -> None:
         while line := port.readline():
             asked = json.loads(line)
             try:
-                device = attached(asked["attach"])
+                device = attached(asked["attach"], asked["address"])
                 done = {"prepare": prepare, "write": write, "found": found, "run": run}
                 answer(end=done[asked["do"]](device, asked, answer))
             except Exception as error:  # report any error to the host

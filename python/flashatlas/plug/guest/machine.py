@@ -19,11 +19,15 @@ from flashatlas.plug.guest import init, root
 from flashatlas.plug.kernel import Kernel
 from flashatlas.serving.serve import Serving
 
-ATTACHED = ("virtio-blk", "nbd")
-"""Ways to attach the drive to the guest.
+ATTACHED = ("virtio-blk", "nbd", "nvme")
+"""Ways to attach the drive to the guest; ``nvme`` is for drives that are served over NVMe.
 
-QEMU's virtual disk sends FLUSH and no FUA; the NBD driver of the guest's own kernel sends both.
+QEMU's virtual disk sends FLUSH and no FUA; the NBD and NVMe drivers of the guest's own kernel send
+both.
 """
+
+HOST = "10.0.2.2"
+"""Address of 127.0.0.1 of this machine for a guest on QEMU's network."""
 
 MEMORY = "512M"
 PATIENCE_S = 600
@@ -37,12 +41,18 @@ class Machine:
         """Switch a guest on.
 
         Raises:
-            InputError: No guest can run here.
+            InputError: No guest can run here, or the drive is not served in this way.
 
         """
         if (why := root.missing()) is not None:
             raise InputError(f"guest: {why}")
+        if (attach == "nvme") != ("nqn" in drive.variables):
+            raise InputError(f"guest: `{attach}` does not attach {drive.uri}")
         self.attach = attach
+        self._address: dict[str, str] = {}
+        if attach == "nvme":
+            named = {name: drive.variables[name] for name in ("trsvcid", "nqn")}
+            self._address = {"traddr": HOST, **named}
         made = root.root()
         self._folder = tempfile.TemporaryDirectory(prefix="flashatlas-guest-")
         self._console = Path(self._folder.name) / "console"
@@ -56,6 +66,8 @@ class Machine:
                 *("-netdev", "user,id=n,restrict=on,guestfwd=tcp:10.0.2.100:10809-chardev:s"),
                 *("-device", "virtio-net-pci,netdev=n,romfile="),
             ],
+            # the guest's kernel has a connection for each queue
+            "nvme": ["-netdev", "user,id=n", "-device", "virtio-net-pci,netdev=n,romfile="],
         }
         self._qemu = subprocess.Popen(
             [
@@ -106,7 +118,7 @@ class Machine:
 
         """
         assert self._qemu.stdin is not None and self._qemu.stdout is not None
-        asked |= {"do": do, "attach": self.attach}
+        asked |= {"do": do, "attach": self.attach, "address": self._address}
         self._qemu.stdin.write(json.dumps(asked).encode() + b"\n")
         self._qemu.stdin.flush()
         for line in self._qemu.stdout:

@@ -29,7 +29,11 @@ def of():
     """Return output and counts of the same shell commands for each attachment of the drive."""
     found = {}
     for attach in ATTACHED:
-        with flashatlas.serve(DRIVE, set=SETTINGS) as drive, Machine(drive, attach) as guest:
+        nvme = "tcp://127.0.0.1:0" if attach == "nvme" else None
+        with (
+            flashatlas.serve(DRIVE, set=SETTINGS, nvme=nvme) as drive,
+            Machine(drive, attach) as guest,
+        ):
             commands = f"""
                 mkfs.ext4 -q -F $DRIVE
                 mount -t ext4 $DRIVE /at
@@ -63,14 +67,15 @@ def test_a_file_system_is_made_trimmed_checked_and_read_again(of, attach):
     assert "Pass 5" in said and "Fix?" not in said
 
 
-def test_a_virtual_disk_is_flushed_twice_for_each_fsync_and_nbd_once_beside_fua(of):
+@pytest.mark.parametrize("attach", ["nbd", "nvme"])
+def test_a_virtual_disk_is_flushed_twice_for_each_fsync_and_a_driver_with_fua_once(of, attach):
     # ext4 commits its journal by a FLUSH and a last block with FUA; without FUA, by a second FLUSH
     _, virtual, of_virtual = of["virtio-blk"]
-    _, nbd, of_nbd = of["nbd"]
+    _, own, of_own = of[attach]
     assert of_virtual["fua_writes"] == 0 and virtual["flushes"] >= 2 * FSYNCS
-    assert of_nbd["fua_writes"] >= FSYNCS and nbd["flushes"] >= FSYNCS
+    assert of_own["fua_writes"] >= FSYNCS and own["flushes"] >= FSYNCS
     # the journal also commits after some time: at most a few commits more
-    assert abs(nbd["flushes"] + of_nbd["fua_writes"] - virtual["flushes"]) <= 6
+    assert abs(own["flushes"] + of_own["fua_writes"] - virtual["flushes"]) <= 6
 
 
 @pytest.mark.parametrize("kernel", ["guest", "guest-nbd"])

@@ -16,25 +16,30 @@ macro_rules! id {
     )* };
 }
 
-/// Declares identifiers with a private number, which stay in the space they were created for.
+/// Declares types of identifiers that number the entries of tables.
+///
+/// The visibility before the first `u32` is the visibility of the number in each type. If there is
+/// none, only the module of the declaration can use it. Each type has `new` and `number`, and is an
+/// [`Index`](crate::Index).
+#[macro_export]
 macro_rules! number {
-    ($($(#[$doc:meta])* $name:ident, $space:literal;)*) => { $(
+    ($field:vis u32; $($(#[$doc:meta])* $vis:vis $name:ident, $space:literal;)*) => { $(
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-        pub struct $name(pub(crate) u32);
+        $vis struct $name($field u32);
         impl $name {
             #[doc = concat!("Returns the identifier with this number (from 0 ", $space, ").")]
             #[inline]
-            pub const fn new(number: u32) -> $name { $name(number) }
+            $vis const fn new(number: u32) -> $name { $name(number) }
 
             #[doc = concat!("Returns the number (from 0 ", $space, ").")]
             #[inline]
-            pub const fn number(self) -> u32 { self.0 }
+            $vis const fn number(self) -> u32 { self.0 }
         }
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { self.0.fmt(f) }
         }
-        index!($name);
+        $crate::index!($name);
     )* };
 }
 
@@ -66,9 +71,11 @@ impl Index for u32 {
 }
 
 /// Implements the conversions that make a type the index of a typed table.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! index {
     ($name:ident) => {
-        impl Index for $name {
+        impl $crate::Index for $name {
             #[inline]
             fn from_number(number: u32) -> $name {
                 $name(number)
@@ -117,23 +124,24 @@ index!(Ppn);
 index!(FrameId);
 
 number! {
+    pub(crate) u32;
     /// An erase unit of the FTL: one block on each die and plane of a lane, all erased together.
-    BlockId, "over the drive";
+    pub BlockId, "over the drive";
     /// An erase unit, identified by its number in its lane. [`crate::Layout::in_lane`] and
     /// [`crate::Layout::block_in`] convert between this number and the [`BlockId`].
-    LocalBlock, "in its lane";
+    pub LocalBlock, "in its lane";
     /// The part of a block that is on one die. It is one erase block, or an erase block on each of
     /// several planes. [`crate::Layout::on_dies`] lists the parts of a block.
-    DieBlock, "over the drive";
+    pub DieBlock, "over the drive";
     /// A set of dies and planes that one frame covers. Lanes work in parallel. They are numbered in
     /// allocation order.
-    LaneId, "over the drive";
+    pub LaneId, "over the drive";
     /// A write frontier of a lane. Frames are gathered there and programmed one after another.
-    FrontierId, "in its lane";
+    pub FrontierId, "in its lane";
     /// A logical block: the consecutive logical pages that a scheme stores in one block.
-    LogicalBlock, "over the drive";
+    pub LogicalBlock, "over the drive";
     /// A stream of host writes or of copies. A classifier expects its units to live equally long.
-    StreamId, "among the streams of its kind";
+    pub StreamId, "among the streams of its kind";
 }
 
 impl Lpn {

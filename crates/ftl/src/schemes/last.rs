@@ -113,8 +113,8 @@ const HOT_WINDOW: Param<u64> = Param::int(
 const HOT_WINDOW_ADAPTIVE: Param<bool> = Param::flag(
     "ftl.hot_window_adaptive",
     "k changes by the pages of a block when the hot partition gives up a block: it grows if \
-     nothing in the block was valid, and shrinks if more than half was (from the pages of one \
-     block to twice those of the partition)",
+     nothing in the block was valid, and shrinks if more than half was (at \
+     least the pages of one block, at most twice the pages of the partition)",
 )
 .or("false");
 

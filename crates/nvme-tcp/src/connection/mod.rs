@@ -4,7 +4,7 @@
 //! [receives](Connection::receive), carries out the [commands](Connection::next_command),
 //! [completes](Connection::complete) them, and sends the [output](Connection::output).
 //!
-//! What a connection stores is bounded by [`Limits::memory`]. A host that sends commands beyond
+//! [`Limits::memory`] bounds the memory of a connection. A host that sends commands beyond
 //! its queue is cut off. A command whose data finds no room waits for the commands before it. A
 //! host that does not read is not read from either ([`Connection::wants_input`]).
 

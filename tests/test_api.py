@@ -131,11 +131,14 @@ def test_a_drive_with_few_blocks_says_that_streams_cost_some():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"precondition": True}, "precondition: True is of type bool, expected one of its words"),
-        ({"depth": "4"}, "depth: '4' is of type str, expected a whole number"),
-        ({"depth": True}, "depth: True is of type bool, expected a whole number"),
-        ({"seed": 1.5}, "seed: 1.5 is of type float, expected a whole number"),
-        ({"fingerprint": 1}, "fingerprint: 1 is of type int, expected True or False"),
+        (
+            {"precondition": True},
+            "precondition: True is of type bool, but must be one of the words",
+        ),
+        ({"depth": "4"}, "depth: '4' is of type str, but must be a whole number"),
+        ({"depth": True}, "depth: True is of type bool, but must be a whole number"),
+        ({"seed": 1.5}, "seed: 1.5 is of type float, but must be a whole number"),
+        ({"fingerprint": 1}, "fingerprint: 1 is of type int, but must be True or False"),
         ({"set": {"ftl.victm": "x"}}, "set: ftl.victm: no such key; did you mean `ftl.victim`?"),
     ],
 )

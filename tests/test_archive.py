@@ -126,9 +126,9 @@ def test_traces_may_stay_out_and_are_asked_for(cli, study, tmp_path):
 def test_what_cannot_be_packed_is_said_before_anything_runs(cli, study):
     file = str(study / "s.toml")
     for arguments, says in (
-        (["--archive", "out.tar"], "its name ends in .zip"),
+        (["--archive", "out.tar"], "its name must end in .zip"),
         (["--archive", "out.zip", "--shard", "0/2"], "an archive contains all runs"),
-        (["--archive", "out.zip", "--with", "nothing.svg"], "--with nothing.svg: no such file"),
+        (["--archive", "out.zip", "--with", "nothing.svg"], "--with: there is no file nothing.svg"),
         (["--with", file], "--with and --no-traces need --archive"),
         (["--no-traces"], "--with and --no-traces need --archive"),
     ):

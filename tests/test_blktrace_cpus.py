@@ -82,7 +82,9 @@ def test_a_run_says_and_packs_every_file(here, tmp_path_factory):
         assert differences(loaded, rerun(loaded)) == []
     first = flashatlas.run("tiny", trace="tr.blktrace.0", mode="open")
     (here / "tr.blktrace.2").write_bytes(event(3000, 40, 4096))
-    with pytest.raises(InputError, match=r"tr\.blktrace\.2: not the file that was read"):
+    with pytest.raises(
+        InputError, match=r"tr\.blktrace\.2: this is not the file that the " r"run read"
+    ):
         rerun(first)
 
 
@@ -98,7 +100,7 @@ def test_a_fault_names_the_file_of_its_cpu(here):
     (here / "tr.blktrace.2").write_bytes(swapped)
     with pytest.raises(InputError, match="not the byte order of the first file"):
         Trace("tr.blktrace.0").info()
-    with pytest.raises(InputError, match="does not come in a file for each CPU"):
+    with pytest.raises(InputError, match="does not use a file for each CPU"):
         Trace("cpus:tr.blktrace.0;tr.blktrace.10", format="msr").info()
     for cpu in CPUS:
         (here / cpu).write_bytes(b"")

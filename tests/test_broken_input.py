@@ -58,28 +58,31 @@ def every(cli: Any, folder: Path) -> set[str]:
 def test_json_that_is_nested_deeply(cli: Any, run: Path) -> None:
     whole = (run / "run.json").read_text()
     (run / "run.json").write_text(DEEP)
-    said = f"error: {run}/run.json: damaged: nested too deeply; expected a run record\n"
+    said = (
+        f"error: {run}/run.json: damaged: the content is nested too deeply; it must be a "
+        f"run record\n"
+    )
     assert every(cli, run) == {said}
     (run / "run.json").write_text(whole)
     (run / "made.json").write_text(DEEP)
-    assert all(f"{run}/made.json: damaged: nested" in one for one in every(cli, run))
+    assert all(f"{run}/made.json: damaged: the content is nested" in one for one in every(cli, run))
 
 
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("config.drive", True, "config.drive is true; expected a text"),
-        ("config.precondition", 3, "config.precondition is 3; expected"),
-        ("config.params.ftl.scheme", [], "config.params.ftl.scheme is []; expected a text or"),
-        ("trace.requests", "9", 'trace.requests is "9"; expected a whole number'),
-        ("trace.requests", False, "trace.requests is false; expected a whole number"),
+        ("config.drive", True, "config.drive is true, but must be a text"),
+        ("config.precondition", 3, "config.precondition is 3, but must be"),
+        ("config.params.ftl.scheme", [], "config.params.ftl.scheme is [], but must be a text or"),
+        ("trace.requests", "9", 'trace.requests is "9", but must be a whole number'),
+        ("trace.requests", False, "trace.requests is false, but must be a whole number"),
         ("trace.parts", [{"path": "x"}], "trace.parts.0.digest is missing"),
         ("parts", [{"name": "mine"}], "parts.0.digest is missing"),
         ("nand", {"reads": []}, "nand.erases is missing"),
         ("oracle.violations", None, "oracle.violations has the wrong type"),
-        ("seed", 2**64, "a number of 20 digits, beyond 64 bits"),
-        ("seed", 1.5, "seed is 1.5; expected a whole number"),
-        ("label", {}, "label is {}; expected a text"),
+        ("seed", 2**64, "a number with 20 digits does not fit into 64 bits"),
+        ("seed", 1.5, "seed is 1.5, but must be a whole number"),
+        ("label", {}, "label is {}, but must be a text"),
     ],
 )
 def test_a_key_of_a_record_that_is_not_what_it_should_be(
@@ -109,10 +112,10 @@ def test_a_part_without_its_kind(cli: Any, run: Path) -> None:
 
 def test_what_no_text_and_no_number_is(cli: Any, run: Path) -> None:
     for text, why in (
-        ('"\\ud800"', "half a character"),
-        ("NaN", "NaN is no JSON"),
-        ("1e999", "1e999 is beyond every number"),
-        ("9" * 5000, "a number of 5000 digits, beyond 64 bits"),
+        ('"\\ud800"', "a character is cut in half"),
+        ("NaN", "NaN is not JSON"),
+        ("1e999", "1e999 is too large for a number"),
+        ("9" * 5000, "a number with 5000 digits does not fit into 64 bits"),
     ):
         whole = json.loads((run / "run.json").read_text())
         whole["version"] = "HERE"
@@ -128,7 +131,7 @@ def test_a_record_that_was_changed_where_no_type_helps(cli: Any, run: Path) -> N
     changed(run, lambda record: record.update(steadiness={"reasons": [], "rounds": 7}))
     changed(run, lambda record: record["memory_bytes"].update(tables=[1]))
     said = refused(cli, "report", str(run))
-    assert f"{run}/run.json: damaged: it cannot be used as a run record" in said
+    assert f"{run}/run.json: damaged: the file cannot be used as a run record" in said
 
 
 def test_a_bug_is_no_bad_input(cli: Any, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,12 +142,12 @@ def test_a_bug_is_no_bad_input(cli: Any, run: Path, monkeypatch: pytest.MonkeyPa
     done = cli("cite", str(run))
     assert done.returncode == 70 and "This is a bug of FlashAtlas" in done.stderr
     changed(run, lambda record: record["host"].update(writes=31))
-    assert "damaged: it cannot be used" in refused(cli, "cite", str(run))
+    assert "damaged: the file cannot be used" in refused(cli, "cite", str(run))
 
 
 def test_a_table_that_is_none(cli: Any, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pq.write_table(pa.table({"x": [1]}), run / "latency.parquet")
-    assert "damaged: it cannot be used as a run record" in refused(cli, "report", str(run))
+    assert "damaged: the file cannot be used as a run record" in refused(cli, "report", str(run))
     (run / "series.parquet").write_bytes(b"PAR1" + bytes(40) + b"PAR1")
     assert "series.parquet: not a readable Parquet file" in refused(cli, "report", str(run))
     # a million equal rows take some hundred bytes, and 8 MB once they are read
@@ -171,38 +174,46 @@ def test_a_store_that_is_damaged(cli: Any, store: Path) -> None:
     note = store / "studies/s.json"
     whole = note.read_text()
     for text, said in (
-        (DEEP, "damaged: nested too deeply; expected what is noted of a study"),
-        ("[]", "damaged: it is []; expected an object"),
+        (DEEP, "damaged: the content is nested too deeply; it must be what is noted of a study"),
+        ("[]", "damaged: the content is [], but must be an object"),
         ('{"name": "s"}', "damaged: axes is missing"),
-        (whole.replace('"key": "', '"key": "../../x'), "is no key of a run: expected 40 digits"),
+        (
+            whole.replace('"key": "', '"key": "../../x'),
+            "is not a key of a run: a key has 40 digits",
+        ),
     ):
         note.write_text(text)
         for command in (("results", "ls"), ("results", "show"), ("results", "gc"), ("table",)):
-            assert f"{note}: {said}".partition(" is no key")[0].split(": ")[0] in (
+            assert f"{note}: {said}".partition(" is not a key")[0].split(": ")[0] in (
                 found := refused(cli, *command, str(store))
             )
             assert said in found
     note.write_text(whole)
     rows = next((store / "rows").glob("*.parquet"))
     pq.write_table(pa.table({"x": [1]}), rows)
-    assert "expected a column `key` of string" in refused(cli, "results", "ls", str(store))
+    assert "the file must have a column `key` of string" in refused(
+        cli, "results", "ls", str(store)
+    )
     rows.unlink()
     key = next(Store.open(store).all_keys())
     entry = Store.open(store).folder(key) / "entry.json"
     entry.write_text(DEEP)
     assert Store.open(store).entry(key) is None, "the run counts as missing"
     (store / "flashatlas-store.json").write_text(DEEP)
-    assert "damaged: nested too deeply" in refused(cli, "results", "ls", str(store))
+    assert "damaged: the content is nested too deeply" in refused(cli, "results", "ls", str(store))
 
 
 def test_a_study_that_no_parser_survives(cli: Any, tmp_path: Path) -> None:
     file = tmp_path / "s.toml"
     head = '[run]\nworkload = "uniform:requests=20,size=2KiB"\n'
     for text, said in (
-        (f"x = {DEEP}", "s.toml: nested too deeply; expected TOML"),
-        (f'exclude = ["{"not " * 100_000}seed"]\n{head}', "400004 characters; a condition has at"),
+        (f"x = {DEEP}", "s.toml: the text is nested too deeply; it must be TOML"),
+        (
+            f'exclude = ["{"not " * 100_000}seed"]\n{head}',
+            "the condition has 400004 characters, but can have at",
+        ),
         (f'exclude = ["{"not " * 1000}seed"]\n{head}', "nested too deeply"),
-        (f'exclude = ["-ftl.victim == 1"]\n{head}', "'greedy' is no number"),
+        (f'exclude = ["-ftl.victim == 1"]\n{head}', "'greedy' is not a number"),
     ):
         file.write_text(text)
         assert said in refused(cli, "sweep", "s.toml", "--dry-run", "--store", "new")
@@ -210,13 +221,13 @@ def test_a_study_that_no_parser_survives(cli: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["1j < 2", "b'x' == seed", "... in [1]", "(" * 300 + "1"])
 def test_a_condition_of_things_that_are_no_values(text: str) -> None:
-    with pytest.raises(InputError, match="expected names, texts, numbers and lists"):
+    with pytest.raises(InputError, match="write names, texts, numbers and lists"):
         Condition(text)
 
 
 @pytest.mark.parametrize("text", ["-[1] == 1", "- 'a' == 1", "[1] < 2"])
 def test_a_condition_without_an_order(text: str) -> None:
-    with pytest.raises(InputError, match=r"is no number|have no order"):
+    with pytest.raises(InputError, match=r"is not a number|cannot be compared"):
         Condition(text).holds(lambda _: 0)
 
 

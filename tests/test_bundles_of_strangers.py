@@ -107,7 +107,7 @@ def test_a_job_file_includes_nothing_from_outside(
     changed = edited(job, lambda r: r["trace"].update(digest=digest), {"inputs/j.fio": text})
     said = cli("rerun", str(changed))
     assert said.returncode == 2 and SECRET not in said.stderr
-    assert f"cannot include `{secret}`: is not in the bundle" in said.stderr
+    assert f"cannot include `{secret}`: the file is not in the bundle" in said.stderr
     secret.unlink()
     gone = cli("rerun", str(changed)).stderr
     assert gone == said.stderr, "a bundle does not learn which files there are"
@@ -135,7 +135,9 @@ def test_a_run_within_a_folder_reads_nothing_else(tmp_path: Path, traced: Path) 
     result = Result.load(folder)
     assert flashatlas.rerun(result, within=folder).waf == result.waf
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="is not in the bundle, and a bundle reads nothing else"):
+    with pytest.raises(
+        InputError, match="is not in the bundle, and a run of a bundle reads no other"
+    ):
         flashatlas.rerun(result, within=tmp_path / "empty")
     (tmp_path / "empty/link.spc").symlink_to(result.record["trace"]["path"])
     result.record["trace"]["path"] = str(tmp_path / "empty/link.spc")
@@ -152,7 +154,7 @@ def test_another_file_is_refused_before_anything_is_said_of_it(
     record["trace"]["path"] = str(secret)
     (folder / "run.json").write_text(json.dumps(record))
     said = cli("rerun", str(folder))
-    assert said.returncode == 2 and "not the file that was read" in said.stderr
+    assert said.returncode == 2 and "this is not the file that the run read" in said.stderr
     assert SECRET not in said.stderr
     record["trace"]["path"] = "/dev/zero"
     (folder / "run.json").write_text(json.dumps(record))
@@ -210,7 +212,7 @@ def test_a_small_bundle_does_not_become_a_large_folder(
     with zipfile.ZipFile(small, "w") as archive:
         for number in range(3):
             archive.writestr(str(number), b"")
-    with pytest.raises(InputError, match="3 files, a bundle has at most 2"):
+    with pytest.raises(InputError, match="3 files, but a bundle has at most 2"):
         unpack(small, tmp_path / "out")
 
 
@@ -242,8 +244,8 @@ def broken(path: Path, local: int, central: int, value: int) -> Path:
 def test_a_damaged_bundle_is_bad_input(cli: Any, tmp_path: Path, traced: Path) -> None:
     """Fields of the zip format (APPNOTE 4.4): flags at 6 and 8, the method at 8 and 10."""
     for local, central, value, why in (
-        (6, 8, 1, "is encrypted: expected files without a password"),
-        (8, 10, 99, "has compression method 99: expected 0 (stored) or 8 (deflate)"),
+        (6, 8, 1, "is encrypted; a bundle has only files without a password"),
+        (8, 10, 99, "has compression method 99; it must be 0 (stored) or 8 (deflate)"),
         (8, 10, 12, "has compression method 12"),
     ):
         said = cli("rerun", str(broken(traced, local, central, value)))

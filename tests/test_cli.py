@@ -80,7 +80,7 @@ def test_a_checkpoint_stands_for_its_preconditioning(cli, tmp_path):
     assert all(direct[key] == loaded[key] for key in ("waf", "nand", "latency_ns", "oracle"))
     assert loaded["checkpoint"]["precondition"] == "steady"
     other = cli("run", *steady, "--precondition", "checkpoint:aged.ckpt", "--set", "drive.pages=16")
-    assert other.returncode == 2 and "its drive.pages is 8, here it is 16" in other.stderr
+    assert other.returncode == 2 and "its drive.pages is 8, but here it is 16" in other.stderr
     (tmp_path / "aged.ckpt").write_bytes((tmp_path / "aged.ckpt").read_bytes()[:-1])
     assert "truncated" in cli("run", *steady, "--precondition", "checkpoint:aged.ckpt").stderr
     nothing = cli("checkpoint", "none.ckpt")
@@ -210,7 +210,7 @@ def test_compare_takes_several_drives_and_cases(cli):
         (["--set", "drive.spare_bytes=16"], "its OOB record needs"),
         (["--set", "drive.frame_planes=3"], "does not divide"),
         (["--set", "timing.t_read=25"], "has no unit"),
-        (["--set", "timing.priority=gc"], "does not name each class once"),
+        (["--set", "timing.priority=gc"], "does not name every class exactly once"),
         (
             ["--set", "ftl.scheme=block", "--set", "map.unit=512"],
             "the unit must be the whole frame",
@@ -223,9 +223,9 @@ def test_compare_takes_several_drives_and_cases(cli):
         (["--precondition", "trace:none.csv"], "none.csv: No such file"),
         (["--drive", "missing.toml"], "missing.toml: No such file"),
         (["--precondition", "checkpoint:"], "--precondition: `checkpoint:` is not known"),
-        (["--mode", "untimed", "--interval", "1ms"], "no time passes in untimed mode"),
+        (["--mode", "untimed", "--interval", "1ms"], "no time passes in the untimed mode"),
         (["--seed", "99999999999999999999"], "--seed: `99999999999999999999` is too large"),
-        (["--mode", "open", "--speed", "nan"], "--speed: nan, expected a number above 0"),
+        (["--mode", "open", "--speed", "nan"], "--speed: nan is not a number above 0"),
     ],
 )
 def test_bad_input_is_one_message(cli, tmp_path, arguments, expected):
@@ -504,9 +504,9 @@ def test_compare_gives_each_scheme_the_settings_that_it_knows(cli):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--schemes", "fast,lost"], "--schemes: `lost` is no scheme; did you mean `last`?"),
+        (["--schemes", "fast,lost"], "--schemes: `lost` is not a scheme; did you mean `last`?"),
         (["--schemes", "fast,fast"], "--schemes: `fast` is named twice"),
-        (["--schemes", ""], "--schemes: `` is no scheme"),
+        (["--schemes", ""], "--schemes: `` is not a scheme"),
         (
             ["--schemes", "fast", "--set", "ftl.scheme=page"],
             "--set ftl.scheme=page: --schemes already names the schemes",

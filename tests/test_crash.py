@@ -139,8 +139,8 @@ def test_bad_names_say_which_exist(cli):
         (("--workload", "tirm"), "did you mean `trim`?"),
         (("--faults", "torn-ersae"), "did you mean `torn-erase`?"),
         (("--scheme", "bast", "--store", "dftl"), "no stack has scheme bast, store dftl"),
-        (("--rerun", "page:dftl:random"), "expected [layers/]scheme:store:workload[*steps]@"),
-        (("--rerun", "page:dftl:random@mini:1:99999"), "no such cut"),
+        (("--rerun", "page:dftl:random"), "write [layers/]scheme:store:workload[*steps]@"),
+        (("--rerun", "page:dftl:random@mini:1:99999"), "no such failure or cut"),
         (("--rerun", "page:dftl:random@mini:1:99999fp"), "no such failure"),
         (("--rerun", "page:dftl:all@mini:2800:1"), "there are 2800 sequences"),
     ):

@@ -105,8 +105,8 @@ def test_settings_may_be_excepted():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"of": ["wav"]}, "`wav` is no number of both sides; did you mean `waf`"),
-        ({"ignored": ["ftl.victims"]}, "`ftl.victims` is no setting.*mean `ftl.victim`"),
+        ({"of": ["wav"]}, "`wav` is not a number of both sides; did you mean `waf`"),
+        ({"ignored": ["ftl.victims"]}, "`ftl.victims` is not a setting.*mean `ftl.victim`"),
     ],
 )
 def test_a_name_that_is_none(arguments, message):

@@ -81,7 +81,7 @@ def test_figures_that_cannot_be_drawn_say_why(tmp_path):
 
     assert "ends in .pdf, .svg, .png" in refused(path=tmp_path / "f.gif")
     assert "did you mean `waf`" in refused(y="wav")
-    assert "`drive` is no number" in refused(y="drive")
+    assert "`drive` is not a number" in refused(y="drive")
     assert "kind `pie` is not known" in refused(kind="pie")
     assert "log `z` is not known (allowed: x, y, xy, none)" in refused(log="z")
     assert "begins at zero" in refused(kind="bar", log="y")
@@ -234,7 +234,7 @@ def test_a_panel_without_data_says_so_and_what_is_left_out_is_said(tmp_path):
     assert found.panel.order == ["a", "b"]
     assert found.notes == ["Not drawn: 2 of 4 runs have no iops."]
     path = flashatlas.figure(runs, tmp_path / "f.svg", x="ftl.victim", y="iops", panel="trace")
-    assert path.read_text().count("no data: no run here has it") == 1
+    assert path.read_text().count("no run here has this number") == 1
 
 
 def test_a_distribution_is_drawn_with_its_tail():
@@ -317,7 +317,9 @@ def test_a_table_for_a_paper_has_a_factor_across_and_marks_what_is_unsteady(tmp_
         r"\multicolumn{3}{l}{\footnotesize Incomplete: 8 of 9 runs are done.} \\",
         r"\end{tabular}",
     ]
-    with pytest.raises(InputError, match=r"`drive` is no factor .*ftl\.victim, map\.cache_bytes"):
+    with pytest.raises(
+        InputError, match=r"`drive` is not a factor .*ftl\.victim, " r"map\.cache_bytes"
+    ):
         write_summary(tmp_path / "t.tex", runs, ["waf"], "drive")
     with pytest.raises(InputError, match="across"):
         write_summary(tmp_path / "t.csv", runs, ["waf"], "ftl.victim")

@@ -211,7 +211,7 @@ def test_femus_spare_space_policy_and_cache_are_ours():
     assert drive.capacity_bytes == 3125 * 2**30 // 1000
     for theirs, ours in {"fifo": "fifo", "d-choice": "d-choices", "random": "random"}.items():
         assert f'victim = "{ours}"' in drive_file(f"femu:femu,gc_policy={theirs}")
-    with pytest.raises(InputError, match=r"expected one of greedy, .*; did you mean `greedy`"):
+    with pytest.raises(InputError, match=r"did you mean `greedy`.*allowed: greedy"):
         drive_file("femu:femu,gc_policy=gredy")
     # translation pages of 4 KiB with 8 bytes an entry; 4 MB where no size is given
     cached = drive_file("femu:femu,mapping=dftl")
@@ -252,9 +252,9 @@ def test_mqsims_queue_and_collection_are_ours(mqsim):
         "CMT_Sharing_Mode": "EQUAL_PARTITIONING",
         "Transaction_Scheduling_Policy": "FLIN",
     }.items():
-        with pytest.raises(InputError, match=f"{tag} = '{text}', expected "):
+        with pytest.raises(InputError, match=f"{tag} = '{text}' is "):
             drive_file(mqsim(**{tag: text}))
-    with pytest.raises(InputError, match="<Seed> stands twice"):
+    with pytest.raises(InputError, match="<Seed> is given twice"):
         path = Path(mqsim(Seed="1").removeprefix("mqsim:"))
         path.write_text(path.read_text().replace("<Seed>", "<Seed>1</Seed><Seed>"))
         drive_file(f"mqsim:{path}")
@@ -299,15 +299,18 @@ def test_nvmevirts_drive_is_ours(header):
     ("change", "said"),
     [
         ({"Flash_Channel_Count": None}, "<Flash_Channel_Count> is missing"),
-        ({"Flash_Channel_Count": "two"}, "Flash_Channel_Count = 'two', expected a number from 1"),
-        ({"Block_No_Per_Plane": "0"}, "Block_No_Per_Plane = '0', expected a number from 1"),
+        (
+            {"Flash_Channel_Count": "two"},
+            "Flash_Channel_Count = 'two' is not a number of at least 1",
+        ),
+        ({"Block_No_Per_Plane": "0"}, "Block_No_Per_Plane = '0' is not a number of at least 1"),
         (
             {"Address_Mapping": "HYBRID"},
-            "Address_Mapping = 'HYBRID', expected PAGE_LEVEL: M",
+            "Address_Mapping = 'HYBRID' is not possible; give PAGE_LEVEL: M",
         ),
-        ({"GC_Block_Selection_Policy": "RANDOM_PP"}, "expected one of GREEDY, RGA, RANDOM"),
-        ({"Overprovisioning_Ratio": "1.5"}, "expected a share below 1"),
-        ({"Overprovisioning_Ratio": "nan"}, "Overprovisioning_Ratio = 'nan', expected a number"),
+        ({"GC_Block_Selection_Policy": "RANDOM_PP"}, "(allowed: GREEDY, RGA, RANDOM"),
+        ({"Overprovisioning_Ratio": "1.5"}, "is not a share below 1"),
+        ({"Overprovisioning_Ratio": "nan"}, "Overprovisioning_Ratio = 'nan' is not a number"),
     ],
 )
 def test_what_makes_no_drive_is_refused(mqsim, change, said):
@@ -323,19 +326,19 @@ def test_other_texts_are_refused(tmp_path, header):
     bad = {
         "mqsim:": "no file is named",
         f"mqsim:{tmp_path / 'gone.xml'}": "No such file",
-        f"mqsim:{tmp_path / 'no.xml'}": "expected MQSim's XML",
-        f"mqsim:{tmp_path / 'job.xml'}": "<MQSim_IO_Scenarios>, expected",
-        "femu:nvme,devsz_mb=1": "expected the text of QEMU's -device",
-        "femu:femu,devsz_mb": "'devsz_mb', expected PROPERTY=VALUE",
-        "femu:femu,nchs=x": "nchs = 'x', expected a number from 1",
-        "femu:femu,femu_mode=3": "femu_mode = '3', expected 1: black-box mode",
+        f"mqsim:{tmp_path / 'no.xml'}": "the file must be XML of MQSim",
+        f"mqsim:{tmp_path / 'job.xml'}": "<MQSim_IO_Scenarios> instead of",
+        "femu:nvme,devsz_mb=1": "write the text of QEMU's -device",
+        "femu:femu,devsz_mb": "'devsz_mb' has no `=`; write PROPERTY=VALUE",
+        "femu:femu,nchs=x": "nchs = 'x' is not a number of at least 1",
+        "femu:femu,femu_mode=3": "femu_mode = '3' is not possible; give 1: black-box mode",
         "femu:femu,nchs=1,nchs=2": "nchs is given twice",
         header: "add the memory that the module gets",
-        f"{header},capacity=1GiB": "which model? Add ,model= and one of FAST, SLOW",
-        f"{header},capacity=1GiB,model=ZONES": "model=ZONES: expected one that is a conventional",
+        f"{header},capacity=1GiB": "no model is named: add ,model= and one of FAST, SLOW",
+        f"{header},capacity=1GiB,model=ZONES": "model=ZONES is not a conventional",
         f"{header},capacity=1GiB,model=SLOW": "SLOW has no NAND_CHANNELS",
-        f"{header},size=1": "size, expected capacity= or model=",
-        f"nvmevirt:{tmp_path / 'empty.h'},capacity=1GiB": "expected NVMeVirt's ssd_config.h",
+        f"{header},size=1": "`size` is not known; write capacity= or model=",
+        f"nvmevirt:{tmp_path / 'empty.h'},capacity=1GiB": "give NVMeVirt's ssd_config.h",
     }
     for name, said in bad.items():
         with pytest.raises(InputError) as error:
@@ -438,13 +441,13 @@ def test_what_of_a_workload_cannot_be_is_said(cli, tmp_path):
         return str(error.value)
 
     assert "scenario 1, flow 2: Read_Percentage = 101" in said({}, {"Read_Percentage": "101"})
-    assert "'ZIPF', expected one of STREAMING" in said({"Address_Distribution": "ZIPF"})
-    assert "scenario=2, but it has 1" in said({}, option=",scenario=2")
-    assert "'NORMAL', expected FIXED" in said({"Request_Size_Distribution": "NORMAL"})
+    assert "'ZIPF' is not known (allowed: STREAMING" in said({"Address_Distribution": "ZIPF"})
+    assert "there is no scenario 2: the file has 1" in said({}, option=",scenario=2")
+    assert "'NORMAL' is not possible; give FIXED" in said({"Request_Size_Distribution": "NORMAL"})
     path.write_text("<Execution_Parameter_Set/>")
     done = cli("job", "mqsim:workload.xml")
-    assert done.returncode == 2 and "expected MQSim's <MQSim_IO_Scenarios>" in done.stderr
-    assert "expected mqsim:FILE" in cli("job", "workload.xml").stderr
+    assert done.returncode == 2 and "instead of MQSim's <MQSim_IO_Scenarios>" in done.stderr
+    assert "give mqsim:FILE" in cli("job", "workload.xml").stderr
     scenario(path, {})
     done = cli("job", "mqsim:workload.xml", "--to", "job.fio")
     assert done.returncode == 0 and "note: without Initial_Occupancy_Percentage" in done.stderr
@@ -479,8 +482,11 @@ def test_mistakes_in_a_flow_that_plays_a_trace_are_named(tmp_path):
     assert "requests" not in made(Percentage_To_Be_Executed="100")
     assert r"merge:a\,b.trace," in made(File_Path="a,b.trace")
     assert "`Relay_Cont` is not known; did you mean `Relay_Count`?" in said(Relay_Cont="1")
-    assert "Time_Unit = 'SECOND', expected one of PICOSECOND" in said(Time_Unit="SECOND")
-    assert "expected a percentage" in said(Percentage_To_Be_Executed="500")
+    assert (
+        "Time_Unit = 'SECOND' is not known; did you mean `NANOSECOND`? (allowed: "
+        "PICOSECOND" in said(Time_Unit="SECOND")
+    )
+    assert "is not a percentage" in said(Percentage_To_Be_Executed="500")
 
 
 def test_the_format_that_stands_for_a_trace_flow_reads_one(tmp_path):

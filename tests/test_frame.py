@@ -72,7 +72,7 @@ def test_frames_go_where_people_work(runs):
     assert records.struct.unnest().equals(polars.from_arrow(frame.table))
     shown = frame._repr_html_()
     assert "<th>timing.t_program (ns)</th>" in shown and "8 runs" in shown
-    with pytest.raises(flashatlas.InputError, match=r"`ftl.victm` is no column .*`ftl.victim`"):
+    with pytest.raises(flashatlas.InputError, match=r"`ftl.victm` is not a column .*`ftl.victim`"):
         frame.column("ftl.victm")
 
 

@@ -17,7 +17,7 @@ def test_the_units_are_said_before_the_numbers(cli, msr):
     said = cli("trace", "info", str(msr)).stdout
     assert said.index("times are units of 100 ns, addresses and sizes bytes") < said.index("reads")
     said = " ".join(cli("run", "-d", "tiny", "-t", str(msr)).stdout.split())
-    assert said.index("was taken for msr by its looks") < said.index("erases")
+    assert said.index("was read as msr, because its content looks like") < said.index("erases")
 
 
 def test_a_run_has_a_note_unless_the_format_is_named(msr):

@@ -109,6 +109,6 @@ def test_a_mount_that_drops_blocks_with_a_torn_page_is_found_out():
 def test_a_client_that_is_not_in_the_guest_is_named():
     pytest.importorskip("rocksdict")
     with pytest.raises(
-        InputError, match=r"`rocksdb` does not run in a guest \(these do: records, sqlite"
+        InputError, match=r"`rocksdb` cannot run in a guest \(allowed: records, sqlite"
     ):
         plug.pull(DRIVE, set=SETTINGS, kernel="guest", client="rocksdb")

@@ -30,7 +30,7 @@ def test_counts_and_ratios_are_read_as_people_write_them(cli):
     )
     assert record["trace"]["requests"] == 1000
     assert record["config"]["params"]["drive.over_provisioning"] == 0.6
-    assert "too small, expected at least 1" in cli("run", "--limit", "0").stderr
+    assert "too small; give at least 1" in cli("run", "--limit", "0").stderr
 
 
 @pytest.mark.long

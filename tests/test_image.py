@@ -169,10 +169,13 @@ def test_content_that_is_damaged_stops_the_drive_and_is_named_by_the_next_start(
 
 def test_what_cannot_be_looked_at_is_said(cli, tmp_path):
     image = tmp_path / "drive.img"
-    with serve("tiny", image=image), pytest.raises(InputError, match="another process has it open"):
+    with (
+        serve("tiny", image=image),
+        pytest.raises(InputError, match="another process has the image open"),
+    ):
         flashatlas.image_check(image)
     (tmp_path / "text").write_text("not an image, and longer than the head of one")
-    for name, why in [("text", "byte 0: not an image"), ("none", "No such file")]:
+    for name, why in [("text", "byte 0: the file is not an image"), ("none", "No such file")]:
         for command in ("info", "check"):
             done = cli("image", command, name)
             assert done.returncode == 2 and why in done.stderr, done.stderr

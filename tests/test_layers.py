@@ -102,7 +102,7 @@ def test_stacks_are_compared(monkeypatch, capsys, tmp_path):
         and "hard.fill" not in runs[0]["config"]["params"]
     )
     for wrong, expected in (
-        (["--stacks", "none,hrad"], "`hrad` is no layer; did you mean `hard`?"),
+        (["--stacks", "none,hrad"], "`hrad` is not a layer; did you mean `hard`?"),
         (["--stacks", "hard,hard"], "`hard` is named twice"),
         (
             ["--stacks", "hard", "--layers", "hard"],
@@ -125,11 +125,11 @@ def test_layers_are_listed(monkeypatch, capsys):
 
 
 def test_what_a_stack_cannot_do_is_said(tmp_path):
-    with pytest.raises(InputError, match="the steady state is a model of the drive alone"):
+    with pytest.raises(InputError, match="the model of the steady state supports no layers"):
         flashatlas.run(
             "superpage-sata", workload=RANDOM, set=["layers=hard"], precondition="steady"
         )
-    with pytest.raises(InputError, match="a checkpoint holds a drive without layers"):
+    with pytest.raises(InputError, match="a checkpoint cannot hold layers"):
         flashatlas.save_checkpoint(
             tmp_path / "x.ckpt", "superpage-sata", set=["layers=hard"], precondition="fill"
         )
@@ -174,13 +174,13 @@ def test_a_file_is_probed_and_what_was_made_is_removed(tmp_path, monkeypatch, ca
     assert said.startswith("2 ") and "would be overwritten: confirm this with --yes" in said
     assert path.read_bytes() == b"precious" * (1 << 18)
     said = cli(monkeypatch, capsys, "probe", "superpage", str(path), "--yes", "-q")
-    assert said.startswith("2 ") and "bytes to write to, expected at least" in said
+    assert said.startswith("2 ") and "bytes are too few: probing needs at least" in said
     assert path.read_bytes() == b"precious" * (1 << 18)
     for wrong, expected in (
-        ([str(tmp_path / "nothing"), "--yes"], "no such file or device"),
+        ([str(tmp_path / "nothing"), "--yes"], "there is no such file or device"),
         ([str(tmp_path), "--yes"], "neither a file nor a block device"),
-        ([], "expected a PATH, or --drive"),
-        ([str(path), "--yes", "-s", "a=b"], "--set is for simulated drives only"),
+        ([], "give a PATH, or --drive"),
+        ([str(path), "--yes", "-s", "a=b"], "--set works only with a simulated drive"),
     ):
         said = cli(monkeypatch, capsys, "probe", "superpage", *wrong)
         assert said.startswith("2 ") and expected in said

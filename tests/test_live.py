@@ -111,7 +111,7 @@ def test_prometheus_text_by_hand():
 
 @pytest.mark.parametrize("text", ["9464", "here:", "1.2.3.4:70000", ""])
 def test_an_address_that_is_none_is_an_error(text):
-    with pytest.raises(InputError, match=r"expected HOST:PORT, such as 127\.0\.0\.1:9464"):
+    with pytest.raises(InputError, match=r"give HOST:PORT, such as 127\.0\.0\.1:9464"):
         address(text)
 
 
@@ -179,7 +179,7 @@ def test_a_host_that_is_no_name(at):
     ("text", "said"),
     [
         ("[]", "does not come from a served drive"),
-        ("[" * 100_000, "damaged: nested too deeply"),
+        ("[" * 100_000, "damaged: the content is nested too deeply"),
         ('{"schema": "flashatlas.live/1"}', "drive is missing"),
         ("<html>", "damaged: Expecting value"),
     ],
@@ -298,7 +298,7 @@ def test_a_server_whose_replies_are_late_says_so_wherever_it_is_looked_at(cli, b
         (note,) = look(drive.metrics_url).found["notes"]
         assert note["code"] == "replies-late"
         shown = cli("top", drive.metrics_url, "--count", "1", "--every", "0.1").stdout
-        assert "replies went out later than the drive was done" in " ".join(shown.split())
+        assert "replies went out later than the drive completed" in " ".join(shown.split())
         page = browser.new_page()
         page.goto(drive.metrics_url)
         page.wait_for_function("!document.getElementById('notes').hidden")
@@ -307,7 +307,7 @@ def test_a_server_whose_replies_are_late_says_so_wherever_it_is_looked_at(cli, b
     codes = [note["code"] for note in drive.result.record["approximations"]]
     assert "replies-late" in codes
     (alarm,) = alarms([drive.result])
-    assert "Take latencies from the record" in alarm
+    assert "Use the latencies of the record" in alarm
 
 
 @needs_nbdkit

@@ -217,5 +217,5 @@ def test_the_report_and_the_command_of_demand_map(demand, command):
 
 def test_folders_of_traces_are_named_in_errors(tmp_path):
     for name in ("nvm-map", "demand-map"):
-        with pytest.raises(InputError, match="no folder of traces"):
+        with pytest.raises(InputError, match="there is no such folder of traces"):
             reproduce.carry_out(name, traces=tmp_path / "missing")

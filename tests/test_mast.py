@@ -165,7 +165,9 @@ def test_the_command_writes_its_folder(tmp_path, monkeypatch, capsys):
 
 
 def test_a_folder_that_is_not_there_is_named():
-    with pytest.raises(InputError, match=r"nowhere: no folder of traces \(--traces\)"):
+    with pytest.raises(
+        InputError, match=r"nowhere: there is no such folder of traces " r"\(--traces\)"
+    ):
         reproduce.carry_out("mast", "nowhere")
 
 

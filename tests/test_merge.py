@@ -102,7 +102,7 @@ def test_each_part_may_have_a_format_of_its_own(here):
     # a comma needs no backslash here, because `format` is the last key
     layout = r"format=columns:time=0:us,offset=1:bytes,size=each:512,delimiter=\;"
     rows = Trace(f"merge:a.log,format=mqsim;c.csv,{layout}", assume_op=None)
-    with pytest.raises(InputError, match="does not say which operation"):
+    with pytest.raises(InputError, match="does not name the operation"):
         flashatlas.run("tiny", trace=rows, mode="open")
     assert [r["offset"] for r in rows.to_arrow().to_pylist()][1] == MIB + 512
 
@@ -110,15 +110,15 @@ def test_each_part_may_have_a_format_of_its_own(here):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("merge:", "part 1 names no file"),
-        ("merge:a.log;;b.log", "part 2 names no file"),
+        ("merge:", "part 1 of `merge:` names no file"),
+        ("merge:a.log;;b.log", "part 2 of `merge:a.log;;b.log` names no file"),
         ("merge:a.log,tims=2", "parameter `tims` is not known; did you mean `times`?"),
         ("merge:a.log,times=0", "times"),
         ("merge:a.log,times", "has no value"),
         ("merge:a.log,times=2,times=3", "given twice"),
-        ("merge:a.log,space=100", "no whole sectors"),
-        ("merge:a.log,space=0", "a range of nothing"),
-        ("merge:a.log,space=50%", "a share of a drive is known where one is given"),
+        ("merge:a.log,space=100", "not a whole number of sectors"),
+        ("merge:a.log,space=0", "the range is empty"),
+        ("merge:a.log,space=50%", "a share of a drive can be used only in a run"),
         ("merge:a.log,requests=101%", "no share"),
         ("merge:a.log,requests=1%", "no request is left"),
         ("merge:a.log,gap=soon", "gap"),
@@ -166,10 +166,10 @@ def test_a_run_says_each_part_with_its_digest_and_runs_again(here):
     # the settings of the parts belong to the configuration, by which stores distinguish runs
     assert run("merge:a.log,times=3;b.log").record["config_hash"] != first.record["config_hash"]
     (here / "b.log").write_text("6 0 0 16 0\n")
-    with pytest.raises(InputError, match=r"b\.log: not the file that was read"):
+    with pytest.raises(InputError, match=r"b\.log: this is not the file that the run read"):
         rerun(loaded)
     (here / "b.log").unlink()
-    with pytest.raises(InputError, match=r"b\.log: no such file; the run read it"):
+    with pytest.raises(InputError, match=r"b\.log: there is no such file; the run read the"):
         rerun(loaded)
 
 
@@ -203,7 +203,7 @@ def test_runs_of_a_study_and_of_a_comparison_differ_in_merges(here):
     read = {file.name for _, file in _read_by(plan)}
     assert read == {"a.log", "b.log"}
     case = {"label": "x", "trace": "merge:a.log;gone.log"}
-    with pytest.raises(InputError, match=r"gone\.log: no such file"):
+    with pytest.raises(InputError, match=r"gone\.log: there is no such file"):
         flashatlas.compare([case, {"label": "y", "trace": "a.log"}], format="mqsim")
     both = flashatlas.compare(
         [{"label": "x", "trace": "merge:a.log;b.log"}, {"label": "y", "trace": "a.log"}],
@@ -274,5 +274,7 @@ def test_flows_of_mqsim_share_the_drive(here):
 
 def test_a_scenario_that_plays_traces_is_no_job(here):
     name = workload(here, flow("a.log", 100, 1, "NANOSECOND"))
-    with pytest.raises(InputError, match=r"no job: `flashatlas run --trace mqsim:workload\.xml`"):
+    with pytest.raises(
+        InputError, match=r"so it is not a job: `flashatlas run --trace " r"mqsim:workload\.xml`"
+    ):
         job_file(name)

@@ -37,19 +37,19 @@ def files(tmp_path, monkeypatch):
 
 SAID = {
     ("compare", *W, "--vary", "ftl.victim=greedy", "--vary", "ftl.victim=fifo"): (
-        "--vary: ftl.victim is given twice; expected one --vary ftl.victim=A,B,C"
+        "--vary: ftl.victim is given twice; write one --vary ftl.victim=A,B,C"
     ),
     ("compare", *W, "--vary", "ftl.victim=greedy,fifo", "--set", "ftl.victim=random"): (
-        "--vary: ftl.victim is given with --set as well; expected one of the two"
+        "--vary: ftl.victim is given with --set as well; give one of the two"
     ),
     ("compare", *W, "--vary", "workload=uniform;zipf"): (
-        "--workload: the option is also varied with --vary; expected one of the two"
+        "--workload: the option is also varied with --vary; give one of the two"
     ),
     ("compare", *W, "--vary", "drive=tiny,tlc-small"): (
         "--vary drive: drives are compared with --drive A --drive B"
     ),
     ("compare", *W, "--vary", "seed=1..5"): (
-        "--vary seed=1..5: --seed: `1..5` is not a whole number, expected a number such as "
+        "--vary seed=1..5: --seed: `1..5` is not a whole number; give a number such as "
         "20000, 100k or 1e6"
     ),
     ("compare", *W, "--vary", "ftl.victim=greedy,lru"): "(in `lru`)",
@@ -57,11 +57,11 @@ SAID = {
         "--set: ftl.victm: no such key; did you mean `ftl.victim`?"
     ),
     ("run", *W, "--set", "timing.channel_rate=200"): (
-        "--set: timing.channel_rate: `200` has no unit, and would be bytes a second (allowed: 0, "
+        "--set: timing.channel_rate: `200` has no unit, and would mean bytes a second (allowed: 0, "
         "or bytes a second such as 200MB)"
     ),
     ("run", *W, "-d", "twice.toml"): (
-        "twice.toml:4:1: timing.t_read: `us` and `ms` are both given: expected one"
+        "twice.toml:4:1: timing.t_read: `us` and `ms` are both given: give one of the two"
     ),
     ("run", *W, "-d", "bare.toml"): 'bare.toml:2:8: syntax: text needs quotes: base = "tiny"',
     ("run", *W, "-d", "empty.toml"): (
@@ -70,37 +70,36 @@ SAID = {
     ),
     ("run", *W, "-d", "planes.toml"): "planes.toml:3:1: drive.frame_planes: 3 does not divide",
     ("run", *W, "-d", "latin.toml"): (
-        "latin.toml: not UTF-8 at byte 2; drive files are UTF-8 text"
+        "latin.toml: the file is not UTF-8 at byte 2; drive files must be UTF-8 text"
     ),
     ("run", *W, "-d", "tiny.toml"): ("tiny.toml: No such file or directory; `tiny` is a preset"),
     ("run", "--job", "latin.fio"): "latin.fio: not UTF-8 at byte 15; job files are UTF-8 text",
     ("run", *W, "--job", "ok.fio"): (
-        "--workload: a job file was given, too: a run takes one of `--trace`, `--workload` and "
-        "`--job`"
+        "--workload: a job file is also given: give only one of `--trace`, `--workload` and `--job`"
     ),
     ("run", "--job", "ok.fio", "--json", "-", "--fio-json", "-"): (
         "--fio-json and --json: only one of them can go to standard output"
     ),
     ("run", *W, "--extent", "1MiB"): "--extent: only `--fit compact` packs extents",
-    ("run", *W, "--speed", "nan", "--mode", "open"): "--speed: nan, expected a number above 0",
+    ("run", *W, "--speed", "nan", "--mode", "open"): "--speed: nan is not a number above 0",
     ("run", *W, "--set", "ftl.scheme=dftl"): (
-        "--set: ftl.scheme: scheme `dftl` is not known; it is a map store (map.store=dftl)"
+        "--set: ftl.scheme: scheme `dftl` is not known; `dftl` is a map store (map.store=dftl)"
     ),
     ("explain", "ftl.victim=lru"): "set: ftl.victim: victim policy `lru` is not known",
     ("lookup", "--files", "100", "--shift", "5"): (
         "--shift: this option changes how a trace is read, but no trace is given"
     ),
     ("lookup", "--files", "100", "--banks", "2", "--set", "lookup.banks=4"): (
-        "--set lookup.banks: the option for lookup.banks is given as well; expected one of the two"
+        "--set lookup.banks: the option for lookup.banks is given as well; give one of the two"
     ),
     ("trace", "info", "msr.csv"): (
-        "it begins as msr does (`--format msr`), which stops at 2:31: a negative number"
+        "the content begins like the format msr (`--format msr`), whose reader stops at 2:31"
     ),
     ("trace", "convert", "msr.csv", "msr.csv", "--to-format", "csv"): (
-        "msr.csv: is the trace that is read; write to another file"
+        "msr.csv: this is the trace that is read; write to another file"
     ),
     ("trace", "convert", "demo.fatr", "out.xyz"): (
-        "out.xyz: which format is to be written? End the name with one of"
+        "out.xyz: no format is named: end the name with one of"
     ),
     ("trace", "convert", "demo.fatr", "out.csv", "--to-format", "fat"): (
         "--to-format: trace format `fat` is not known (allowed: atlas, blkreplay, csv, iolog, "
@@ -116,19 +115,19 @@ SAID = {
         "--entry: a map page of 4KiB (--map-page) is not a whole number of entries of 8KiB"
     ),
     ("trace", "reuse", "demo.fatr", "--page", "3000"): (
-        "--page: 3000 bytes are no whole sectors; expected a multiple of 512"
+        "--page: 3000 bytes are not a whole number of sectors; give a multiple of 512"
     ),
     ("trace", "reuse", "demo.fatr", "--page", "4foo"): "--page: `foo` is not a unit of size",
     ("trace", "fetch", "dem"): "public trace `dem` is not known; did you mean `demo`?",
     ("formats", "msrr"): "trace format `msrr` is not known; did you mean `msr`?",
-    ("crash", "--scheme", "fast", "--store", "dftl"): "stores are of page mapping alone",
+    ("crash", "--scheme", "fast", "--store", "dftl"): "only page mapping has stores",
     (
         "probe",
         "superpage",
         "-d",
         "tiny",
-    ): "tiny: exports 1310720 bytes, and probing writes to 67108864",
-    ("table", "."): ".: no results (run.json or compare.json) in it; expected a folder that",
+    ): "tiny: the drive exports 1310720 bytes, but probing writes to 67108864",
+    ("table", "."): ".: the folder holds no results (run.json or compare.json); give a folder that",
 }
 
 
@@ -189,8 +188,11 @@ def test_a_comparison_is_whole(cli, study, tmp_path):
         load_all([folder])
     (folder / "compare.json").write_text("{}")
     done = cli("table", str(folder))
-    assert done.returncode == 2 and "compare.json: damaged: expected a list of runs" in done.stderr
-    with pytest.raises(InputError, match="holds several runs: load one of"):
+    assert (
+        done.returncode == 2
+        and "compare.json: damaged: `runs` must be a list of runs" in done.stderr
+    )
+    with pytest.raises(InputError, match="the folder holds several runs: load one of"):
         Result.load(study)
 
 
@@ -198,7 +200,7 @@ def test_records_that_lack_something_are_named(cli, study, tmp_path):
     record = (study / "01" / "run.json").read_text()
     (tmp_path / "run.json").write_text(re.sub(r'"ftl.scheme": "page",', "", record))
     done = cli("cite", str(tmp_path))
-    assert done.returncode == 2 and "config.params.ftl.scheme missing" in done.stderr
+    assert done.returncode == 2 and "config.params.ftl.scheme is missing" in done.stderr
     (tmp_path / "run.json").write_text(record.replace('"greedy"', '"lru"'))
     done = cli("rerun", str(tmp_path))
     assert done.returncode == 2
@@ -208,7 +210,10 @@ def test_records_that_lack_something_are_named(cli, study, tmp_path):
 def test_significance_of_what_cannot_differ(study):
     results = load_all([study])
     for arguments, said in (
-        (("waf", "ftl.victim", "ftl.victim"), "each: `ftl.victim` is the factor of `between`"),
+        (
+            ("waf", "ftl.victim", "ftl.victim"),
+            "each: `ftl.victim` is already the factor of `between`",
+        ),
         (("ftl.victim", "waf"), "between: `waf` is a result of runs, not a factor"),
         (("waf", "seed"), "between: the runs do not differ in `seed`"),
     ):
@@ -237,7 +242,7 @@ def test_significance_names_what_keeps_runs_apart():
 def test_what_is_varied_is_blamed_and_a_study_is_named(cli):
     caches = ("--vary", "map.cache_bytes=64KiB,128KiB")
     said = cli("compare", "-d", "tlc-small", "--vary", "map.store=dram,dftl", *caches).stderr
-    assert "--vary map.cache_bytes: it belongs to map.store = demand, dftl, cdftl" in said
+    assert "--vary map.cache_bytes: the key belongs to map.store = demand, dftl, cdftl" in said
     assert "in `dram 64KiB` map.store is dram" in said and "flashatlas sweep" in said
     assert "--set" not in said
     # a study takes the condition that the message offers
@@ -262,34 +267,34 @@ def test_what_is_varied_is_blamed_and_a_study_is_named(cli):
 PYTHON = {
     "a folder for results": (
         lambda study: flashatlas.frame(str(study)),
-        r"is of type str, expected a Result; Result\.load\('.*'\) reads a folder",
+        r"is of type str, but must be a Result; Result\.load\('.*'\) reads a folder",
     ),
-    "no results": (lambda _: flashatlas.frame([]), "no results: expected at least one"),
+    "no results": (lambda _: flashatlas.frame([]), "there are no results: give at least one"),
     "a seed below 0": (
         lambda _: flashatlas.run(workload="uniform", seed=-1),
-        "seed: -1, expected 0 to 18446744073709551615",
+        "seed: -1 is out of range: give 0 to 18446744073709551615",
     ),
     "a seed of None": (
         lambda _: flashatlas.run(workload="uniform", seed=None),
-        "seed: None; leave it out for its default 1",
+        "seed: the value is None; leave the option out to use its default 1",
     ),
     "a text for a number": (
         lambda _: flashatlas.run(workload="uniform", shift="3"),
-        "shift: '3' is of type str, expected a whole number",
+        "shift: '3' is of type str, but must be a whole number",
     ),
     "an empty path": (lambda _: flashatlas.run(trace=""), "trace: an empty path"),
     "bytes for a path": (lambda _: flashatlas.run(trace=b"x"), "trace: b'x' is of type bytes"),
     "a text for cases": (
         lambda _: flashatlas.compare("fifo"),
-        "cases: 'fifo', expected a list such as",
+        "cases: 'fifo' is not a list of cases such as",
     ),
-    "texts for cases": (lambda _: flashatlas.compare(["x"]), "cases: 'x', expected a mapping"),
-    "no cases": (lambda _: flashatlas.compare([]), "cases: none, expected at least one"),
+    "texts for cases": (lambda _: flashatlas.compare(["x"]), "cases: 'x' is not a mapping"),
+    "no cases": (lambda _: flashatlas.compare([]), "cases: the list is empty; give at least one"),
     "labels that are the same": (
         lambda _: flashatlas.compare([{"label": "a"}, {"label": "a"}], workload="uniform"),
         "cases: `a` is the label of two",
     ),
-    "jobs": (lambda _: flashatlas.compare([{}], jobs="2"), "jobs: '2', expected a whole number"),
+    "jobs": (lambda _: flashatlas.compare([{}], jobs="2"), "jobs: '2' is not a whole number"),
     "a height": (
         lambda study: flashatlas.figure(
             load_all([study]),
@@ -298,7 +303,7 @@ PYTHON = {
             y="waf",
             height=10**6,
         ),
-        "height: 1000000 points; expected 20 to 2000",
+        "height: 1000000 points are out of range; give 20 to 2000",
     ),
 }
 

@@ -30,8 +30,8 @@ def test_notes_that_differ_in_their_numbers_are_one() -> None:
     runs = [_run(note("no-ecc-time"), left[0]), _run(left[1], within[0]), _run(left[2], within[1])]
     tail = "units were still in the write cache at the end: their programs are not counted"
     assert by_note(runs) == {
-        "2 records that repeated the one before within 1ms were dropped": [1],
-        "6 records that repeated the one before within 5ms were dropped": [2],
+        "2 records that repeated the previous record within 1ms were dropped": [1],
+        "6 records that repeated the previous record within 5ms were dropped": [2],
         "the spare area's transfer, ECC decoding and read retries take no time": [0],
         f"60 to 189 {tail}": [0, 1, 2],
     }

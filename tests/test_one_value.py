@@ -12,10 +12,16 @@ WORKLOAD = ("--workload", "uniform:requests=500,size=2KiB,read=0.5", "--precondi
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "--drive", "tiny", "--drive", "tiny"], "--drive: given 2 times, expected once"),
-        (["run", "-w", "uniform", "--workload", "zipf"], "--workload: given 2 times"),
-        (["compare", "--seed", "1", "--seed", "2"], "--seed: given 2 times"),
-        (["trace", "info", "--format", "spc", "--format", "msr", "x"], "--format: given 2 times"),
+        (
+            ["run", "--drive", "tiny", "--drive", "tiny"],
+            "--drive: the option is given 2 times; give it once",
+        ),
+        (["run", "-w", "uniform", "--workload", "zipf"], "--workload: the option is given 2 times"),
+        (["compare", "--seed", "1", "--seed", "2"], "--seed: the option is given 2 times"),
+        (
+            ["trace", "info", "--format", "spc", "--format", "msr", "x"],
+            "--format: the option is given 2 times",
+        ),
         (["compare", "--vary", "ftl.victim=greedy,fifo,greedy"], "--vary: `greedy` is named twice"),
         (["compare", "--drive", "tiny", "--drive", "tiny"], "--drive: `tiny` is named twice"),
         (["compare", "--case", "a:", "--case", "a:ftl.victim=fifo"], "--case: `a` is named twice"),

@@ -91,7 +91,9 @@ def test_what_is_not_given_is_the_default():
         if option.name != "workload":
             assert value[option.name] == option.default
     assert api.specification(depth=4)["mode"] == "closed"
-    with pytest.raises(TypeError, match=r"`dept` is no option of a run; did you mean `depth`\?"):
+    with pytest.raises(
+        TypeError, match=r"`dept` is not an option of a run; did you mean " r"`depth`\?"
+    ):
         api.specification(dept=4)
 
 

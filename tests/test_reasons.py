@@ -53,7 +53,7 @@ def test_the_terminal_says_what_latencies_are_made_of(cli):
     )  # fmt: skip
     assert done.stdout.count("from p99 on") == 4, "two runs, reads and writes"
     done = cli("run", "--drive", "tiny", *workload, *shared, "--explain", "99")
-    assert done.returncode == 2 and "--explain: `99`: expected a percentile" in done.stderr
+    assert done.returncode == 2 and "--explain: `99` is not a percentile" in done.stderr
 
 
 def test_a_record_says_what_was_asked_and_is_run_again(explained, tmp_path):

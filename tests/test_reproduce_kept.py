@@ -159,7 +159,7 @@ def test_nothing_is_kept_where_nothing_is_wanted_or_can_be(cli, tmp_path, fake):
     assert "interrupted; nothing was written" in stopped.stderr
     assert not (tmp_path / "flashatlas-results").exists()
     both = cli("reproduce", "mast", "--no-store", "--store", "x")
-    assert both.returncode == 2 and "--no-store, --store: expected one" in both.stderr
+    assert both.returncode == 2 and "--no-store and --store: give one" in both.stderr
     (tmp_path / "flashatlas-results").mkdir()
     (tmp_path / "flashatlas-results/mine.txt").write_text("mine")
     fake.stop = False

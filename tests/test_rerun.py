@@ -123,7 +123,7 @@ def test_another_trace_is_refused(tmp_path: Path, trace: Path) -> None:
     command("run", "-t", trace, "-d", "tlc-small", "--out", tmp_path / "x", "-q")
     trace.write_text(trace.read_text() + "0,0,4096,r,9\n")
     found = command("rerun", tmp_path / "x")
-    assert found.returncode == 2 and "not the file that was read" in found.stderr
+    assert found.returncode == 2 and "this is not the file that the run read" in found.stderr
     trace.unlink()
     assert "no such file" in command("rerun", tmp_path / "x").stderr
 
@@ -167,11 +167,15 @@ def test_a_record_alone_finds_its_inputs(tmp_path: Path, trace: Path) -> None:
     begin = begin.rename(tmp_path / "apart" / begin.name)
     (elsewhere / "decoy.spc").write_text("0,0,4096,w,0\n")
     lonely = Result.load(alone)
-    with pytest.raises(flashatlas.InputError, match=r"some\.spc: no such file.*for a bundle"):
+    with pytest.raises(
+        flashatlas.InputError, match=r"some\.spc: there is no such file.*for " r"a bundle"
+    ):
         rerun(lonely)
     with pytest.raises(flashatlas.InputError, match=r"read 2 files .*`inputs=DIR` finds each"):
         rerun(lonely, trace=elsewhere / "renamed.csv")
-    with pytest.raises(flashatlas.InputError, match=r"begin\.spc: no such file.*precondition"):
+    with pytest.raises(
+        flashatlas.InputError, match=r"begin\.spc: there is no such " r"file.*precondition"
+    ):
         rerun(lonely, inputs=elsewhere.parent)
     begin.rename(elsewhere / begin.name)
     assert differences(result, rerun(lonely, inputs=elsewhere.parent)) == []
@@ -179,7 +183,7 @@ def test_a_record_alone_finds_its_inputs(tmp_path: Path, trace: Path) -> None:
         flashatlas.InputError, match=r"no file below .* has this digest; if you do not"
     ):
         rerun(lonely, inputs=tmp_path / "mail")
-    with pytest.raises(flashatlas.InputError, match="nowhere: no such folder"):
+    with pytest.raises(flashatlas.InputError, match="nowhere: there is no such folder"):
         rerun(lonely, inputs=tmp_path / "nowhere")
     # the record has no digest of the precondition's file, so files of the same name are ambiguous
     (tmp_path / "there" / begin.name).write_text("0,0,4096,w,0\n")
@@ -197,17 +201,21 @@ def test_what_came_through_a_pipe_is_named_for_a_rerun(
         )  # fmt: skip
     assert piped.returncode == 0
     before = Result.load(tmp_path / "x")
-    with pytest.raises(flashatlas.InputError, match=r"standard input .* which nobody kept; give"):
+    with pytest.raises(flashatlas.InputError, match=r"standard input .* which was not kept; give"):
         rerun(before)
     assert differences(before, rerun(before, trace=trace)) == []
     trace.write_text(trace.read_text() + "0,0,4096,r,9\n")
-    with pytest.raises(flashatlas.InputError, match="not the file that was read: its digest is"):
+    with pytest.raises(
+        flashatlas.InputError, match="this is not the file that the run read: its digest is"
+    ):
         rerun(before, trace=trace)
 
 
 def test_a_generator_has_no_trace_to_be_named(trace: Path) -> None:
     result = flashatlas.run(workload="sequential:requests=20,size=2KiB")
-    with pytest.raises(flashatlas.InputError, match="the run read none: its requests came from a"):
+    with pytest.raises(
+        flashatlas.InputError, match="the run read no file: its requests came from a"
+    ):
         rerun(result, trace=trace)
 
 
@@ -397,9 +405,13 @@ def test_a_log_that_a_job_replays_goes_with_it(
         inputs = [name for name in archive.namelist() if name.startswith("inputs/")]
     assert inputs == ["inputs/logs/three.log", "inputs/replay.fio"]
     log.write_text(log.read_text().replace("4096\n/dev/x read", "8192\n/dev/x read"))
-    with pytest.raises(flashatlas.InputError, match=r"three\.log: not the file that was read"):
+    with pytest.raises(
+        flashatlas.InputError, match=r"three\.log: this is not the file that " r"the run read"
+    ):
         rerun(Result.load(tmp_path / "out"))
-    with pytest.raises(flashatlas.InputError, match=r"three\.log: not the file that the run read"):
+    with pytest.raises(
+        flashatlas.InputError, match=r"three\.log: this is not the file that " r"the run read"
+    ):
         bundle([result], tmp_path / "y.zip")
     (folder,) = unpack(tmp_path / "x.zip", tmp_path / "elsewhere")
     shutil.rmtree(tmp_path / "jobs")
@@ -428,5 +440,5 @@ def test_a_log_that_lies_elsewhere_is_not_packed(
     with pytest.raises(flashatlas.InputError, match=r"`read_iolog=a.log` does not lie beside"):
         bundle([result], tmp_path / "x.zip")
     (tmp_path / "a.log").unlink()
-    with pytest.raises(flashatlas.InputError, match="neither beside the job file nor in the"):
+    with pytest.raises(flashatlas.InputError, match="no such file beside the job file or in the"):
         flashatlas.run(job="jobs/j.fio")

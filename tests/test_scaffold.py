@@ -89,12 +89,15 @@ def test_what_cannot_be_made_is_said(tmp_path):
     assert "--lang: `ruby` is not known" in said("victim", "mine", "ruby", into)
     reason = said("layer", "mine", "python", into)
     assert "a layer sees every command" in reason and "(templates exist in: rust)" in reason
-    assert "expected a name of lower-case letters" in said("victim", "My Policy", "c", into)
+    assert "is not a name of lower-case letters" in said("victim", "My Policy", "c", into)
     nowhere = said("victim", "mine", "rust", into, str(tmp_path))
     assert "neither a folder with a Cargo.toml nor a version" in nowhere
     assert not into.exists()
     into.mkdir()
-    assert said("victim", "mine", "c", into) == f"{into}: exists already; nothing was written"
+    assert (
+        said("victim", "mine", "c", into) == f"{into}: this folder already exists; "
+        f"nothing was written"
+    )
     for kind in scaffold.KINDS:
         for language in scaffold.LANGUAGES:
             there = language in scaffold.KINDS[kind].languages

@@ -181,10 +181,14 @@ def test_the_command_shows_the_front_and_how_to_repeat_it(cli, tmp_path):
 @pytest.mark.parametrize(
     ("axes", "keys", "message"),
     [
-        ("", 'minimize = ["waf"]', "s.toml:10: search.minimize: no key.*did you mean `minimise`"),
-        ("", 'minimise = ["wav"]', "s.toml:9: search: `wav` is no number.*did you mean `waf`"),
-        ("", "trials = 3", "s.toml:9: search: no objective"),
-        ("", 'minimise = ["waf"]\ntrials = 0', "s.toml:11: search.trials: 0; expected a count"),
+        (
+            "",
+            'minimize = ["waf"]',
+            "s.toml:10: search.minimize: there is no such key.*did you mean `minimise`",
+        ),
+        ("", 'minimise = ["wav"]', "s.toml:9: search: `wav` is not a number.*did you mean `waf`"),
+        ("", "trials = 3", "s.toml:9: search: there is no objective"),
+        ("", 'minimise = ["waf"]\ntrials = 0', "s.toml:11: search.trials: 0 is not a count"),
         ("", 'minimise = ["waf"]\nsampler = "tp"', "s.toml:11: .*did you mean `tpe`"),
         ("nand.endurance = [0]", 'minimise = ["waf"]', "nand.endurance"),
     ],
@@ -197,5 +201,5 @@ def test_bad_searches_are_said(cli, tmp_path, axes, keys, message):
 
 
 def test_a_search_looks_for_each_number_once():
-    with pytest.raises(InputError, match="`waf` is an objective twice"):
+    with pytest.raises(InputError, match="`waf` is given twice as an objective"):
         search_of({"minimise": ["waf"], "maximise": ["waf"]})

@@ -136,7 +136,7 @@ def test_what_cannot_be_compared_is_said():
     results = [run_of(v, 1) for v in ("greedy", "random")]
     with pytest.raises(flashatlas.InputError, match=r"differ in `seed` \(factors: ftl\.victim"):
         significance(results, "waf", "seed")
-    with pytest.raises(flashatlas.InputError, match="is no column of these runs"):
+    with pytest.raises(flashatlas.InputError, match="is not a column of these runs"):
         significance(results, "wafs", "ftl.victim")
     apart = [run_of("greedy", 1), run_of("random", 2)]
     with pytest.raises(flashatlas.InputError, match="no two runs differ in this factor alone"):

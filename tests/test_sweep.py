@@ -412,7 +412,7 @@ def test_shards_are_the_whole_and_the_script_is_one_that_slurm_takes(cli, study,
     found = [run.key for i in range(4) for run in shards.shard(plan, i, 4).runs]
     assert sorted(found) == sorted(run.key for run in plan.runs)
     for text in ("4/4", "1", "a/b", "-1/3"):
-        with pytest.raises(InputError, match="expected I/N"):
+        with pytest.raises(InputError, match="write I/N"):
             shards.shard_of(text)
     done = cli("sweep", "victims.toml", "--emit", "slurm", "--shards", "2", "--jobs", "2")
     assert done.returncode == 0

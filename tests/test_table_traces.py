@@ -82,7 +82,9 @@ def test_many_rows_come_in_many_pieces():
 
 def test_faults_of_tables_name_the_row(tmp_path):
     table = TABLE.set_column(2, "lba", pa.array([8, None], pa.uint64()))
-    with pytest.raises(flashatlas.InputError, match="3:30: an empty field; expected an offset"):
+    with pytest.raises(
+        flashatlas.InputError, match="3:30: an empty field; the reader expects an offset"
+    ):
         rows(table, format=SPEC)
     damaged = tmp_path / "t.parquet"
     damaged.write_bytes(b"PAR1" + b"\0" * 100)
@@ -96,7 +98,7 @@ def test_a_run_of_a_table_says_that_nobody_kept_it(tmp_path):
     )
     assert first.record == second.record and first.record["trace"]["path"].startswith("table:")
     first.save(tmp_path / "run")
-    with pytest.raises(flashatlas.InputError, match=r"came from a table .*, which nobody kept"):
+    with pytest.raises(flashatlas.InputError, match=r"came from a table .*, which was not kept"):
         flashatlas.rerun(flashatlas.Result.load(tmp_path / "run"))
 
 
@@ -107,7 +109,7 @@ def test_a_run_of_parquet_runs_again_and_packs(tmp_path):
     assert flashatlas.rerun(result).record == result.record
     flashatlas.bundle([result], tmp_path / "all.zip")
     written(TABLE.slice(0, 1), tmp_path / "t.parquet")
-    with pytest.raises(flashatlas.InputError, match="not the file that was read"):
+    with pytest.raises(flashatlas.InputError, match="this is not the file that the run read"):
         flashatlas.bundle([result], tmp_path / "all.zip")
 
 

@@ -114,7 +114,7 @@ def test_repeats_and_pauses(tmp_path):
     assert (run.record["trace"]["duplicates_dropped"], run.record["trace"]["gaps_cut"]) == (1, 1)
     notes = " ".join(note["text"] for note in run.record["approximations"])
     assert (
-        "1 records that repeated the one before within 5ms were dropped" in notes
+        "1 records that repeated the previous record within 5ms were dropped" in notes
         and "pauses were cut to 2s" in notes
     )
 
@@ -220,9 +220,9 @@ def test_batches_are_the_whole_in_pieces(spc):
     ("options", "expected"),
     [
         (["--drop-duplicates", "5"], "drop-duplicates: `5`: `5` has no unit"),
-        (["--time-gap-max", "0s"], "must be longer than nothing"),
+        (["--time-gap-max", "0s"], "must be above 0"),
         (["--assume-op", "erase"], "assume-op: `erase` is not known (allowed: read, write, trim)"),
-        (["--assume-op", "read"], "says which operation each record is"),
+        (["--assume-op", "read"], "already names the operation of each record"),
         (["--device-map", "colapse"], "did you mean `collapse`?"),
         (["--format", "colums:time=0:us"], "did you mean `columns`?"),
         (["--format", "msr"], "forty.spc:1:1: "),

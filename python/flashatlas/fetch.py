@@ -120,7 +120,8 @@ def fetch(name: str, folder: Path) -> Path:
             raise InputError(f"{archive.name}: not a readable archive: {error}") from error
         if (found_digest := digest(extracted)) != source.sha256:
             raise InputError(
-                f"{source.member}: SHA-256 is {found_digest}, expected {source.sha256}; not kept"
+                f"{source.member}: the SHA-256 is {found_digest} instead of "
+                f"{source.sha256}, so the file was not kept"
             )
         try:
             folder.mkdir(parents=True, exist_ok=True)

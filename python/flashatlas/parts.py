@@ -383,10 +383,10 @@ def add(
 
     """
     if not (isinstance(cls, type) and issubclass(cls, KINDS)):
-        raise InputError(f"{cls!r}: expected a subclass of {_BASES}")
+        raise InputError(f"{cls!r} is not a subclass of {_BASES}")
     what = f"{cls.__module__}.{cls.__qualname__}"
     if not isinstance(getattr(cls, "name", None), str):
-        raise InputError(f'{what}: expected an attribute `name`, such as name = "emptiest"')
+        raise InputError(f'{what}: the class needs an attribute `name`, such as name = "emptiest"')
     _numpy()
     if digest is None:
         try:
@@ -449,7 +449,7 @@ def load(path: str | Path, *, patience: float = PATIENCE) -> list[AddedPart]:
     """
     path = Path(path)
     if not path.is_file():
-        raise InputError(f"{path}: no such file; expected a shared library, or a Python file")
+        raise InputError(f"{path}: there is no such file; give a shared library, or a Python file")
     before = len(added())
     if path.suffix == ".py":
         _load_python(path)
@@ -506,7 +506,7 @@ def _add_all_of(path: Path, module: ModuleType, loader: Any) -> None:
         if isinstance(cls, type) and issubclass(cls, KINDS) and cls.__module__ == path.stem
     ]
     if not classes:
-        raise InputError(f"{path}: no subclass of {_BASES} is defined there")
+        raise InputError(f"{path}: the file defines no subclass of {_BASES}")
     version = str(getattr(module, "__version__", "0"))
     for cls in classes:
         try:
@@ -544,7 +544,7 @@ def missing(needed: Iterable[AddedPart]) -> str | None:
             return f"{named} ({part['digest']}) is not loaded: give its file with --plugin"
         if found["digest"] != part["digest"]:
             return (
-                f"{named} differs now: its digest is {found['digest']}, "
-                f"the record has {part['digest']}"
+                f"{named} has changed: its digest is {found['digest']}, "
+                f"but the record has {part['digest']}"
             )
     return None

@@ -113,7 +113,7 @@ def _dependency(given: str | None) -> str:
         folder = folder / "crates/flashatlas"
     if not (folder / "Cargo.toml").is_file():
         raise InputError(
-            f"--crates {path}: neither a folder with a Cargo.toml nor a version such as 0.1"
+            f"--crates {path}: this is neither a folder with a Cargo.toml nor a version such as 0.1"
         )
     return f'path = "{folder.resolve()}"'
 
@@ -133,7 +133,7 @@ def _checked(kind: str, name: str, language: str) -> Kind:
         )
     if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
         raise InputError(
-            f"`{name}`: expected a name of lower-case letters, digits and dashes, such as my-{kind}"
+            f"`{name}` is not a name of lower-case letters, digits and dashes, such as my-{kind}"
         )
     return KINDS[kind]
 
@@ -209,7 +209,7 @@ def new(
     """
     of = _checked(kind, name, language)
     if into.exists():
-        raise InputError(f"{into}: exists already; nothing was written")
+        raise InputError(f"{into}: this folder already exists; nothing was written")
     values = _values(kind, name, of, _dependency(crates_at) if language == "rust" else "")
     made: list[Path] = []
     into.parent.mkdir(parents=True, exist_ok=True)

@@ -72,9 +72,11 @@ def text_of(path: Path, what: str) -> str:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; expected {what}") from error
+        raise InputError(f"{path}: {error.strerror}; the content must be {what}") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 at byte {error.start}; expected {what}") from error
+        raise InputError(
+            f"{path}: not UTF-8 at byte {error.start}; the content must be {what}"
+        ) from error
 
 
 def json_of(text: str, place: object, what: str) -> Any:
@@ -91,31 +93,35 @@ def json_of(text: str, place: object, what: str) -> Any:
             json.dumps(found, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         at = f"{place}:{error.lineno}:{error.colno}"
-        raise InputError(f"{at}: damaged: {error.msg}; expected {what}") from error
+        raise InputError(f"{at}: damaged: {error.msg}; the content must be {what}") from error
     except UnicodeEncodeError as error:
-        raise InputError(f"{place}: damaged: half a character; expected {what}") from error
+        raise InputError(
+            f"{place}: damaged: a character is cut in half; the content must be {what}"
+        ) from error
     except ValueError as error:
-        raise InputError(f"{place}: damaged: {error}; expected {what}") from error
+        raise InputError(f"{place}: damaged: {error}; the content must be {what}") from error
     except RecursionError as error:
-        raise InputError(f"{place}: damaged: nested too deeply; expected {what}") from error
+        raise InputError(
+            f"{place}: damaged: the content is nested too deeply; it must be {what}"
+        ) from error
     return found
 
 
 def _whole(text: str) -> int:
     # the length is checked first, because int() refuses 5,000 digits with a message about Python
     if len(text) > 21 or not -LARGEST <= int(text) <= LARGEST:
-        raise ValueError(f"a number of {len(text)} digits, beyond 64 bits")
+        raise ValueError(f"a number with {len(text)} digits does not fit into 64 bits")
     return int(text)
 
 
 def _finite(text: str) -> float:
     if not math.isfinite(found := float(text)):
-        raise ValueError(f"{text[:20]} is beyond every number")
+        raise ValueError(f"{text[:20]} is too large for a number")
     return found
 
 
 def _no_constant(text: str) -> float:
-    raise ValueError(f"{text} is no JSON")
+    raise ValueError(f"{text} is not JSON")
 
 
 def json_file(path: Path, what: str) -> Any:
@@ -144,9 +150,9 @@ def toml_of(text: str, place: object) -> dict[str, Any]:
         at = f":{found[1]}:{found[2]}" if found else ""
         raise InputError(f"{place}{at}: {str(error).partition(' (at ')[0]}") from error
     except RecursionError as error:
-        raise InputError(f"{place}: nested too deeply; expected TOML") from error
+        raise InputError(f"{place}: the text is nested too deeply; it must be TOML") from error
     except ValueError as error:
-        raise InputError(f"{place}: {error}; expected TOML") from error
+        raise InputError(f"{place}: {error}; the text must be TOML") from error
 
 
 def parquet_file(path: Path, columns: Collection[str] | None = None) -> pa.Table:
@@ -171,7 +177,8 @@ def parquet_file(path: Path, columns: Collection[str] | None = None) -> pa.Table
             most = unpacked_at_most(path.stat().st_size)
             if declared > most:
                 raise InputError(
-                    f"{path}: {path.stat().st_size} bytes that unpack to {declared}; a file "
+                    f"{path}: the file has {path.stat().st_size} bytes that unpack to "
+                    f"{declared}; a file "
                     f"of this size may unpack to at most {most} bytes"
                 )
             if columns is None:
@@ -273,4 +280,4 @@ def _said(value: Any, kind: Any, key: str) -> str:
         expected = NAMES[kind]
     shown = json.dumps(value, default=repr)
     shown = shown if len(shown) <= 40 else f"{shown[:39]}…"
-    return f"{key or 'it'} is {shown}; expected {expected}"
+    return f"{key or 'the content'} is {shown}, but must be {expected}"

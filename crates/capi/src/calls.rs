@@ -4,7 +4,10 @@
 //! end with a zero, a buffer has the room that the argument beside it names, a drive was made by
 //! `fa_drive_create` and was not freed, and one thread at a time uses it.
 
-#![allow(clippy::missing_safety_doc, reason = "said above, once for all of them")]
+#![allow(
+    clippy::missing_safety_doc,
+    reason = "the safety of every function here is described above"
+)]
 
 use crate::abi::{FA_DRIVE_ABI, FaCode, FaCommand, FaDone, FaGeometry, FaReply};
 use crate::command::{Refusal, refuse};

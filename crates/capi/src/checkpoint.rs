@@ -23,9 +23,9 @@ impl Drive {
     /// Returns an error if a checkpoint cannot hold this drive.
     fn must_fit_a_checkpoint(&self) -> Result<(), Refusal> {
         let why = if !self.config.layers().is_empty() {
-            "a checkpoint holds a drive without layers"
+            "a checkpoint cannot hold layers"
         } else if self.geometry().keeps_bytes == 1 {
-            "nand.data = ram: a checkpoint holds content stamps, not bytes"
+            "nand.data = ram is not possible: a checkpoint holds content stamps, not bytes"
         } else {
             return Ok(());
         };
@@ -48,7 +48,7 @@ impl Drive {
         let file = File::create(&beside).map_err(|error| failed(&beside, error))?;
         let Power::On(stack) = std::mem::replace(&mut self.power, Power::Gone("saving".into()))
         else {
-            unreachable!("it rests, with power")
+            unreachable!("the drive is idle, and its power is on")
         };
         let image = stack.into_media().pop().expect("a drive without layers").into_image();
         let mut out = BufWriter::new(file);

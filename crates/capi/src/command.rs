@@ -32,7 +32,10 @@ pub fn op_of(command: &FaCommand) -> Result<HostOp, Refusal> {
     ];
     let known = ops.iter().find(|(number, _)| *number as u32 == command.op);
     known.map(|&(_, op)| op).ok_or_else(|| {
-        argument(format!("op {}: 1 (read), 2 (write), 3 (flush) or 4 (trim)", command.op))
+        argument(format!(
+            "`op` is {}, but must be 1 (read), 2 (write), 3 (flush) or 4 (trim)",
+            command.op
+        ))
     })
 }
 
@@ -45,7 +48,7 @@ fn only_supported(command: &FaCommand) -> Result<(), Refusal> {
         ("zone_command", command.zone_command),
     ];
     if let Some((name, value)) = fields.into_iter().find(|&(_, value)| value != 0) {
-        let why = format!("`{name}` is {value}: it is not supported yet and must be 0");
+        let why = format!("`{name}` is {value}, but is not supported yet and must be 0");
         return Err(refuse(FaCode::FA_ERR_UNSUPPORTED, why));
     }
     if command.reserved != 0 || command.more != [0; 4] {
@@ -58,10 +61,10 @@ fn only_supported(command: &FaCommand) -> Result<(), Refusal> {
 /// Returns an error if the command sets a field that belongs to other operations.
 fn only_own_fields(command: &FaCommand, op: HostOp) -> Result<(), Refusal> {
     let strange = |name: &str, on: &str| {
-        Err(argument(format!("`{name}` is given with a {}: it belongs to {on}", op.name())))
+        Err(argument(format!("`{name}` is given with a {}, but belongs to {on}", op.name())))
     };
     if command.fua > 1 {
-        return Err(argument(format!("`fua` is {}: 0 or 1", command.fua)));
+        return Err(argument(format!("`fua` is {}, but must be 0 or 1", command.fua)));
     }
     if op != HostOp::Write {
         if command.fua != 0 {
@@ -71,7 +74,7 @@ fn only_own_fields(command: &FaCommand, op: HostOp) -> Result<(), Refusal> {
             return strange("content", "writes");
         }
         if !command.data.is_null() || command.data_bytes != 0 {
-            return strange("data", "writes; what a read returns goes to the reply");
+            return strange("data", "writes (the data of a read goes to the reply)");
         }
     }
     if op == HostOp::Flush && (command.lba != 0 || command.sectors != 0) {
@@ -90,13 +93,14 @@ unsafe fn data_of(command: &FaCommand, keeps_bytes: bool) -> Result<Option<&[u8]
         (false, true) if command.data_bytes == 0 => Ok(None),
         (false, _) => Err(refuse(
             FaCode::FA_ERR_UNSUPPORTED,
-            "`data` is given, and the drive keeps stamps, not bytes: make it with nand.data=ram",
+            "`data` is given, but the drive keeps stamps, not bytes: make the drive with \
+             nand.data=ram",
         )),
         (true, true) => {
-            Err(argument("`data` is null, and the drive keeps the bytes of its writes"))
+            Err(argument("`data` is null, but the drive keeps the bytes of its writes"))
         }
         (true, false) if command.data_bytes != needed => Err(argument(format!(
-            "`data_bytes` is {}, and {} sectors have {needed}",
+            "`data_bytes` is {}, but {} sectors have {needed} bytes",
             command.data_bytes, command.sectors
         ))),
         // SAFETY: as the caller promises
@@ -127,7 +131,7 @@ pub unsafe fn checked<'a>(
         let why = match sectors {
             0 => "`sectors` is 0: the range is empty".to_owned(),
             _ => format!(
-                "lba {} with {sectors} sectors ends beyond the drive, which has {}",
+                "{sectors} sectors from lba {} on end beyond the drive, which has {} sectors",
                 lba.0, shape.sectors
             ),
         };
@@ -162,14 +166,16 @@ pub fn has_room(
     };
     if !reply.data.is_null() {
         if !keeps_bytes {
-            let why = "`data` of the reply is given, and the drive keeps stamps, not bytes: make \
-                       it with nand.data=ram";
+            let why = "`data` of the reply is given, but the drive keeps stamps, not bytes: make \
+                       the drive with nand.data=ram";
             return Err(refuse(FaCode::FA_ERR_UNSUPPORTED, why));
         }
         let needed = sectors as usize * SECTOR_BYTES as usize;
         if reply.data_room < needed {
             let room = reply.data_room;
-            return Err(argument(format!("`data_room` is {room}, and the read returns {needed}")));
+            return Err(argument(format!(
+                "`data_room` is {room}, but the read returns {needed} bytes"
+            )));
         }
     }
     if !reply.stamps.is_null() {
@@ -177,7 +183,9 @@ pub fn has_room(
         let units = (lba.0 + u64::from(sectors)).div_ceil(unit) - lba.0 / unit;
         let room = reply.stamp_room;
         if (room as u64) < units {
-            return Err(argument(format!("`stamp_room` is {room}; the read has {units} stamps")));
+            return Err(argument(format!(
+                "`stamp_room` is {room}, but the read has {units} stamps"
+            )));
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use std::ffi::{CStr, CString, c_char};
 /// Returns a text for C. Zeros are removed, because they would end the text early.
 pub fn text(mut text: String) -> CString {
     text.retain(|c| c != '\0');
-    CString::new(text).expect("no zero is left in it")
+    CString::new(text).expect("the text has no zero byte in it")
 }
 
 /// Describes a panic by its message.
@@ -18,7 +18,7 @@ pub fn said(panic: &(dyn Any + Send)) -> String {
         .or_else(|| panic.downcast_ref::<&str>().copied())
         .map(str::to_owned)
         .or_else(|| panic.downcast_ref::<flashatlas_types::PartFault>().map(|f| f.to_string()));
-    format!("the simulator failed: {}", what.as_deref().unwrap_or("it did not say why"))
+    format!("the simulator failed: {}", what.as_deref().unwrap_or("the panic has no text"))
 }
 
 /// Returns the result of a call that belongs to no drive. A panic becomes a refusal.

@@ -49,7 +49,7 @@ pub fn check(trial: &mut Trial<'_>, part: AnyPart) {
         let wrong = |why: String| Err((why, format!("flashatlas explain {name}")));
         if !is_name(name) {
             return wrong(format!(
-                "the name of {kind} `{name}`: expected a lower-case letter, then lower-case \
+                "the name of {kind} `{name}` must be a lower-case letter, followed by lower-case \
                  letters, digits, `-` or `_`"
             ));
         }
@@ -58,7 +58,9 @@ pub fn check(trial: &mut Trial<'_>, part: AnyPart) {
             return wrong("the summary must be one line of text".into());
         }
         if source.is_some_and(|source| source.trim().is_empty()) {
-            return wrong("the source is empty: expected a paper or a document, or `none`".into());
+            return wrong(
+                "the source is empty: name a paper or a document, or write `none`".into(),
+            );
         }
         for param in &params {
             if param.doc.trim().is_empty() {
@@ -67,7 +69,7 @@ pub fn check(trial: &mut Trial<'_>, part: AnyPart) {
             if let Some(default) = param.default
                 && let Err(error) = param.parse(default)
             {
-                return wrong(format!("the default of a parameter: {error}"));
+                return wrong(format!("the default of a parameter is wrong: {error}"));
             }
         }
         Ok(format!("name, summary, source, {} parameters", params.len()))

@@ -112,7 +112,7 @@ fn played(trial: &Trial<'_>, spec: &Value) -> Result<Value, RunError> {
 fn right(spec: &Value, record: Result<Value, RunError>) -> Result<Value, (String, String)> {
     let record = record.map_err(|e| (e.to_string(), command(spec)))?;
     if record["oracle"]["violations"] != 0 {
-        let found = format!("wrong data: {}", record["oracle"]["examples"]);
+        let found = format!("the data is wrong: {}", record["oracle"]["examples"]);
         return Err((found, command(spec)));
     }
     Ok(record)
@@ -139,7 +139,7 @@ pub fn check(trial: &mut Trial<'_>, part: Part) {
         return;
     }
     if matches!(part, Part::Preset(_)) {
-        trial.not_tried("model", "a preset is a file, and its parts are tried separately");
+        trial.not_tried("model", "a preset is a file, whose parts are tried separately");
         return;
     }
     if let Part::Hash(def) = part {
@@ -223,7 +223,8 @@ fn keys(trial: &Trial<'_>, def: &HashDef) -> Tried {
                 if u64::from(key) >= 1 << set_bits {
                     let sets = 1u64 << set_bits;
                     return wrong(format!(
-                        "address {la} of {la_bits} bits goes to set {key}; there are {sets}"
+                        "address {la} of {la_bits} bits goes to set {key}, but there are {sets} \
+                         sets"
                     ));
                 }
                 if hash.key(la as u32) != key {

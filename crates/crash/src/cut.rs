@@ -189,7 +189,7 @@ mod tests {
             "a:b:c@d:1:9é",
         ] {
             assert!(
-                wrong.parse::<Id>().unwrap_err().to_string().contains("expected")
+                wrong.parse::<Id>().unwrap_err().to_string().contains("write [layers/]")
                     || wrong.contains("c@d"),
                 "{wrong}"
             );

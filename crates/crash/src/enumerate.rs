@@ -311,7 +311,7 @@ impl<'c, 'f> Enumerator<'c, 'f> {
 
     fn cut_mount(&mut self, mounted: Mounted, model: &crate::model::Model) {
         let known = self.verifier.knows_more(mounted.contents);
-        let mut media = mounted.before.expect("it was asked for");
+        let mut media = mounted.before.expect("the media before the mount were asked for");
         // before its first change, the mount has already read the pages that can be read only once
         media.fade();
         let operations = mounted.changes.iter().filter(|c| c.change.is_operation()).count();

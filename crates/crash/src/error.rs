@@ -113,35 +113,37 @@ impl fmt::Display for CrashError {
                 if let Some(near) = nearest(name, &names) {
                     write!(f, "; did you mean `{near}`?")?;
                 }
-                write!(f, " (there are: {})", names.join(", "))
+                write!(f, " (allowed: {})", names.join(", "))
             }
             CrashError::Cut(text) => write!(
                 f,
-                "`{text}` is no cut: a number of operations and what happened then, such as 12, \
-                 12g or 12l3"
+                "`{text}` is not a cut: write a number of operations, and a letter for the state \
+                 after them, such as 12, 12g or 12l3"
             ),
             CrashError::Id(text) => write!(
                 f,
-                "`{text}` is no identity of a failure: expected \
+                "`{text}` is not the identity of a failure: write \
                  [layers/]scheme:store:workload[*steps]@geometry:seed:[cut[.cut]…], such as \
                  page:dram:random@mini:1:57g"
             ),
             CrashError::Shard(text) => {
-                write!(f, "shard `{text}`: expected i/n with i from 1 to n, such as 2/4")
+                write!(f, "`{text}` is not a shard: write i/n with i from 1 to n, such as 2/4")
             }
             CrashError::Steps { steps, most } => {
-                write!(f, "{steps} steps: expected 1 to {most}")
+                write!(f, "{steps} steps are out of range: give 1 to {most}")
             }
-            CrashError::OneIn => write!(f, "one in 0: expected a positive number"),
-            CrashError::Depth(depth) => write!(f, "a depth of {depth}: expected 1 to 4"),
-            CrashError::Seeds => write!(f, "the last seed is too large"),
+            CrashError::OneIn => write!(f, "one in 0 is not possible: give a positive number"),
+            CrashError::Depth(depth) => {
+                write!(f, "a depth of {depth} is out of range: give 1 to 4")
+            }
+            CrashError::Seeds => write!(f, "the last seed is above the largest seed"),
             CrashError::Sequence { number, all } => {
-                write!(f, "there are {all} sequences, counted from 0; {number} is none of them")
+                write!(f, "there is no sequence {number}: the {all} sequences are numbered from 0")
             }
             CrashError::NoStack { schemes, stores, layers } => write!(
                 f,
-                "no stack has scheme {}, store {} and layers {} together: stores are of page \
-                 mapping alone, and the number behind a dot must be the number of a variant",
+                "no stack has scheme {}, store {} and layers {} together: only page mapping has \
+                 stores, and a number after a dot must be the number of a variant",
                 named(schemes),
                 named(stores),
                 named(layers)
@@ -155,7 +157,7 @@ impl fmt::Display for CrashError {
                 last.as_ref().map_or(Ok(()), |last| last.fmt(f))
             }
             CrashError::NoFailure(id) => {
-                write!(f, "{id}: the workload has no such failure, or no such cut")
+                write!(f, "{id}: the workload has no such failure or cut")
             }
             CrashError::FactoryBlocks => {
                 write!(f, "no share of factory-bad blocks leaves enough good ones")

@@ -42,7 +42,7 @@ const SWITCHES: [(Fault, &str, &str); 11] = [
     (
         Fault::TornPart,
         "torn-part",
-        "the power fails in a program: a part of the frame is as it should be",
+        "the power fails in a program: only a part of the frame is programmed correctly",
     ),
     (
         Fault::TornOnce,
@@ -62,7 +62,7 @@ const SWITCHES: [(Fault, &str, &str); 11] = [
     (
         Fault::PairedPages,
         "paired-pages",
-        "MLC: the power fails in a program, and takes the other pages of the same cells with it",
+        "MLC: the power fails in a program, and the other pages of the same cells are lost, too",
     ),
     (
         Fault::ProgramFailure,
@@ -77,7 +77,7 @@ const SWITCHES: [(Fault, &str, &str); 11] = [
     (
         Fault::GrownBad,
         "grown-bad",
-        "an erase fails, and there is no spare block: the drive goes on with a block less",
+        "an erase fails, and there is no spare block: the drive continues with one block less",
     ),
     (Fault::FactoryBad, "factory-bad", "blocks are bad from the beginning (geometry `mini`)"),
     (

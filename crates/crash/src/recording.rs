@@ -133,7 +133,10 @@ impl Recording {
                 for (unit, &stamp) in (first..).zip(&reply.stamps) {
                     let right = now.newest(unit) == stamp;
                     Failure::unless(right, "R6", || {
-                        format!("power on: unit {unit} reads {stamp:?}, not {:?}", now.newest(unit))
+                        format!(
+                            "power on: unit {unit} reads {stamp:?} instead of {:?}",
+                            now.newest(unit)
+                        )
                     })?;
                 }
             }
@@ -145,7 +148,7 @@ impl Recording {
             let held = held(&drive, unit)?;
             let right = held == now.newest(unit);
             Failure::unless(right, "R6", || {
-                format!("power on: unit {unit} holds {held:?}, not {:?}", now.newest(unit))
+                format!("power on: unit {unit} holds {held:?} instead of {:?}", now.newest(unit))
             })?;
         }
         drive.top().check().map_err(|v| Failure::new("R5", format!("power on: {v}")))?;

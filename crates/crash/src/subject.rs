@@ -33,7 +33,7 @@ pub struct Geometry {
 pub const GEOMETRIES: &[Geometry] = &[
     Geometry {
         name: "mini",
-        summary: "one die with blocks of four pages, writes straight through",
+        summary: "one die with blocks of four pages, no write cache",
         settings: &[
             "drive.channels=1",
             "drive.ways=1",
@@ -56,8 +56,8 @@ pub const GEOMETRIES: &[Geometry] = &[
     },
     Geometry {
         name: "lanes",
-        summary: "four dies with blocks of six MLC pages, units of a quarter page where the scheme \
-                  can, a write cache",
+        summary: "four dies with blocks of six MLC pages, units of a quarter page if the scheme \
+                  supports them, a write cache",
         settings: &["drive.pages=6", "drive.cell=mlc", "cache.bytes=4KiB", "drive.spare_bytes=128"],
         blocks: 6,
         grows: false,

@@ -272,12 +272,14 @@ impl<'c> Verifier<'c> {
             };
             let right = model.allows(unit, held);
             Failure::unless(right || old(), promise(allowed), || {
-                format!("unit {unit} holds {held:?} after the mount, allowed are {allowed:?}")
+                format!(
+                    "unit {unit} holds {held:?} after the mount, but only {allowed:?} are allowed"
+                )
             })?;
             Failure::unless(right || says_damaged(&drive), "R6", || {
                 format!(
-                    "unit {unit} holds {held:?} after the mount, allowed are {allowed:?}, and no \
-                     damage is reported"
+                    "unit {unit} holds {held:?} after the mount, but only {allowed:?} are allowed, \
+                     and no damage is reported"
                 )
             })?;
             self.expected[unit as usize] = held;
@@ -346,7 +348,7 @@ impl<'c> Verifier<'c> {
             .then(|| ("reads of spare areas", spare_reads(), limit.spare_reads));
         for (what, count, limit) in counts.into_iter().chain(spare_areas) {
             Failure::unless(count <= limit, "R4", || {
-                format!("the mount took {count} {what}, {limit} at most")
+                format!("the mount took {count} {what}, but at most {limit} are allowed")
             })?;
         }
         Ok(())
@@ -413,7 +415,7 @@ impl<'c> Verifier<'c> {
         for (unit, &expected) in (0..).zip(&self.expected) {
             let held = held(drive, unit)?;
             Failure::unless(held == expected, rule, || {
-                format!("unit {unit} holds {held:?} after {what}, not {expected:?}")
+                format!("unit {unit} holds {held:?} after {what} instead of {expected:?}")
             })?;
         }
         Ok(())
@@ -447,7 +449,7 @@ impl<'c> Verifier<'c> {
         {
             match apply(drive, Step::Read { lba: unit * unit_sectors, sectors: unit_sectors }, 0) {
                 Ok(reply) => Failure::unless(reply.stamps[0] == expected, "R6", || {
-                    format!("unit {unit} reads {:?}, not {expected:?}", reply.stamps[0])
+                    format!("unit {unit} reads {:?} instead of {expected:?}", reply.stamps[0])
                 })?,
                 Err(error) if allowed(&error) => {}
                 Err(error) => return Err(Failure::new("R6", format!("unit {unit}: {error}"))),

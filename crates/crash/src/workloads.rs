@@ -34,7 +34,8 @@ pub struct Workload {
 pub const WORKLOADS: &[Workload] = &[
     Workload {
         name: "sequential",
-        summary: "runs from one end to the other, again and again, broken off by FLUSHes",
+        summary: "sequential writes from one end of the drive to the other, again and again, with \
+                  FLUSHes in between",
         filled: false,
         tight: false,
         make: sequential,
@@ -64,8 +65,8 @@ pub const WORKLOADS: &[Workload] = &[
     },
     Workload {
         name: "collect",
-        summary: "random writes to a full drive at 3 % over-provisioning, or the least above it \
-                  that the scheme takes",
+        summary: "random writes to a full drive at 3 % over-provisioning, or at the least \
+                  over-provisioning above 3 % that the scheme accepts",
         filled: true,
         tight: true,
         make: collect,

@@ -100,7 +100,7 @@ pub(crate) fn blamed(
     keys.for_each(|other| with += &format!(" and {}", written(other)));
     let allowed = match &allowed[..] {
         [] => String::new(),
-        allowed => format!("; {key} may be: {}", allowed.join(", ")),
+        allowed => format!("; allowed values of {key}: {}", allowed.join(", ")),
     };
     let why = format!("with {with}, {} is refused: {why}{allowed}", written(&key));
     ConfigError { nearest, ..ConfigError::new(last, why).at(whole.place(last)) }

@@ -238,7 +238,7 @@ impl WriteCache {
                 (self.entries.len() - 1) as u32
             }
         };
-        assert!(self.index.insert(lpn, e).is_none(), "page {lpn} is cached twice");
+        assert!(self.index.insert(lpn, e).is_none(), "logical page {lpn} is cached twice");
         self.link_newest(e);
     }
 

@@ -229,11 +229,13 @@ impl std::fmt::Display for LayerError {
             }
             LayerError::Mismatch { layer, key, found, expected } => write!(
                 f,
-                "{layer}: the lower device was written with {key} = {found}, here it is \
-                 {expected}; nothing was overwritten"
+                "{layer}: the lower device was written with {key} = {found}, but {key} is \
+                 {expected} here; nothing was overwritten"
             ),
             LayerError::Unfit { layer, what } => write!(f, "{layer}: {what}"),
-            LayerError::Damaged { layer, what } => write!(f, "{layer}: damage: {what}"),
+            LayerError::Damaged { layer, what } => {
+                write!(f, "{layer}: damage was found: {what}")
+            }
         }
     }
 }
@@ -261,10 +263,14 @@ impl std::fmt::Display for SubmitError {
             SubmitError::Ftl(error) => error.fmt(f),
             SubmitError::Layer(error) => error.fmt(f),
             SubmitError::NoMap { what, number, count: 0 } => {
-                write!(f, "{what} {number} of the map: this device hands out no map")
+                write!(f, "{what} {number} of the map cannot be read: this device hands out no map")
             }
             SubmitError::NoMap { what, number, count } => {
-                write!(f, "{what} {number} of the map: there are {count}")
+                write!(
+                    f,
+                    "{what} {number} of the map does not exist: the map has {count} of them, \
+                     counted from 0"
+                )
             }
         }
     }

@@ -151,7 +151,7 @@ impl DriveConfig {
             1 => Ok(()),
             several => {
                 let why = format!(
-                    "{}: these are over {several} drives, and {what} has one",
+                    "the layers {} stand over {several} drives, but {what} supports only one drive",
                     self.params.get(LAYERS)
                 );
                 Err(ConfigError::new("layers", why))
@@ -258,7 +258,10 @@ impl DriveConfig {
         if logical == 0 || logical > physical {
             return Err(ConfigError::new(
                 "drive.logical_pages",
-                format!("{logical} mapping units of {unit} bytes; the flash holds {physical}"),
+                format!(
+                    "{logical} mapping units of {unit} bytes do not fit: the flash holds 1 to \
+                     {physical} units"
+                ),
             ));
         }
         layout.logical_units = logical as u32;
@@ -279,18 +282,18 @@ impl DriveConfig {
             return Err(ConfigError::new(
                 "cache.bytes",
                 format!(
-                    "a write-back cache needs at least two frames, {least} bytes; or use \
-                     cache.mode = write-through"
+                    "a write-back cache needs at least two frames ({least} bytes); give more, or \
+                     use cache.mode = write-through"
                 ),
             ));
         }
         if p.get(CACHE_LOW) > p.get(CACHE_HIGH) {
-            return Err(ConfigError::new("cache.low", "lies above cache.high"));
+            return Err(ConfigError::new("cache.low", "is above cache.high"));
         }
         if layout.unit_sectors() > 128 {
             return Err(ConfigError::new(
                 "map.unit",
-                "the write cache tracks the sectors of units up to 64 KiB only",
+                "the write cache supports only units of at most 64 KiB",
             ));
         }
         Ok(())
@@ -392,7 +395,7 @@ fn elsewhere(registry: &Registry, raw: &RawConfig, mut error: ConfigError) -> Co
         return error;
     };
     if let Some((what, key)) = registry.kind_of(name).filter(|&(_, key)| key != error.key) {
-        error.why += &format!("; it is a {what} ({key}={name})");
+        error.why += &format!("; `{name}` is a {what} ({key}={name})");
         error.nearest = None;
         error.allowed.clear();
     }

@@ -115,6 +115,11 @@ mod tests {
         }
         // without the retry, about 200,000^2 / 2^33 = 4.7 stamps would represent two contents
         assert_eq!(contents.len(), 200_000);
-        assert!(contents.next > 200_000, "{} names for {} stamps", contents.next, contents.len());
+        assert!(
+            contents.next > 200_000,
+            "there are {} names for {} stamps",
+            contents.next,
+            contents.len()
+        );
     }
 }

@@ -71,7 +71,7 @@ pub(crate) const OVER_PROVISIONING: Param<f64> = Param::ratio(
     "drive.over_provisioning",
     0.0,
     1000.0,
-    "(physical - logical) / logical capacity; ignored when drive.logical_pages is given",
+    "(physical - logical) / logical capacity; ignored if drive.logical_pages is given",
 )
 .or("0.07");
 
@@ -106,8 +106,8 @@ pub(crate) const CACHE_AHEAD: Param<u32> = Param::int(
     "cache.ahead",
     1,
     1 << 20,
-    "frames of each lane that may be on their way from the cache to flash; at this number, units \
-     leave only if a write needs their room",
+    "largest number of frames of each lane on their way from the cache to flash; at this number, \
+     units leave the cache only if a write needs their room",
 )
 .or("4");
 
@@ -125,13 +125,9 @@ pub(crate) const LAYERS: Param<Text> = Param::text(
 .or("");
 
 /// The parameter `host.queue_depth`.
-pub const QUEUE_DEPTH: Param<u32> = Param::int(
-    "host.queue_depth",
-    1,
-    1 << 16,
-    "commands that may be in flight in the drive at the same time",
-)
-.or("32");
+pub const QUEUE_DEPTH: Param<u32> =
+    Param::int("host.queue_depth", 1, 1 << 16, "largest number of commands in flight in the drive")
+        .or("32");
 
 pub(crate) const IDLE_AFTER: Param<Dur> = Param::time(
     "host.idle_after",
@@ -231,7 +227,7 @@ fn declared(
         if layers[..i].iter().any(|l| l.name == layer.name) {
             return Err(placed(ConfigError::new(
                 "layers",
-                format!("`{}` is named twice", layer.name),
+                format!("the layer `{}` is named twice", layer.name),
             )));
         }
         defs.extend(layer.params);
@@ -258,7 +254,7 @@ fn owner(registry: &Registry, key: &str, scheme: &str) -> Option<String> {
         let chooses = |m: &&MapStoreDef| m.params.iter().any(|p| p.key == HashDef::KEY);
         let store = registry.ftl.stores.iter().find(chooses).map_or("(none)", |m| m.name);
         return Some(format!(
-            "belongs to lookup.hash = {}, which map.store = {store} may use; it is not in use",
+            "belongs to lookup.hash = {}, which map.store = {store} may use, but does not use now",
             h.name
         ));
     }

@@ -163,7 +163,7 @@ mod tests {
                 };
                 assert!(
                     covered.eq((0..sectors).map(sector)),
-                    "{sectors} sectors from {lba} on, in units of {unit}"
+                    "{sectors} sectors from sector {lba} on are not whole units of {unit} sectors"
                 );
                 let touched = units(Lba(lba), sectors, unit);
                 let ends = [touched.start, touched.end - 1].map(|u| u as u32);

@@ -62,7 +62,8 @@ impl Registry {
         for param in own {
             if let Some(owner) = self.declared_otherwise(param, part) {
                 let why = format!(
-                    "{name} and {owner} declare it with different meanings: give one another key"
+                    "{name} and {owner} declare this key with different meanings: use another key \
+                     in one of the two"
                 );
                 return Err(ConfigError::new(param.key, why));
             }

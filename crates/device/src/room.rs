@@ -40,8 +40,8 @@ impl DriveConfig {
         Err(ConfigError::new(
             "drive.blocks",
             format!(
-                "{blocks}: the system hands out no memory for the tables of {units} mapping \
-                 units, {} GiB in one piece. {}",
+                "the system has no memory for a drive with {blocks} blocks in a plane: the tables \
+                 of its {units} mapping units need {} GiB in one piece. {}",
                 (units * TABLES[0]).div_ceil(1 << 30),
                 self.largest(fits.min(in_free))
             ),

@@ -53,7 +53,7 @@ impl Queue {
     /// # Panics
     /// Panics if the queue is full.
     pub fn push(&mut self, access: DramAccess, owner: u64, from: i64) {
-        assert!(!self.is_full(), "{} bursts wait", self.length);
+        assert!(!self.is_full(), "the queue still holds {} bursts", self.length);
         let access = DramAccess { bursts: 1, ..access };
         self.waiting.push(Waiting { access, owner, from: from.max(self.room) });
     }

@@ -241,7 +241,7 @@ fn kb_base(arg: &Arg<'_>) -> Result<u64, String> {
     match arg.text()? {
         "1000" => Ok(1000),
         "1024" => Ok(1024),
-        other => Err(format!("{other} is no base; expected 1000 or 1024")),
+        other => Err(format!("{other} is not a base; give 1000 or 1024")),
     }
 }
 
@@ -252,8 +252,8 @@ fn rate_process(arg: &Arg<'_>) -> Result<bool, String> {
 fn exit_all(arg: &Arg<'_>) -> Result<bool, String> {
     match arg.text {
         None | Some("1") => Ok(true),
-        Some(_) => Err("fio 3.33 ends all jobs whatever the value is; leave it out, or write \
-                        `exitall` alone"
+        Some(_) => Err("fio 3.33 ignores the value and ends all jobs; leave the option out, or \
+                        write `exitall` without a value"
             .into()),
     }
 }
@@ -382,7 +382,7 @@ fn count(arg: &Arg<'_>) -> Result<u32, String> {
 
 fn rate(arg: &Arg<'_>) -> Result<u64, String> {
     match arg.number(arg.text()?)? {
-        0 => Err("a rate of 0 would issue nothing; leave it out for no limit".into()),
+        0 => Err("a rate of 0 would issue no request; leave the option out to set no limit".into()),
         n => Ok(n),
     }
 }
@@ -394,7 +394,8 @@ fn rate(arg: &Arg<'_>) -> Result<u64, String> {
 fn directory(arg: &Arg<'_>) -> Result<Option<String>, String> {
     let text = arg.text()?;
     if text.contains(':') {
-        Err("several directories; expected one, and a job for each of the others".into())
+        Err("several directories are given; give one, and write a job for each of the others"
+            .into())
     } else {
         Ok(Some(text.trim_end_matches('/').to_owned()))
     }
@@ -404,7 +405,7 @@ fn directory(arg: &Arg<'_>) -> Result<Option<String>, String> {
 fn add_filenames(o: &mut Options, arg: &Arg<'_>) -> Result<(), String> {
     o.filenames.extend(filenames(arg)?);
     match o.filenames.len() as u64 {
-        n if n > MAX_COUNT => Err(format!("{n} files; expected at most {MAX_COUNT}")),
+        n if n > MAX_COUNT => Err(format!("{n} files are too many; give at most {MAX_COUNT}")),
         _ => Ok(()),
     }
 }
@@ -414,10 +415,10 @@ fn filenames(arg: &Arg<'_>) -> Result<Vec<String>, String> {
     let text = arg.text()?.replace("\\:", "\0");
     let names: Vec<String> = text.split(':').map(|name| name.trim().replace('\0', ":")).collect();
     if names.iter().any(String::is_empty) {
-        return Err("an empty file name".into());
+        return Err("a file name is empty".into());
     }
     match names.len() as u64 {
-        n if n > MAX_COUNT => Err(format!("{n} files; expected at most {MAX_COUNT}")),
+        n if n > MAX_COUNT => Err(format!("{n} files are too many; give at most {MAX_COUNT}")),
         _ => Ok(names),
     }
 }
@@ -427,31 +428,31 @@ pub(super) fn left_out(o: &Options) -> Vec<(&'static str, &'static str)> {
     let mut list = Vec::new();
     let replays = !o.replay.logs.is_empty();
     let given = |name: &&&str| replays && o.places.contains_key(**name);
-    let of_log = "without influence beside `read_iolog`, as in fio: the log decides";
+    let of_log = "has no influence together with `read_iolog`, as in fio: the log decides";
     list.extend(WITHOUT_INFLUENCE.iter().filter(given).map(|&name| (name, of_log)));
     if !o.direct {
         list.push((
             "direct",
-            "0 is fio's default: the page cache is not simulated, requests go to the drive as with \
-             direct=1",
+            "0 is fio's default, but the page cache is not simulated: requests go to the drive as \
+             with direct=1",
         ));
     }
     if o.engine == Engine::Null {
         list.push((
             "ioengine",
-            "null does nothing in fio; here its requests go to the simulated drive",
+            "the engine `null` does nothing in fio; here its requests go to the simulated drive",
         ));
     }
     if o.settling.window == Dur::ZERO && o.places.contains_key("steadystate") {
         list.push((
             "steadystate",
-            "without `steadystate_duration` nothing is judged, as in fio: the job runs to its end",
+            "has no influence without `steadystate_duration`, as in fio: the job runs to its end",
         ));
     }
     if o.generator == Generator::Lfsr && !replays {
         list.push((
             "random_generator",
-            "lfsr is another permutation of the blocks here than in fio",
+            "`lfsr` is another permutation of the blocks here than in fio",
         ));
     }
     list

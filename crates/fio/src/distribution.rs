@@ -71,7 +71,7 @@ impl Distribution {
                 let (theta, centre) = floats(rest, 1.1)?;
                 if !(theta > 0.0 && theta != 1.0) {
                     return Err(format!(
-                        "zipf:{theta} is not defined by fio; expected a number above 0 other than 1"
+                        "`zipf:{theta}` is not defined by fio; give a number above 0 other than 1"
                     ));
                 }
                 Ok(Distribution::Zipf { theta, centre })
@@ -80,7 +80,7 @@ impl Distribution {
                 let (h, centre) = floats(rest, 0.2)?;
                 if !(h > 0.0 && h < 1.0) {
                     return Err(format!(
-                        "pareto:{h} is out of range; expected a number between 0 and 1"
+                        "`pareto:{h}` is out of range; give a number between 0 and 1"
                     ));
                 }
                 Ok(Distribution::Pareto { h, centre })
@@ -88,7 +88,9 @@ impl Distribution {
             "normal" => {
                 let (deviation, centre) = floats(rest, 0.0)?;
                 if !(0.0..=100.0).contains(&deviation) {
-                    return Err(format!("normal:{deviation} is out of range; expected 0 to 100"));
+                    return Err(format!(
+                        "`normal:{deviation}` is out of range; give a number from 0 to 100"
+                    ));
                 }
                 Ok(Distribution::Normal { deviation, centre })
             }
@@ -96,14 +98,14 @@ impl Distribution {
                 let absolute = name == "zoned_abs";
                 let mut zones: ByDir<Vec<Zone>> = Default::default();
                 let list = rest
-                    .ok_or_else(|| format!("{name} without zones; expected such as 60/10:40/90"))?;
+                    .ok_or_else(|| format!("`{name}` needs zones, such as {name}:60/10:40/90"))?;
                 let list = Arg { text: Some(list), ..*arg };
                 list.by_dir(&mut zones, |one| parse_zones(one, absolute))?;
                 Ok(Distribution::Zoned { absolute, zones })
             }
             _ => Err(format!(
-                "distribution `{name}` is not known; expected random, zipf, pareto, normal, zoned \
-                 or zoned_abs"
+                "distribution `{name}` is not known (allowed: random, zipf, pareto, normal, zoned, \
+                 zoned_abs)"
             )),
         }
     }
@@ -113,7 +115,7 @@ impl Distribution {
 fn floats(text: Option<&str>, default: f64) -> Result<(f64, Option<f64>), String> {
     let float = |text: &str| match text.trim().parse::<f64>() {
         Ok(x) if x.is_finite() => Ok(x),
-        _ => Err(format!("`{text}` is no number; expected one such as 1.2")),
+        _ => Err(format!("`{text}` is not a number; write a number such as 1.2")),
     };
     let Some(text) = text else { return Ok((default, None)) };
     let (value, centre) =
@@ -121,7 +123,7 @@ fn floats(text: Option<&str>, default: f64) -> Result<(f64, Option<f64>), String
     let centre = centre.map(float).transpose()?;
     match centre {
         Some(c) if !(0.0..=1.0).contains(&c) => {
-            Err(format!("centre {c} is out of range; expected 0 to 1"))
+            Err(format!("centre {c} is out of range; give a number from 0 to 1"))
         }
         _ => Ok((float(value)?, centre)),
     }
@@ -141,12 +143,16 @@ fn parse_zones(arg: &Arg<'_>, absolute: bool) -> Result<Vec<Zone>, String> {
     }
     let access: u32 = given.iter().map(|z| z.0).sum();
     if access != 100 {
-        return Err(format!("the zones get {access} percent of the requests; expected 100"));
+        return Err(format!(
+            "the zones get {access} percent of the requests; they must get 100 percent"
+        ));
     }
     let total = given.iter().try_fold(0u64, |sum, z| sum.checked_add(z.1.unwrap_or(0)));
     let total = total.ok_or("the zones are larger than 2^64 bytes")?;
     if !absolute && total > 100 {
-        return Err(format!("the zones take {total} percent of the file; expected at most 100"));
+        return Err(format!(
+            "the zones take {total} percent of the file; they can take at most 100 percent"
+        ));
     }
     // zones without a size share the rest of the file
     let open = given.iter().filter(|z| z.1.is_none()).count() as u64;
@@ -169,7 +175,9 @@ pub(super) fn parse_split(arg: &Arg<'_>) -> Result<Vec<Share>, String> {
     let given: u32 = shares.iter().filter_map(|s| s.1).sum();
     let open = shares.iter().filter(|s| s.1.is_none()).count() as u32;
     if given > 100 {
-        return Err(format!("the sizes get {given} percent of the requests; expected 100"));
+        return Err(format!(
+            "the sizes get {given} percent of the requests; they must get 100 percent"
+        ));
     }
     let rest = (100 - given).checked_div(open).unwrap_or(0);
     let mut shares: Vec<Share> = shares
@@ -183,7 +191,7 @@ pub(super) fn parse_split(arg: &Arg<'_>) -> Result<Vec<Share>, String> {
 fn entries(text: &str) -> Result<Vec<&str>, String> {
     let list: Vec<&str> = text.split(':').take(MAX_ENTRIES + 1).map(str::trim).collect();
     if list.len() > MAX_ENTRIES {
-        return Err(format!("more than {MAX_ENTRIES} entries"));
+        return Err(format!("the list has more than {MAX_ENTRIES} entries"));
     }
     Ok(list)
 }

@@ -66,7 +66,10 @@ pub fn parse(
     read_logs(&mut reader.sections, include)?;
     if reader.sections.is_empty() {
         let at = Position { file, line: 1, column: 1 };
-        return Err(JobError::new(&at, "no job; expected at least one section besides [global]"));
+        return Err(JobError::new(
+            &at,
+            "the file has no job; write at least one section besides [global]",
+        ));
     }
     let mut warnings: Vec<Warning> = reader.warnings.into_values().collect();
     warnings.sort_by(|a, b| {
@@ -175,7 +178,7 @@ impl Reader {
                 }
             }
             Some(OptionClass::LeftOut { why }) => {
-                let why = format!("left out, without influence on the requests: {why}");
+                let why = format!("this option has no influence on the requests: {why}");
                 self.warn(key, given.at.clone(), &why);
                 Ok(())
             }
@@ -213,11 +216,11 @@ fn check_waits(sections: &[Section]) -> Result<(), JobError> {
             let at = section.options.places.get("wait_for").unwrap_or(&section.at);
             let why = match found {
                 0 => format!(
-                    "wait_for: no job `{}` above (there are: {})",
+                    "wait_for: no earlier job is called `{}` (earlier jobs: {})",
                     quoted(name),
                     above.join(", ")
                 ),
-                _ => format!("wait_for: {found} jobs above are named `{}`", quoted(name)),
+                _ => format!("wait_for: {found} earlier jobs are called `{}`", quoted(name)),
             };
             return Err(JobError::new(at, why));
         }
@@ -231,7 +234,7 @@ fn check(o: &Options, section: &Position) -> Result<(), JobError> {
     if endless(o) {
         return Err(JobError::new(
             at("time_based"),
-            "time_based: the job would never end; expected a runtime",
+            "time_based: the job would never end; give a runtime",
         ));
     }
     o.settling
@@ -239,7 +242,8 @@ fn check(o: &Options, section: &Position) -> Result<(), JobError> {
         .map_err(|(option, why)| JobError::new(at(option), format!("{option}: {why}")))?;
     let slow = |dir: &usize| (1..o.sizes[*dir].0).contains(&o.bytes_per_second(*dir));
     if o.poisson && (0..3).any(|dir| slow(&dir)) {
-        let why = "rate_process: less than one request a second, at which fio 3.33 crashes";
+        let why = "rate_process: the rate is less than one request a second, and fio 3.33 crashes \
+                   at such a rate";
         return Err(JobError::new(at("rate_process"), why));
     }
     o.zoning
@@ -249,7 +253,7 @@ fn check(o: &Options, section: &Position) -> Result<(), JobError> {
         if o.rate[dir] > 0 && o.rate_iops[dir] > 0 {
             return Err(JobError::new(
                 at("rate_iops"),
-                format!("rate_iops: rate limits {name} already; expected one of the two"),
+                format!("rate_iops: `rate` already limits {name}; give one of the two options"),
             ));
         }
     }
@@ -262,8 +266,8 @@ fn check(o: &Options, section: &Position) -> Result<(), JobError> {
         beside.into_iter().find(|b| b.1 && o.pattern.write && o.reads_back() && !replays)
     {
         let why = format!(
-            "{option}: reading back (`verify`) {which} is not simulated; use do_verify=0, and a \
-             job that reads behind `stonewall`"
+            "{option}: reading back the data (`verify`) {which} is not simulated; use do_verify=0, \
+             and add a job that reads the data after `stonewall`"
         );
         return Err(JobError::new(at(option), why));
     }

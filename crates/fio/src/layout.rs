@@ -99,7 +99,7 @@ impl JobFile {
                     return Err(error(
                         section,
                         "numjobs",
-                        format!("more than {MAX_JOBS} jobs in all"),
+                        format!("the file has more than {MAX_JOBS} jobs in all"),
                     ));
                 }
                 let first = clone == 0;
@@ -129,8 +129,9 @@ impl JobFile {
                         section,
                         "steadystate",
                         format!(
-                            "the jobs of a group settle together, and `{}` settles by other \
-                             options; expected the same in each (in [global]), or `new_group`",
+                            "the jobs of a group settle together, but the job `{}` has other \
+                             options of `steadystate`; write the same options for each job (in \
+                             [global]), or use `new_group`",
                             before.name
                         ),
                     ));
@@ -140,14 +141,14 @@ impl JobFile {
                     return Err(error(
                         section,
                         "nrfiles",
-                        format!("more than {MAX_FILES} files in all"),
+                        format!("the jobs have more than {MAX_FILES} files in all"),
                     ));
                 }
                 mapped = mapped.saturating_add(job.mapped_blocks());
                 if mapped > MAX_MAP_BLOCKS {
                     let why = format!(
-                        "maps of more than {MAX_MAP_BLOCKS} blocks; use norandommap, or larger \
-                         blocks"
+                        "the random map would have more than {MAX_MAP_BLOCKS} blocks; use \
+                         norandommap, or larger blocks"
                     );
                     return Err(error(section, "rw", why));
                 }
@@ -204,8 +205,8 @@ impl Job {
             let (name, is_drive) = (self.in_folder(logged), names_drive(logged));
             if end > capacity {
                 let why = format!(
-                    "the log reaches byte {end} of `{name}`; the drive has {capacity} (see \
-                     replay_scale)"
+                    "the log reaches byte {end} of `{name}`, but the drive has {capacity} bytes \
+                     (see replay_scale)"
                 );
                 return Err(error(section, "read_iolog", why));
             }
@@ -214,7 +215,9 @@ impl Job {
             self.files.push(JobSpan { name, is_drive, start, offset, length: end, file_bytes });
         }
         if let Some(longest) = replay.longest().filter(|bytes| *bytes > MAX_BLOCK_BYTES) {
-            let why = format!("a request of {longest} bytes; expected at most {MAX_BLOCK_BYTES}");
+            let why = format!(
+                "a request has {longest} bytes; a request can have at most {MAX_BLOCK_BYTES} bytes"
+            );
             return Err(error(section, "read_iolog", why));
         }
         self.size = replay.ends.iter().fold(0, |sum, end| sum.saturating_add(*end));
@@ -244,7 +247,7 @@ impl Job {
                     return Err(error(
                         section,
                         "size",
-                        "a file needs a size in bytes, or a filesize".into(),
+                        "a file needs a size in bytes, or the option `filesize`".into(),
                     ));
                 }
             };
@@ -253,7 +256,9 @@ impl Job {
                 return Err(error(
                     section,
                     "offset",
-                    format!("the job would begin at byte {offset} of `{name}`, which has {whole}"),
+                    format!(
+                        "the job would begin at byte {offset} of `{name}`, which has {whole} bytes"
+                    ),
                 ));
             }
             let room = whole.saturating_sub(offset);
@@ -275,7 +280,8 @@ impl Job {
                     section,
                     option,
                     format!(
-                        "the job would end at byte {end} of `{name}`; the drive has {capacity}"
+                        "the job would end at byte {end} of `{name}`, but the drive has {capacity} \
+                         bytes"
                     ),
                 ));
             }
@@ -335,20 +341,24 @@ impl Job {
             return Err(error(
                 section,
                 "bs",
-                format!("blocks of {smallest} bytes do not fit the {least} bytes in use"),
+                format!("blocks of {smallest} bytes do not fit into the {least} bytes in use"),
             ));
         }
         if o.largest() > MAX_BLOCK_BYTES {
-            let why =
-                format!("blocks of {} bytes; expected at most {MAX_BLOCK_BYTES}", o.largest());
+            let why = format!(
+                "blocks of {} bytes are too large; give at most {MAX_BLOCK_BYTES} bytes",
+                o.largest()
+            );
             return Err(error(section, "bs", why));
         }
         if let super::Distribution::Zoned { absolute: true, zones } = &o.distribution {
             let largest =
                 zones.iter().map(|z| z.iter().map(|z| z.size).sum::<u64>()).max().unwrap_or(0);
             if let Some(file) = self.files.iter().find(|f| largest > f.length) {
-                let why =
-                    format!("zones of {largest} bytes do not fit the {} bytes in use", file.length);
+                let why = format!(
+                    "zones of {largest} bytes do not fit into the {} bytes in use",
+                    file.length
+                );
                 return Err(error(section, "random_distribution", why));
             }
         }
@@ -397,7 +407,7 @@ impl Files {
         let mut warnings = Vec::new();
         if let (Some((name, at)), Some(first)) = (&self.drive, self.first.first()) {
             let why = format!(
-                "`{name}` is the whole drive, on which the files of [{}] lie too",
+                "`{name}` is the whole drive, which also holds the files of [{}]",
                 file.sections[*first].name
             );
             warnings.push(Warning { at: at.clone(), option: "filename".into(), why });
@@ -418,7 +428,7 @@ impl Files {
                     if names_drive(name) && names_drive(&span.name) && *name != span.name =>
                 {
                     let why = format!(
-                        "`{}` is a second drive beside `{name}`; one is simulated",
+                        "`{}` is a second drive beside `{name}`, but only one drive is simulated",
                         span.name
                     );
                     Err(error(section, "filename", why))
@@ -451,8 +461,9 @@ impl Files {
                     .iter()
                     .map(|s| u128::from(s.next_multiple_of(FILE_ALIGN)))
                     .sum::<u128>();
-                let why =
-                    format!("the files of all jobs take {needed} bytes; the drive has {capacity}");
+                let why = format!(
+                    "the files of all jobs take {needed} bytes, but the drive has {capacity} bytes"
+                );
                 return Err(error(&file.sections[section], "size", why));
             }
             starts.push(start);

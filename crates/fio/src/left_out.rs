@@ -18,7 +18,7 @@ pub(super) struct LeftOut {
 /// All options without influence, by reason.
 pub(super) const LEFT_OUT: &[LeftOut] = &[
     LeftOut {
-        why: "about processors, memory and processes of the host, whose time is not simulated",
+        why: "processors, memory and processes of the host are not simulated",
         names: &[
             "thread",
             "cpumask",
@@ -47,7 +47,7 @@ pub(super) const LEFT_OUT: &[LeftOut] = &[
         later: &[("job_start_clock_id", "3.36"), ("comm", "3.42")],
     },
     LeftOut {
-        why: "how the host submits and reaps, which takes no time here",
+        why: "the host submits and reaps in no time",
         names: &[
             "hipri",
             "hipri_percentage",
@@ -64,7 +64,7 @@ pub(super) const LEFT_OUT: &[LeftOut] = &[
         later: &[("libaio_vectored", "3.39")],
     },
     LeftOut {
-        why: "a priority in the host's scheduler, and there is none",
+        why: "the host has no scheduler with priorities",
         names: &[
             "prio",
             "prioclass",
@@ -76,7 +76,7 @@ pub(super) const LEFT_OUT: &[LeftOut] = &[
         later: &[("priohint", "3.36"), ("cmdprio_hint", "3.36")],
     },
     LeftOut {
-        why: "what is written; no drive here looks at it",
+        why: "drives do not look at the content of writes",
         names: &[
             "zero_buffers",
             "refill_buffers",
@@ -92,7 +92,7 @@ pub(super) const LEFT_OUT: &[LeftOut] = &[
         later: &[],
     },
     LeftOut {
-        why: "how what is read is checked; every read of a run is checked, in no time",
+        why: "every read of a run is checked, in no time",
         names: &[
             "verify_interval",
             "verify_offset",
@@ -110,18 +110,14 @@ pub(super) const LEFT_OUT: &[LeftOut] = &[
             ("verify_pattern_interval", "3.40"),
         ],
     },
+    LeftOut { why: "a log is always read as a whole", names: &["read_iolog_chunked"], later: &[] },
     LeftOut {
-        why: "how a log is read; it is read whole here",
-        names: &["read_iolog_chunked"],
-        later: &[],
-    },
-    LeftOut {
-        why: "fio trims what was written only with `trim_backlog`, which is refused by itself",
+        why: "fio uses it only with `trim_backlog`, which has an error of its own",
         names: &["trim_percentage", "trim_backlog_batch", "trim_verify_zero"],
         later: &[],
     },
     LeftOut {
-        why: "reports and logs of fio",
+        why: "it sets a report or log of fio",
         names: &[
             "write_iolog",
             "write_bw_log",
@@ -163,13 +159,13 @@ pub(super) const LEFT_OUT: &[LeftOut] = &[
         later: &[("log_window_value", "3.37"), ("log_issue_time", "3.38")],
     },
     LeftOut {
-        why: "errors of the drive, which end a run",
+        why: "an error of the drive always ends the run",
         names: &["ignore_error", "continue_on_error", "error_dump", "exitall_on_error"],
         later: &[],
     },
     LeftOut {
-        why: "making and removing files; theirs are fixed places on the drive from the start, and \
-              what is written before a job is `--precondition`'s",
+        why: "files have fixed places on the drive from the start, and `--precondition` writes \
+              data before a run",
         names: &[
             "fallocate",
             "overwrite",
@@ -184,18 +180,18 @@ pub(super) const LEFT_OUT: &[LeftOut] = &[
         later: &[("filetype", "3.41")],
     },
     LeftOut {
-        why: "the page cache of the host, which is not simulated",
+        why: "the page cache of the host is not simulated",
         names: &["invalidate", "fadvise_hint"],
         later: &[],
     },
     LeftOut {
-        why: "no engine of fio 3.33 acts on it, or only where the random map finds no memory",
+        why: "no engine of fio 3.33 uses it, or only if there is no memory for the random map",
         names: &["write_barrier", "softrandommap", "flow_watermark"],
         later: &[],
     },
     LeftOut {
-        why: "belongs to an option that is refused by itself (zonemode=zbd, \
-              latency_target, rate_min, profile)",
+        why: "it belongs to an option that has an error of its own (zonemode=zbd, latency_target, \
+              rate_min, profile)",
         names: &[
             "zonecapacity",
             "read_beyond_wp",
@@ -224,7 +220,7 @@ pub(super) const LEFT_OUT: &[LeftOut] = &[
         later: &[("recover_zbd_write_error", "3.40"), ("write_zone_remainder", "3.42")],
     },
     LeftOut {
-        why: "belongs to an engine that is refused by itself",
+        why: "it belongs to an engine that has an error of its own",
         names: &[
             "arguments",
             "bindname",

@@ -57,7 +57,7 @@ impl<'a> Lines<'a> {
             if raw.len() > MAX_LINE_BYTES {
                 return Err(JobError::new(
                     &at(0),
-                    format!("a line longer than fio's limit of {MAX_LINE_BYTES} bytes"),
+                    format!("the line is longer than fio's limit of {MAX_LINE_BYTES} bytes"),
                 ));
             }
             let end = raw.find([';', '#']).unwrap_or(raw.len());
@@ -68,7 +68,7 @@ impl<'a> Lines<'a> {
             if self.items.len() >= MAX_ITEMS {
                 return Err(JobError::new(
                     &at(start),
-                    format!("more than {MAX_ITEMS} lines with a section or an option"),
+                    format!("the file has more than {MAX_ITEMS} lines with a section or an option"),
                 ));
             }
             if let Some(path) = line.strip_prefix("include").filter(|p| p.starts_with([' ', '\t']))
@@ -79,7 +79,7 @@ impl<'a> Lines<'a> {
                     rest.strip_suffix(']').filter(|name| !name.is_empty()).ok_or_else(|| {
                         JobError::new(
                             &at(start),
-                            format!("`{}` is no section; expected [name]", quoted(line)),
+                            format!("`{}` is not a section; write [name]", quoted(line)),
                         )
                     })?;
                 let name = self.substitute(name, &at(start + 1))?;
@@ -121,15 +121,16 @@ impl<'a> Lines<'a> {
             return Err(JobError::new(
                 at,
                 format!(
-                    "too many files; expected at most {MAX_DEPTH} inside each other and \
-                     {MAX_FILES} in all"
+                    "too many files are included; at most {MAX_DEPTH} files can include each \
+                     other, and {MAX_FILES} files in all"
                 ),
             ));
         }
         let text = (self.include)(&path)
             .map_err(|e| JobError::new(at, format!("cannot include `{path}`: {e}")))?;
         if text.len() as u64 > MAX_TEXT_BYTES {
-            let why = format!("`{path}` is larger than {MAX_TEXT_BYTES} bytes: no job file");
+            let why =
+                format!("`{path}` is not a job file: it has more than {MAX_TEXT_BYTES} bytes");
             return Err(JobError::new(at, why));
         }
         self.read(&Arc::from(path), &text)
@@ -146,7 +147,7 @@ impl<'a> Lines<'a> {
                 Position { column: at.column + (text.len() - rest.len() - 1) as u32, ..at.clone() };
             if let Some(inner) = rest.strip_prefix('{') {
                 let Some((name, after)) = inner.split_once('}') else {
-                    return Err(JobError::new(&here, "`${` without `}`"));
+                    return Err(JobError::new(&here, "`${` has no `}` after it"));
                 };
                 let value = (self.env)(name).ok_or_else(|| {
                     JobError::new(
@@ -172,14 +173,20 @@ impl<'a> Lines<'a> {
             {
                 out.push('$');
             } else {
-                return Err(JobError::new(&here, "a lone `$`; expected ${VARIABLE} or $pagesize"));
+                return Err(JobError::new(
+                    &here,
+                    "`$` stands alone; write ${VARIABLE} or $pagesize",
+                ));
             }
         }
         out.push_str(rest);
         if out.len() > MAX_LINE_BYTES {
             Err(JobError::new(
                 at,
-                format!("longer than {MAX_LINE_BYTES} bytes with its variables put in"),
+                format!(
+                    "the line is longer than {MAX_LINE_BYTES} bytes after its variables are \
+                     replaced"
+                ),
             ))
         } else {
             Ok(out)

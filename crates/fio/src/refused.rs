@@ -34,17 +34,18 @@ const fn later(
 }
 
 const SKIP: &str =
-    "fio 3.33 heeds it for recordings of blktrace only; take the lines out of the log";
+    "fio 3.33 uses it only for recordings of blktrace; remove the lines from the log";
 const VERIFY: &str = "reading back what was written is not simulated; add a second job with \
                       rw=read (or randread), the same file and `stonewall`";
-const TRIMS: &str = "fio 3.33 crashes at the first of these trims unless rw=trimwrite; use \
+const TRIMS: &str = "fio 3.33 crashes at the first such trim, except with rw=trimwrite; use \
                      rw=trimwrite, or a job with rw=randtrim";
 const STREAMS: &str = "the drives take no hints on placement or lifetime; leave it out";
-const COMMAND: &str = "another command would be sent; leave it out";
+const COMMAND: &str = "it makes fio send another command; leave it out";
 const PROTECTION: &str = "metadata and protection information are not simulated; leave it out";
-const LATENCY: &str = "the depth would follow the latency; use a fixed `iodepth`";
-const SPRANDOM: &str = "filling a drive into its steady state is `--precondition`'s; leave it out";
-const MERGE: &str = "several recordings are not merged; run one with `--trace FILE`";
+const LATENCY: &str = "the depth would depend on the latency; use a fixed `iodepth`";
+const SPRANDOM: &str =
+    "`--precondition` brings a drive into its steady state; leave the option out";
+const MERGE: &str = "several recordings cannot be merged; run one recording with `--trace FILE`";
 
 /// All refused options.
 pub(super) const REFUSED: &[Refused] = &[
@@ -69,55 +70,58 @@ pub(super) const REFUSED: &[Refused] = &[
     refused(
         &["max_latency"],
         &["0"],
-        "a long latency would end the job; leave it out, and look at the maximum in its statistics",
+        "a long latency would end the job; leave the option out, and look at the maximum latency \
+         in the statistics of the job",
     ),
     refused(&["latency_target"], &["0"], LATENCY),
     refused(
         &["serialize_overlap"],
         &["0"],
-        "requests that overlap are sent as they come; use iodepth=1 to have them one by one",
+        "overlapping requests are sent in their order; use iodepth=1 to send one request at a time",
     ),
     refused(
         &["io_submit_mode"],
         &["inline"],
-        "a pool of threads would submit; use `numjobs` for jobs side by side",
+        "submission by a pool of threads is not simulated; use `numjobs` for parallel jobs",
     ),
     refused(
         &["lockfile"],
         &["none"],
-        "jobs would wait for each other's files; use `stonewall` or `wait_for`",
+        "waiting for the files of other jobs is not simulated; use `stonewall` or `wait_for`",
     ),
     refused(
         &["filename_format"],
         &["$jobname.$jobnum.$filenum"],
-        "files are named by fio's default; name them with `filename`",
+        "files have fio's default names; name files with `filename`",
     ),
-    refused(
-        &["opendir"],
-        &[],
-        "files of the machine are not looked for; name them with `filename`",
-    ),
+    refused(&["opendir"], &[], "files of the machine are not searched; name files with `filename`"),
     refused(
         &["openfiles"],
         &["0"],
-        "all files of a job are open; use a smaller `nrfiles`, or file_service_type=sequential",
+        "all files of a job are open at the same time; use a smaller `nrfiles`, or \
+         file_service_type=sequential",
     ),
     refused(
         &["fill_device", "fill_fs"],
         &["0"],
-        "nothing runs full here; leave out `size` to use the whole drive",
+        "a simulated file system never runs full; leave out `size` to use the whole drive",
     ),
-    refused(&["file_append"], &["0"], "files do not grow; begin at their end with `offset`"),
+    refused(
+        &["file_append"],
+        &["0"],
+        "files do not grow; use `offset` to begin at the end of a file",
+    ),
     refused(
         &["sync_file_range"],
         &[],
         "the page cache is not simulated; use `fsync` or `fdatasync`",
     ),
-    refused(&["atomic"], &["0"], "atomic writes are not simulated; use sync=1 for durable ones"),
+    refused(&["atomic"], &["0"], "atomic writes are not simulated; use sync=1 for durable writes"),
     refused(
         &["pre_read"],
         &["0"],
-        "files are not read before the job; add a job with rw=read before it, and `stonewall`",
+        "files are not read before a job; add a job with rw=read before this job, and use \
+         `stonewall`",
     ),
     refused(&["create_only"], &["0"], "files need no creation; leave the job out"),
     refused(
@@ -135,21 +139,25 @@ pub(super) const REFUSED: &[Refused] = &[
         &["none", "noop"],
         "the host has no I/O scheduler, as with `none`; leave it out",
     ),
-    refused(&["profile"], &[], "a profile makes jobs of its own; write the jobs out"),
+    refused(&["profile"], &[], "a profile defines jobs of its own; write these jobs into the file"),
     refused(&["write_hint"], &["none", "not_set"], STREAMS),
     refused(&["percentage_sequential"], &[], "fio 3.33 refuses it; use `percentage_random`"),
     refused(&["rwmixcycle"], &[], "fio 3.33 refuses it; leave it out"),
-    refused(&["readfua"], &["0"], "reads do not force what is cached to the media; leave it out"),
+    refused(&["readfua"], &["0"], "reads do not write cached data to flash; leave the option out"),
     refused(&["writefua"], &["0"], "use sync=1, which sends writes with FUA"),
     refused(&["sg_write_mode"], &["write"], COMMAND),
     refused(&["stream_id"], &["0"], STREAMS),
-    refused(&["nowait"], &["0"], "requests wait where there is no room; leave it out"),
+    refused(
+        &["nowait"],
+        &["0"],
+        "requests wait if there is no room in the queue; leave the option out",
+    ),
     later(&["fdp"], "3.34", STREAMS),
     later(&["fdp_pli", "plids"], "3.34", STREAMS),
     later(&["fdp_pli_select", "plid_select"], "3.36", STREAMS),
     later(&["dataplacement", "data_placement"], "3.38", STREAMS),
     later(&["dp_scheme"], "3.38", STREAMS),
-    later(&["num_range"], "3.37", "a trim has one range; use more trims"),
+    later(&["num_range"], "3.37", "a trim has only one range; use more trims"),
     later(&["thinkcycles"], "3.37", "processor time is not simulated; use `thinktime`"),
     later(&["sprandom"], "3.41", SPRANDOM),
     later(&["spr_op"], "3.41", SPRANDOM),

@@ -150,8 +150,8 @@ impl Replay {
         let head = lines.next().map_or("", |(_, line)| line.trim_start_matches('\u{feff}'));
         let Some(version) = version(head.as_bytes()) else {
             let why = format!(
-                "not an iolog header: `{}`; expected {HEADER} (a recording of blktrace is run with \
-                 `--trace FILE`)",
+                "not an iolog header: `{}`; the reader expects {HEADER} (run a recording of \
+                 blktrace with `--trace FILE`)",
                 super::lines::quoted(head)
             );
             return Err(JobError::new(&place(1, 0), why));
@@ -164,14 +164,16 @@ impl Replay {
                 continue;
             }
             if reader.replay.steps.len() == MAX_LINES {
-                let why = format!("more than {MAX_LINES} lines; run the log with `--trace FILE`");
+                let why =
+                    format!("the log has more than {MAX_LINES} lines; run it with `--trace FILE`");
                 return Err(JobError::new(&place(number, 0), why));
             }
             let read = entry(version, line.as_bytes());
             read.and_then(|entry| reader.line(version, &entry)).map_err(|fault| {
                 let (from, to) = (fault.span.0, fault.span.1.min(line.len()));
                 let excerpt = excerpt(&line.as_bytes()[from.min(to)..to]);
-                let why = format!("{} `{excerpt}`; expected {}", fault.why, fault.expected);
+                let why =
+                    format!("{} `{excerpt}`; the reader expects {}", fault.why, fault.expected);
                 JobError::new(&place(number, from), why)
             })?;
         }
@@ -247,11 +249,11 @@ impl Reader<'_> {
         let at = if self.o.align > 0 { at & !(self.o.align - 1) } else { at };
         let bytes = length.number("a length in bytes")?;
         if bytes == 0 || bytes > MAX_BYTES {
-            return Err(length.fault("a length that fio cannot send:", "1 to 4294967295 bytes"));
+            return Err(length.fault("fio cannot send the length", "1 to 4294967295 bytes"));
         }
         let end = at.checked_add(bytes);
         let end =
-            end.ok_or_else(|| offset.fault("an address beyond all drives", "an end below 2^64"))?;
+            end.ok_or_else(|| offset.fault("no drive has the address", "an end below 2^64"))?;
         let file = self.number(file)?;
         let ends = &mut self.replay.ends[file as usize];
         *ends = end.max(*ends);
@@ -288,6 +290,5 @@ fn micros(count: u64, unit: u64) -> Option<Dur> {
 }
 
 fn too_late(field: Field<'_>) -> Fault {
-    field
-        .fault("a time beyond the end of simulated time:", "at most 200 days after the line before")
+    field.fault("simulated time ends before the time", "at most 200 days after the line before")
 }

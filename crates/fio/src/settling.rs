@@ -81,13 +81,13 @@ impl Settling {
         let text = arg.text()?;
         let (name, limit) = text
             .split_once(':')
-            .ok_or_else(|| format!("`{text}` has no limit; expected one such as {text}:0.3%"))?;
+            .ok_or_else(|| format!("`{text}` has no limit; write a limit such as {text}:0.3%"))?;
         let (measured, slope) = one_of(name.trim(), "criterion", CRITERIA)?;
         let limit = limit.trim();
         let decimal = |text: &str| {
             let value = text.trim().parse::<f64>().ok();
             value.filter(|v| v.is_finite() && *v > 0.0).ok_or_else(|| {
-                format!("`{text}` is no limit; expected a number above 0, such as 0.3%")
+                format!("`{text}` is not a limit; give a number above 0, such as 0.3%")
             })
         };
         let (limit, percent) = match (limit.strip_suffix('%'), measured) {
@@ -112,14 +112,14 @@ impl Settling {
         if self.interval == Dur::ZERO {
             return Err((
                 "steadystate_check_interval",
-                "an interval of no time measures nothing".into(),
+                "an interval of no time cannot measure anything".into(),
             ));
         }
         if self.window > Dur::ZERO && self.intervals() < 2 {
             return Err((
                 "steadystate_duration",
                 format!(
-                    "{} us hold {} measurements of {} us; expected at least two (see \
+                    "{} us hold {} measurements of {} us, but at least two are needed (see \
                      steadystate_check_interval)",
                     self.window.ns() / 1000,
                     self.intervals(),
@@ -131,8 +131,8 @@ impl Settling {
             return Err((
                 "steadystate_duration",
                 format!(
-                    "{} measurements in the window; expected at most {MAX_INTERVALS} (see \
-                     steadystate_check_interval)",
+                    "the window holds {} measurements, but at most {MAX_INTERVALS} are possible \
+                     (see steadystate_check_interval)",
                     self.intervals()
                 ),
             ));

@@ -45,7 +45,7 @@ impl<'a> Arg<'a> {
     pub fn text(&self) -> Result<&'a str, String> {
         match self.text.map(str::trim) {
             Some(text) if !text.is_empty() => Ok(text),
-            _ => Err("no value; expected one after `=`".into()),
+            _ => Err("the option has no value; write a value after `=`".into()),
         }
     }
 
@@ -59,7 +59,7 @@ impl<'a> Arg<'a> {
         match self.text()? {
             "1" => Ok(true),
             "0" => Ok(false),
-            other => Err(format!("`{other}` is no switch; expected 0 or 1")),
+            other => Err(format!("`{other}` is not a switch; give 0 or 1")),
         }
     }
 
@@ -68,7 +68,7 @@ impl<'a> Arg<'a> {
         let text = self.text()?;
         match text.parse() {
             Ok(n) => within(n, low, high),
-            Err(_) => Err(format!("`{text}` is no count; expected digits alone, such as 8")),
+            Err(_) => Err(format!("`{text}` is not a count; write only digits, such as 8")),
         }
     }
 
@@ -106,7 +106,7 @@ impl<'a> Arg<'a> {
         if time <= Dur::from_us(MAX_INT) {
             Ok(time)
         } else {
-            Err(format!("too long; expected at most {MAX_INT} us, fio's limit"))
+            Err(format!("the time is too long; give at most {MAX_INT} us, which is fio's limit"))
         }
     }
 
@@ -126,7 +126,8 @@ impl<'a> Arg<'a> {
             && matches!(unit(low).to_ascii_lowercase().as_str(), "s" | "m" | "h" | "d")
         {
             return Err(format!(
-                "fio reads the first of `{text}` as microseconds; expected a comma between them"
+                "fio reads the first time of `{text}` as microseconds; write a comma between the \
+                 two times"
             ));
         }
         let low = if separator == "-" && unit(low).is_empty() {
@@ -150,7 +151,7 @@ impl<'a> Arg<'a> {
         let parts: Vec<&'a str> = self.text()?.split(',').collect();
         if parts.len() > 3 {
             return Err(format!(
-                "{} values; expected at most three, for reads, writes and trims",
+                "{} values are given; give at most three: for reads, writes and trims",
                 parts.len()
             ));
         }
@@ -169,7 +170,7 @@ impl<'a> Arg<'a> {
     pub fn range(&self) -> Result<(u64, u64), String> {
         let text = self.text()?;
         let (low, Some(high)) = split_range(text) else {
-            return Err(format!("`{text}` is no range; expected one such as 4k-16k"));
+            return Err(format!("`{text}` is not a range; write a range such as 4k-16k"));
         };
         let one = |t| Arg { text: Some(t), kb_base: self.kb_base }.size();
         let (low, high) = (one(low)?, one(high)?);
@@ -179,8 +180,8 @@ impl<'a> Arg<'a> {
     /// Returns the number in `text`, with its suffix.
     pub fn number(&self, text: &str) -> Result<u64, String> {
         let text = text.trim();
-        let bad = || format!("`{text}` is no number; expected one such as 4096, 4k or 0x1000");
-        let large = || format!("`{text}` is too large; expected at most {MAX_NUMBER}");
+        let bad = || format!("`{text}` is not a number; write a number such as 4096, 4k or 0x1000");
+        let large = || format!("`{text}` is too large; give at most {MAX_NUMBER}");
         let number = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
             Some(hex) if hex.starts_with('+') => return Err(bad()),
             Some(hex) => u64::from_str_radix(hex, 16).map_err(|_| bad())?,
@@ -213,7 +214,7 @@ pub(super) fn one_of<T: Copy>(got: &str, what: &str, choices: &[(&str, T)]) -> R
     choices.iter().find(|c| c.0 == got).map(|c| c.1).ok_or_else(|| {
         let hint =
             nearest(got, &names).map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
-        format!("{what} `{got}` is not one that is simulated{hint} (allowed: {})", names.join(", "))
+        format!("{what} `{got}` is not simulated{hint} (allowed: {})", names.join(", "))
     })
 }
 
@@ -221,8 +222,8 @@ pub(super) fn one_of<T: Copy>(got: &str, what: &str, choices: &[(&str, T)]) -> R
 fn within(n: u64, low: u64, high: u64) -> Result<u64, String> {
     match (low..=high).contains(&n) {
         true => Ok(n),
-        false if high >= MAX_NUMBER => Err(format!("{n} is too small; expected at least {low}")),
-        false => Err(format!("{n} is out of range; expected {low} to {high}")),
+        false if high >= MAX_NUMBER => Err(format!("{n} is too small; give at least {low}")),
+        false => Err(format!("{n} is out of range; give a number from {low} to {high}")),
     }
 }
 
@@ -254,7 +255,7 @@ fn time(text: &str, unit_us: u64) -> Result<Dur, String> {
     let text = text.trim();
     let digits = text.strip_prefix('+').unwrap_or(text);
     let split = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-    let bad = || format!("`{text}` is no time; expected one such as 10, 10s, 500ms or 2m");
+    let bad = || format!("`{text}` is not a time; write a time such as 10, 10s, 500ms or 2m");
     let factor = match digits[split..].to_ascii_lowercase().as_str() {
         "" => unit_us,
         "us" | "usec" => 1,
@@ -265,7 +266,8 @@ fn time(text: &str, unit_us: u64) -> Result<Dur, String> {
         "d" => 86_400_000_000,
         "sec" => {
             return Err(format!(
-                "fio 3.33 reads `{text}` as microseconds, against its manual; expected {}s",
+                "fio 3.33 reads `{text}` as microseconds, although its manual says seconds; write \
+                 {}s",
                 &digits[..split]
             ));
         }
@@ -274,7 +276,7 @@ fn time(text: &str, unit_us: u64) -> Result<Dur, String> {
     let number = digits[..split].parse::<u64>().map_err(|_| bad())?;
     match number.checked_mul(factor) {
         Some(us) if us <= MAX_TIME_US => Ok(Dur::from_us(us)),
-        _ => Err(format!("`{text}` is too long; expected at most 200 days")),
+        _ => Err(format!("`{text}` is too long; give at most 200 days")),
     }
 }
 

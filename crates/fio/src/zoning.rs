@@ -34,8 +34,8 @@ impl Zoning {
     /// reason.
     pub(super) fn check(&self) -> Result<(), (&'static str, &'static str)> {
         match (self.strided, self.size) {
-            (true, 0) => Err(("zonemode", "zones of no size; expected a zonesize")),
-            (false, 1..) => Err(("zonesize", "there are no zones; expected zonemode=strided")),
+            (true, 0) => Err(("zonemode", "the zones have no size; give a zonesize")),
+            (false, 1..) => Err(("zonesize", "there are no zones; set zonemode=strided")),
             _ => Ok(()),
         }
     }

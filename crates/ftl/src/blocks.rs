@@ -30,7 +30,8 @@ pub fn fits_whole_frames(layout: &Layout, who: &str) -> Result<(), ConfigError> 
     }
     let (frame, unit) = (layout.frame_bytes(), layout.unit_bytes);
     let why = format!(
-        "{who} a page at its offset: the unit must be the whole frame ({frame} bytes), not {unit}"
+        "{who} each page at its offset in a block: the unit must be the whole frame ({frame} \
+         bytes), not {unit} bytes"
     );
     Err(ConfigError::new("map.unit", why))
 }
@@ -68,7 +69,9 @@ fn expecting(unit: Unit, at: Ppn, expected: Lpn) -> Result<Unit, FtlError> {
 pub fn check_names(medium: &Medium, ppn: Ppn, lpn: Lpn) -> Result<(), Violation> {
     let found = medium.lpn(ppn);
     Violation::unless(found == Ok(lpn), "the spare area of a mapped slot names its page", || {
-        format!("page {lpn}, slot {ppn}: {found:?}")
+        format!(
+            "page {lpn} should be in slot {ppn}, but the spare area of this slot holds {found:?}"
+        )
     })
 }
 
@@ -322,19 +325,24 @@ impl Blocks {
             Violation::unless(
                 bits == self.valid(block),
                 "a block's count equals its valid bits",
-                || format!("block {block}: count {}, bits {bits}", self.valid(block)),
+                || {
+                    format!(
+                        "block {block} counts {} valid slots, but {bits} bits are set",
+                        self.valid(block)
+                    )
+                },
             )?;
             let empty = matches!(self.role(block), Role::Free | Role::Bad);
             Violation::unless(
                 !empty || bits == 0,
-                "a free or bad block holds nothing valid",
+                "a free or bad block holds no valid slot",
                 || format!("block {block} is {:?} with {bits} valid slots", self.role(block)),
             )?;
             let erased = medium.write_pointer(block) == 0;
             Violation::unless(
                 self.role(block) != Role::Free || erased,
                 "a free block is erased",
-                || format!("block {block}, write pointer {}", medium.write_pointer(block)),
+                || format!("block {block} has the write pointer {}", medium.write_pointer(block)),
             )?;
         }
         Ok(())

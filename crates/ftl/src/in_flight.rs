@@ -105,6 +105,6 @@ mod tests {
             assert_eq!(found, expected, "up to {newest} at step {step}");
         }
         let edges: usize = plan.iter().map(|(_, _, after)| after.len()).sum();
-        assert!(edges <= 2 * issued.len(), "{edges} edges for {} programs", issued.len());
+        assert!(edges <= 2 * issued.len(), "there are {edges} edges for {} programs", issued.len());
     }
 }

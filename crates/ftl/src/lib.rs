@@ -70,8 +70,8 @@ pub const UNIT: Param<u32> = Param::bytes(
     "map.unit",
     512,
     64 << 10,
-    "the mapping unit: a fraction of a page, a page, or a superpage (drive.frame_* then choose its \
-     dies)",
+    "the mapping unit: a fraction of a page, a page, or a superpage, whose dies the keys \
+     drive.frame_* choose",
 );
 
 /// The parameter `map.entry_bytes`.
@@ -95,7 +95,8 @@ pub fn refuse_entry_bytes(params: &Params, with: &str, instead: &str) -> Result<
         return Ok(());
     }
     let why = format!(
-        "not with {with}: its tables have no such entries; leave it out, set it to 4, or {instead}"
+        "this key has no use with {with}, whose tables have no such entries: leave the key out, \
+         set it to 4, or {instead}"
     );
     Err(ConfigError::new(ENTRY_BYTES.key(), why))
 }

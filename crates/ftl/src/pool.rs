@@ -19,10 +19,10 @@ use flashatlas_types::{
 pub(crate) const GC_PACE: Param<Text> = Param::choice(
     "ftl.gc_pace",
     &["burst", "even", "paced"],
-    "dual mode: `burst`: a lane that is out of blocks collects whole victims before the write that \
-     needs one; `even`: it moves a part of a victim with each frame that the host fills (partial \
-     collection); `paced`: the same, so that the room of the lane stays constant, at most \
-     ftl.gc_step frames at a time, and with moves known to the map before they are written",
+    "dual mode, pace of collection: a lane without free blocks collects whole victims before the \
+     write that needs a block (`burst`); a lane moves a part of a victim with each frame that the \
+     host fills (`even`, partial collection); or it moves at most ftl.gc_step frames at a time, so \
+     that its room stays constant, and the map knows the moves before they are written (`paced`)",
 )
 .or("burst");
 
@@ -171,7 +171,7 @@ impl Pool {
     ) -> Result<OpId, FtlError> {
         assert!(
             self.blocks.valid(block) == 0,
-            "erase of block {block} with {} valid slots",
+            "block {block} is erased, but it holds {} valid slots",
             self.blocks.valid(block)
         );
         let was_map = self.blocks.role(block) == Role::Map;

@@ -38,7 +38,7 @@ impl CompletionTracker {
             self.base = below.0;
         }
         let place = below.0.checked_sub(self.base).expect("tags ascend") as usize;
-        assert!(place >= self.waiting.len(), "tag {below} was used before");
+        assert!(place >= self.waiting.len(), "tag {below} of the lower device was used before");
         self.waiting.resize_with(place, || None);
         self.waiting.push_back(Some(SmallVec::new()));
     }
@@ -58,7 +58,7 @@ impl CompletionTracker {
         let flights = self.take(below);
         assert!(
             flights.is_none_or(|f| f.is_empty()),
-            "a command waits for {below}, which was refused"
+            "a command waits for command {below} of the lower device, which was refused"
         );
     }
 

@@ -50,7 +50,7 @@ impl fmt::Display for LookupError {
                 )
             }
             LookupError::NoRow => {
-                write!(f, "every block table holds valid pages: there is no row for another one")
+                write!(f, "every block table holds valid pages: no row is left for another page")
             }
             LookupError::Wide { la, bits } => {
                 write!(f, "address {la} is wider than its field of {bits} bits")

@@ -243,7 +243,7 @@ impl Extents {
         Violation::unless(
             bits == found && found == entries,
             "the bit map says where extents begin",
-            || format!("{bits} bits are set, {found} of them for one of {entries} entries"),
+            || format!("{bits} bits are set, but {found} of {entries} entries have their bit set"),
         )
     }
 }

@@ -48,8 +48,9 @@ pub const KINDS: Kinds = Kinds::of(&[&hashes::STANDARD]);
 /// Entry of the store, for a registry whose kinds include [`KINDS`].
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "lpmt",
-    summary: "a hash table of extents in multi-bank DRAM, every access timed command by command; \
-              no map on flash, so that flushed trims come back at a mount",
+    summary: "a hash table of extents in multi-bank DRAM, with every access timed command by \
+              command; no map is on flash, so that trims are undone by a mount even if they were \
+              flushed",
     paper: "Song et al., An implementation of low latency address-mapping logic for SSD \
             controllers (2019)",
     params: &concat::<39>(&[
@@ -89,8 +90,8 @@ const EXTENT_PAGES: Param<u32> = Param::int(
     "lookup.extent_pages",
     1,
     64,
-    "pages in a window, a power of two; an extent ends at the latest at the end of its window; 1: \
-     every page has its own entry",
+    "pages in a window, a power of two; no extent crosses the end of its window; 1: every page has \
+     its own entry",
 )
 .or("8");
 
@@ -100,7 +101,10 @@ fn parts(params: &Params, layout: &Layout) -> Result<(TableShape, Scheduler), Co
     if !extent.is_power_of_two() {
         return Err(ConfigError {
             allowed: [1, 2, 4, 8, 16, 32, 64].iter().map(u32::to_string).collect(),
-            ..ConfigError::new("lookup.extent_pages", format!("{extent} is not a power of two"))
+            ..ConfigError::new(
+                "lookup.extent_pages",
+                format!("an extent of {extent} pages is not a power of two"),
+            )
         });
     }
     let pages = u64::from(layout.logical_units);

@@ -5,9 +5,9 @@ use flashatlas_types::{RANK_MIDDLE, notes};
 notes! {
     /// Data buffers also use the DRAM of a real drive.
     pub(crate) DRAM_FOR_MAP_ALONE = "dram-for-map-alone", RANK_MIDDLE,
-        "the DRAM serves the map alone: data buffers do not compete for its banks, and comparing \
+        "the DRAM serves only the map: data buffers do not compete for its banks, and comparing \
          entries takes no time",
-        "Lookups are the fastest that this DRAM allows.";
+        "Lookups are as fast as this DRAM allows at best.";
 
     /// A refresh does not change the order in which a lookup visits banks.
     pub(crate) BANKS_BY_SUBMISSION = "banks-by-submission", RANK_MIDDLE,

@@ -59,7 +59,7 @@ impl Medium {
     /// # Panics
     /// Panics if the medium stores bytes, because an image contains only stamps.
     pub fn into_image(self) -> Image {
-        assert!(!self.rules.keep_bytes, "an image holds no bytes");
+        assert!(!self.rules.keep_bytes, "an image cannot hold the bytes of pages");
         let mut map_slots: Vec<u32> = self.bytes.keys().map(|ppn| ppn.0).collect();
         map_slots.sort_unstable();
         let map_bytes =
@@ -106,55 +106,65 @@ impl Medium {
             ("content stamps", image.stamps.len(), slots),
         ] {
             if have != expected {
-                return Err(format!("it has {have} {what}, the drive {expected}"));
+                return Err(format!(
+                    "the saved state has {have} {what}, and the drive has {expected}"
+                ));
             }
         }
         if let Some(state) = image.state.iter().find(|&&s| s > FrameState::Torn as u8) {
-            return Err(format!("{state} is no state of a frame"));
+            return Err(format!("the state `{state}` of a frame is not known"));
         }
         if let Some(next) = image.next.iter().find(|&&n| n > layout.frames_per_block) {
             return Err(format!(
-                "a write pointer of {next} in blocks of {} frames",
+                "a write pointer is {next}, but a block has {} frames",
                 layout.frames_per_block
             ));
         }
         if let Some(health) = image.health.iter().find(|&&h| h > BAD | ERASE_FAILS | PROGRAM_FAILS)
         {
-            return Err(format!("{health} is no health of a block"));
+            return Err(format!("the health `{health}` of a block is not known"));
         }
         if let Some(spares) = image.spares.iter().find(|&&s| s > rules.spare_blocks) {
             return Err(format!(
-                "{spares} spare blocks are left in a lane of {}",
+                "a lane has {spares} spare blocks left, but began with {}",
                 rules.spare_blocks
             ));
         }
         if let Some(lpn) =
             image.lpns.iter().find(|&&l| l >= layout.logical_units && l != Lpn::NONE.0)
         {
-            return Err(format!("logical page {lpn} of a drive of {}", layout.logical_units));
+            return Err(format!(
+                "the saved state names logical page {lpn}, but the drive has {} logical pages",
+                layout.logical_units
+            ));
         }
         let sequence =
             |i: usize| u64::from(image.sequence_low[i]) | u64::from(image.sequence_high[i]) << 32;
         if image.sequence >> 40 != 0 || (0..frames).any(|i| sequence(i) > image.sequence) {
-            return Err("a program is numbered after the last one".into());
+            return Err("the number of a program is above the number of the last program".into());
         }
         let (pages, bytes) = (image.map_slots.len(), image.map_bytes.len());
         if bytes % pages.max(1) != 0
             || (pages == 0 && bytes > 0)
             || !image.map_slots.is_sorted_by(|a, b| a < b)
         {
-            return Err(format!("{bytes} bytes for {pages} map pages in ascending slots"));
+            return Err(format!(
+                "the map pages have {bytes} bytes in all, which do not fit {pages} pages in \
+                 ascending slots"
+            ));
         }
         if let Some(&slot) = image.map_slots.iter().find(|&&s| {
             s as usize >= slots
                 || !OobRole(image.roles[usize::from(layout.block_of(Ppn(s)))]).has_bytes()
         }) {
-            return Err(format!("a map page in slot {slot}, whose block holds none"));
+            return Err(format!(
+                "slot {slot} holds a map page, but its block is not for map pages"
+            ));
         }
         let nvm_lines = rules.nvm_bytes.div_ceil(crate::nvm::LINE_BYTES) as usize;
         if image.nvm.len() as u64 != rules.nvm_bytes || image.nvm_wear.len() != nvm_lines {
             return Err(format!(
-                "it has {} bytes of NVM, the drive {}",
+                "the saved state has {} bytes of NVM, and the drive has {}",
                 image.nvm.len(),
                 rules.nvm_bytes
             ));

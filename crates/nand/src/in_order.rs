@@ -140,6 +140,9 @@ impl Medium {
                 slots: slots.next()?,
             })
         };
-        (0..).zip(order).map(|of_lane| lane(of_lane).expect("a list for each lane")).collect()
+        (0..)
+            .zip(order)
+            .map(|of_lane| lane(of_lane).expect("there is a list for each lane"))
+            .collect()
     }
 }

@@ -55,9 +55,9 @@ pub enum OobError {
 impl std::fmt::Display for OobError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            OobError::Foreign => "spare area holds no record of this layout",
-            OobError::Truncated => "spare area is shorter than its record",
-            OobError::Checksum => "spare area checksum does not match",
+            OobError::Foreign => "the spare area holds no record of this layout",
+            OobError::Truncated => "the spare area is shorter than its record",
+            OobError::Checksum => "the checksum of the spare area does not match",
         })
     }
 }

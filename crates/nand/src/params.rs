@@ -23,8 +23,8 @@ pub const FACTORY_BAD: Param<u32> = Param::int(
     "nand.factory_bad",
     0,
     500_000,
-    "mean number of factory-bad blocks in a million, random in each plane; an FTL block uses \
-     the n-th good block of each of its planes",
+    "mean number of factory-bad blocks in a million, random in each plane; the n-th FTL block of a \
+     lane uses the n-th good block of each plane",
 )
 .or("0");
 

@@ -61,7 +61,7 @@ pub static PLUGIN: Plugin = Plugin {
     unload: None,
     config: Some(config),
     config_complete: Some(config_complete),
-    config_help: c"plan=FILE   what to serve (`flashatlas serve` writes it)".as_ptr(),
+    config_help: c"plan=FILE   the drive to serve (`flashatlas serve` writes this file)".as_ptr(),
     open: Some(open),
     close: None,
     get_size: Some(get_size),
@@ -108,7 +108,7 @@ const fn concat_version() -> *const c_char {
 
 /// Reports an error to nbdkit and the client. Returns -1.
 fn complain(number: c_int, why: &str) -> c_int {
-    let text = CString::new(why.replace('\0', " ")).expect("no zero is left");
+    let text = CString::new(why.replace('\0', " ")).expect("the text has no zero byte");
     // SAFETY: the format takes one text
     unsafe {
         nbdkit_set_error(number);
@@ -174,7 +174,10 @@ unsafe extern "C" fn config(key: *const c_char, value: *const c_char) -> c_int {
     let (key, value) = unsafe { (CStr::from_ptr(key), CStr::from_ptr(value)) };
     let (key, value) = (key.to_string_lossy(), value.to_string_lossy());
     if key != "plan" {
-        return complain(libc::EINVAL, &format!("{key}: no such parameter (there is: plan)"));
+        return complain(
+            libc::EINVAL,
+            &format!("{key}: there is no such parameter (allowed: plan)"),
+        );
     }
     *PLAN.lock().unwrap_or_else(PoisonError::into_inner) = Some(PathBuf::from(value.as_ref()));
     0
@@ -184,7 +187,7 @@ unsafe extern "C" fn config_complete() -> c_int {
     if PLAN.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
         0
     } else {
-        complain(libc::EINVAL, "plan=FILE is missing: what is to be served")
+        complain(libc::EINVAL, "plan=FILE is missing, which names the drive to serve")
     }
 }
 

@@ -112,14 +112,22 @@ impl std::fmt::Display for DurableError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             DurableError::Length { found } => {
-                write!(f, "NVMe state: {found} bytes, expected {BYTES}")
+                write!(f, "the NVMe state has {found} bytes instead of {BYTES}")
             }
-            DurableError::Magic => f.write_str("NVMe state: byte 0: not such a record"),
+            DurableError::Magic => {
+                f.write_str("NVMe state: byte 0: the bytes are not such a record")
+            }
             DurableError::Version { found } => {
-                write!(f, "NVMe state: byte 8: version {found}, this program knows {VERSION}")
+                write!(
+                    f,
+                    "NVMe state: byte 8: the version is {found}, but this program knows {VERSION}"
+                )
             }
             DurableError::Checksum => {
-                write!(f, "NVMe state: byte {CHECKSUM}: the checksum is wrong, it is damaged")
+                write!(
+                    f,
+                    "NVMe state: byte {CHECKSUM}: the checksum is wrong, so the state is damaged"
+                )
             }
             DurableError::Field { offset, error } => {
                 write!(f, "NVMe state: byte {offset}: {error}")
@@ -229,7 +237,7 @@ impl Durable {
         let text = |offset: usize, max: usize| {
             let field = &record[offset..offset + max];
             let end = field.iter().position(|&byte| byte == 0).unwrap_or(max);
-            let wrong = IdentityError { field: "text", why: "expected UTF-8" };
+            let wrong = IdentityError { field: "text", why: "the text must be UTF-8" };
             let text = std::str::from_utf8(&field[..end]);
             text.map_err(|_| DurableError::Field { offset, error: wrong })
         };

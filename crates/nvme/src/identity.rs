@@ -37,13 +37,13 @@ impl Nqn {
     pub fn new(name: &str) -> Result<Nqn, IdentityError> {
         let error = |why| IdentityError { field: "NQN", why };
         if !name.starts_with("nqn.") {
-            return Err(error("expected a name that begins with `nqn.`"));
+            return Err(error("the name must begin with `nqn.`"));
         }
         if name.len() > NQN_MAX {
-            return Err(error("expected at most 223 bytes"));
+            return Err(error("the name must have at most 223 bytes"));
         }
         if name.contains('\0') {
-            return Err(error("expected no zero byte in the name"));
+            return Err(error("the name must not have a zero byte"));
         }
         Ok(Nqn(name.into()))
     }
@@ -97,12 +97,15 @@ impl Identity {
         ];
         for (field, text, max) in texts {
             if text.len() > max {
-                let why = "expected at most 20 characters of a serial number, 40 of a model, 8 of \
-                           a firmware revision";
+                let why = "a serial number has at most 20 characters, a model at most 40, and a \
+                           firmware revision at most 8";
                 return Err(IdentityError { field, why });
             }
             if !text.bytes().all(|byte| (0x20..0x7F).contains(&byte)) {
-                return Err(IdentityError { field, why: "expected printable ASCII characters" });
+                return Err(IdentityError {
+                    field,
+                    why: "the text must have only printable ASCII characters",
+                });
             }
         }
         Ok(())

@@ -90,7 +90,10 @@ impl Subsystem {
     pub fn new(settings: Settings, shape: MediaShape, mut durable: Durable) -> Subsystem {
         settings.check();
         let block = shape.block_bytes;
-        assert!(block.is_power_of_two() && (512..=1 << 16).contains(&block), "blocks of {block}");
+        assert!(
+            block.is_power_of_two() && (512..=1 << 16).contains(&block),
+            "blocks of {block} bytes are not supported"
+        );
         assert!(shape.blocks > 0 && shape.unit_blocks > 0 && shape.bytes() > 0, "{shape:?}");
         durable.power_on();
         let namespaces = vec![Namespace { names: durable.identity.namespace, shape }];
@@ -107,7 +110,7 @@ impl Subsystem {
             serial: String::new(),
             model: String::new(),
             firmware: String::new(),
-            nqn: Nqn::new(DISCOVERY_NQN).expect("it is a name"),
+            nqn: Nqn::new(DISCOVERY_NQN).expect("the discovery NQN is a valid name"),
             namespace: NamespaceNames::default(),
         };
         let durable = Durable::new(identity).expect("no text is too long");
@@ -330,7 +333,7 @@ impl Subsystem {
         self.observe(health);
         self.durable.in_use = false;
         self.changed = true;
-        self.durable_changed().expect("it has changed")
+        self.durable_changed().expect("the durable state has changed")
     }
 
     /// Returns what hosts did since the power came on.

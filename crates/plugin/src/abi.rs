@@ -24,7 +24,7 @@ pub const FA_NO_AGE: u64 = 0xFFFF_FFFF_FFFF_FFFF;
 /// cannot handle it, the plug-in must return this result unchanged to FlashAtlas.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(dead_code, reason = "plug-ins answer with these")]
+#[allow(dead_code, reason = "plug-ins return these values")]
 pub enum FaStatus {
     /// The call succeeded.
     FA_OK = 0,

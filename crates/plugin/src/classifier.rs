@@ -35,7 +35,7 @@ pub fn definition(common: Common, ops: FaClassifier) -> Result<ClassifierDef, Pl
     )?;
     if (ops.host_streams == 0) != (ops.collection_streams == 0) {
         return Err(PluginError::new(format!(
-            "{who}: host_streams {} and collection_streams {}: expected both, or 0 in both",
+            "{who}: host_streams is {} and collection_streams is {}; set both, or set both to 0",
             ops.host_streams, ops.collection_streams
         )));
     }
@@ -48,7 +48,7 @@ pub fn definition(common: Common, ops: FaClassifier) -> Result<ClassifierDef, Pl
         // SAFETY: as the header says; the values outlive the call
         let classifier = unsafe { ops.create.expect("checked")(values.as_ptr(), pages, streams) };
         if classifier.is_null() {
-            PartFault::raise(who, "`create` answers with null");
+            PartFault::raise(who, "`create` returned null");
         }
         // a classifier that declares no numbers has the same number of streams of both kinds
         let host = if ops.host_streams > 0 { ops.host_streams } else { streams };
@@ -95,7 +95,10 @@ impl Sorter {
         let lpn = page.lpn;
         PartFault::raise(
             self.who,
-            format!("`{callback}` of page {lpn}: stream {stream}, expected 0 to {}", streams - 1),
+            format!(
+                "`{callback}` returned stream {stream} for page {lpn}, but the streams are 0 to {}",
+                streams - 1
+            ),
         )
     }
 }

@@ -44,7 +44,7 @@ pub(crate) unsafe fn text(
     at: *const c_char,
 ) -> Result<&'static str, PluginError> {
     if at.is_null() {
-        return Err(PluginError::new(format!("{who}: the {what} is null, expected a text")));
+        return Err(PluginError::new(format!("{who}: the {what} is null; it must be a text")));
     }
     // SAFETY: as the caller says
     let text = unsafe { CStr::from_ptr(at) };
@@ -57,7 +57,7 @@ pub(crate) unsafe fn text(
 /// Returns a text that lives as long as the process. Equal texts are stored once.
 fn for_ever(text: &str) -> &'static str {
     static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut texts = TEXTS.lock().expect("nobody panics with it");
+    let mut texts = TEXTS.lock().expect("no thread panics while it holds the lock");
     match texts.get(text) {
         Some(text) => text,
         None => {
@@ -73,15 +73,18 @@ pub(crate) fn fault(who: &'static str, callback: &str, now: Ps, why: Option<*con
     let at = if now == Ps::ZERO { String::new() } else { format!(" at {}", Dur(now.0)) };
     // SAFETY: as the header says, a text or null
     let why = why.and_then(|why| unsafe { text(who, "fault", why) }.ok());
-    PartFault::raise(who, format!("`{callback}`{at}: {}", why.unwrap_or("it says no more")))
+    PartFault::raise(
+        who,
+        format!("`{callback}`{at}: {}", why.unwrap_or("the plug-in gives no reason")),
+    )
 }
 
 /// Returns an error if one of these callbacks is null.
 pub(crate) fn required(who: &str, callbacks: &[(&str, bool)]) -> Result<(), PluginError> {
     match callbacks.iter().find(|(_, there)| !there) {
         None => Ok(()),
-        Some((name, _)) => {
-            Err(PluginError::new(format!("{who}: callback `{name}` is null, expected a function")))
-        }
+        Some((name, _)) => Err(PluginError::new(format!(
+            "{who}: the callback `{name}` is null; it must be a function"
+        ))),
     }
 }

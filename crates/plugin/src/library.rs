@@ -40,8 +40,8 @@ pub fn load(path: &str, bytes: &[u8], patience: Duration) -> Result<Library, Plu
         unsafe { library.get::<unsafe extern "C" fn() -> *const FaPlugin>(b"flashatlas_plugin") };
     let entry = *entry.map_err(|_| {
         wrong(
-            "it has no symbol `flashatlas_plugin`; expected a library made with \
-             flashatlas_plugin.h (in C++ inside of extern \"C\")"
+            "the library has no symbol `flashatlas_plugin`; build it with flashatlas_plugin.h (in \
+             C++, define the symbol inside extern \"C\")"
                 .into(),
         )
     })?;
@@ -50,11 +50,12 @@ pub fn load(path: &str, bytes: &[u8], patience: Duration) -> Result<Library, Plu
     watch::begin(patience);
     // SAFETY: as above
     let plugin = unsafe { entry().as_ref() }
-        .ok_or_else(|| wrong("`flashatlas_plugin` answers with null".into()))?;
+        .ok_or_else(|| wrong("`flashatlas_plugin` returned null".into()))?;
     if plugin.abi_version != FA_ABI_VERSION {
         return Err(wrong(format!(
-            "made for version {} of flashatlas_plugin.h, this FlashAtlas has version \
-             {FA_ABI_VERSION}: build it again with the header of `flashatlas plugin-header`",
+            "the library was built with version {} of flashatlas_plugin.h, but this FlashAtlas has \
+             version {FA_ABI_VERSION}: build the library again with the header of `flashatlas \
+             plugin-header`",
             plugin.abi_version
         )));
     }
@@ -67,7 +68,7 @@ pub fn load(path: &str, bytes: &[u8], patience: Duration) -> Result<Library, Plu
             .collect::<Result<Vec<Part>, PluginError>>()
             .map_err(|error| wrong(error.to_string()))?;
         if parts.is_empty() {
-            return Err(wrong("it has no parts".into()));
+            return Err(wrong("the library has no parts".into()));
         }
         let digest = Sha256::digest(bytes);
         let digest = digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
@@ -111,7 +112,9 @@ unsafe fn part(plugin: &str, part: &FaPart) -> Result<Part, PluginError> {
                 let ops = *part.ops.cast::<FaStore>();
                 Part::Store(Box::leak(Box::new(store::definition(common, ops)?)))
             }
-            kind => return Err(PluginError::new(format!("{who}: kind {kind} is no fa_kind"))),
+            kind => {
+                return Err(PluginError::new(format!("{who}: the kind {kind} is not an fa_kind")));
+            }
         })
     }
 }

@@ -5,13 +5,13 @@ use flashatlas_types::{RANK_MIDDLE, notes};
 notes! {
     /// Note for map stores of plug-ins.
     pub(crate) PLUGIN_MAP_IN_MEMORY = "plugin-map-in-memory", RANK_MIDDLE,
-        "the plug-in's map is in memory alone: a mount reads every spare area, and trims come back",
-        "Write a whole FTL (`fa_ftl`) if the map has to be on flash.";
+        "the plug-in's map is only in memory: a mount reads every spare area and undoes trims",
+        "Write a whole FTL (`fa_ftl`) if the map must be on flash.";
 
     /// Firmware of plug-ins.
     pub(crate) PLUGIN_FREE_COMPUTATION = "plugin-free-computation", RANK_MIDDLE,
-        "firmware of a plug-in: its computation takes no time; its reads, programs, erases and \
-         declared accesses to memory do",
+        "firmware of a plug-in: computation takes no time; reads, programs, erases and declared \
+         accesses to memory take time",
         "Declare the accesses to tables, so that lookups take time.";
 
     /// Firmware of plug-ins.

@@ -33,13 +33,13 @@ pub unsafe fn declared(
         };
         let wrong = |why: String| PluginError::new(format!("{who}: parameter `{key}`: {why}"));
         if !key.contains('.') || key.starts_with('.') || key.ends_with('.') {
-            return Err(wrong("expected a section and a name, such as `ftl.window`".into()));
+            return Err(wrong("the key needs a section and a name, such as `ftl.window`".into()));
         }
         let whole = || match (param.low, param.high) {
             (low, high) if low >= 0.0 && low <= high && high <= WHOLE_MAX => {
                 Ok((low as u64, high as u64))
             }
-            (low, high) => Err(wrong(format!("from {low} to {high} is no range"))),
+            (low, high) => Err(wrong(format!("{low} to {high} is not a range"))),
         };
         let kind = match param.kind {
             k if k == FaType::FA_WHOLE as u32 => whole().map(|(a, b)| ParamKind::Int(a, b))?,
@@ -47,10 +47,10 @@ pub unsafe fn declared(
             k if k == FaType::FA_REAL as u32 => ParamKind::Ratio(param.low, param.high),
             k if k == FaType::FA_FLAG as u32 => ParamKind::Bool,
             k if k == FaType::FA_TIME as u32 => ParamKind::Time,
-            other => return Err(wrong(format!("kind {other} is no fa_type"))),
+            other => return Err(wrong(format!("the kind {other} is not an fa_type"))),
         };
         let def = ParamDef { key, kind, default: Some(fallback), doc };
-        def.parse(fallback).map_err(|e| wrong(format!("its fallback: {e}")))?;
+        def.parse(fallback).map_err(|e| wrong(format!("the fallback is wrong: {e}")))?;
         all.push(def);
     }
     Ok(all.leak())

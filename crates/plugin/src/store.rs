@@ -57,7 +57,7 @@ pub fn definition(common: Common, ops: FaStore) -> Result<MapStoreDef, PluginErr
         // SAFETY: as the header says; the values outlive the call
         let store = unsafe { create(values.as_ptr(), layout.logical_units, layout.slots()) };
         if store.is_null() {
-            PartFault::raise(who, "`create` answers with null");
+            PartFault::raise(who, "`create` returned null");
         }
         let truth = PpnTable::new(layout.logical_units);
         let counters = MapCounters::default();
@@ -117,12 +117,15 @@ impl Store {
             work(&self.ops, self.store, &map)
         };
         if accesses.len() > ACCESSES_MAX {
-            self.wrong(callback, format!("more than {ACCESSES_MAX} accesses, expected an end"));
+            self.wrong(
+                callback,
+                format!("the call made more than {ACCESSES_MAX} accesses and did not end"),
+            );
         }
         let mut last = after;
         for &kind in &accesses {
             if matches!(kind, OpKind::Memory { kind: MemoryKind::Nvm, .. }) {
-                self.wrong(callback, "an access to what is no fa_memory".into());
+                self.wrong(callback, "an access names a memory that is not an fa_memory".into());
             }
             if !self.mounting {
                 last = io.cx.flash.plan.push(kind, Class::Map, &[last]);
@@ -145,7 +148,8 @@ impl Store {
                 Some(ppn) => format!("page {ppn} of the flash"),
                 None => "nowhere".into(),
             };
-            let why = format!("page {lpn} is {}, it answers {}", place(truth), place(said));
+            let why =
+                format!("page {lpn} is {}, but the plug-in returned {}", place(truth), place(said));
             self.wrong(callback, why);
         }
         truth
@@ -234,7 +238,10 @@ impl MapStore for Store {
                 unsafe { ops.set.expect("checked")(store, map, lpn.0, ppn.0) }
             });
             if answer != FA_NOWHERE {
-                self.wrong("set", format!("page {lpn} was nowhere, it answers page {answer}"));
+                self.wrong(
+                    "set",
+                    format!("page {lpn} was nowhere, but the plug-in returned page {answer}"),
+                );
             }
         }
         self.mounting = false;

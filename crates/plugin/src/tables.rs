@@ -33,7 +33,7 @@ pub fn read(who: &'static str, tables: impl FnOnce(*mut FaTable, u32) -> u32) ->
         let name = unsafe { text(who, "name of a table", table.name) };
         let name = name.unwrap_or_else(|e| PartFault::raise(who, format!("`tables`: {e}")));
         let memory = memory_of(table.memory).unwrap_or_else(|| {
-            let why = format!("`tables`: memory {} is no fa_memory", table.memory);
+            let why = format!("`tables`: the memory {} is not an fa_memory", table.memory);
             PartFault::raise(who, why)
         });
         MemoryUse { table: name, memory, bytes: table.bytes }

@@ -39,7 +39,7 @@ pub fn definition(common: Common, ops: FaVictim) -> Result<VictimDef, PluginErro
         // SAFETY: as the header says; the values outlive the call
         let policy = unsafe { create(values.as_ptr(), lane.blocks, lane.slots, seed) };
         if policy.is_null() {
-            PartFault::raise(who, "`create` answers with null");
+            PartFault::raise(who, "`create` returned null");
         }
         Box::new(Victim { who, ops, policy }) as Box<dyn VictimPolicy>
     };

@@ -37,7 +37,7 @@ thread_local! {
 fn slot() -> &'static Slot {
     MINE.get().unwrap_or_else(|| {
         let slot = Arc::new(Slot::default());
-        SLOTS.lock().expect("nobody panics with it").push(Arc::clone(&slot));
+        SLOTS.lock().expect("no thread panics while it holds the lock").push(Arc::clone(&slot));
         // SAFETY: one reference is never dropped, so the slot lives as long as the process
         let mine: &'static Slot = unsafe { &*Arc::into_raw(slot) };
         MINE.set(Some(mine));
@@ -108,7 +108,7 @@ pub fn begin(patience: Duration) {
         std::thread::Builder::new()
             .name("plugin watchdog".into())
             .spawn(look)
-            .expect("a thread more");
+            .expect("one more thread can start");
         for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT] {
             // SAFETY: the handler calls only functions that are allowed in a signal handler. It
             // runs once, and on the signal stack if the thread has one
@@ -126,7 +126,7 @@ fn look() {
     let mut seen: Vec<(u64, u32)> = Vec::new();
     loop {
         std::thread::sleep(LOOK);
-        let slots = SLOTS.lock().expect("nobody panics with it");
+        let slots = SLOTS.lock().expect("no thread panics while it holds the lock");
         seen.resize(slots.len(), (0, 0));
         for (slot, (before, same)) in slots.iter().zip(&mut seen) {
             let calls = slot.calls.load(Relaxed);

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 #[pyfunction]
 #[pyo3(signature = (plan, progress=None))]
 pub fn crash(py: Python<'_>, plan: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
-    let plan: CrashSpec =
-        serde_json::from_str(plan).map_err(|e| InputError::new_err(format!("plan: {e}")))?;
+    let plan: CrashSpec = serde_json::from_str(plan)
+        .map_err(|e| InputError::new_err(format!("the plan cannot be read: {e}")))?;
     let begin = std::time::Instant::now();
     let report = guarded(py, progress, |reporter| {
         let mut tell = |done: usize, of: usize| {

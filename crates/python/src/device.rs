@@ -51,8 +51,8 @@ impl Device {
     /// Returns a drive that is off, from the JSON of a `ServeSpec`.
     #[new]
     fn new(plan: &str) -> PyResult<Device> {
-        let plan: ServeSpec =
-            serde_json::from_str(plan).map_err(|e| InputError::new_err(format!("plan: {e}")))?;
+        let plan: ServeSpec = serde_json::from_str(plan)
+            .map_err(|e| InputError::new_err(format!("the plan cannot be read: {e}")))?;
         Ok(Device { plan, memory: Memory::default(), server: None, power: (0, 0) })
     }
 
@@ -159,7 +159,9 @@ impl Device {
 
 impl Device {
     fn on(&self) -> PyResult<&Server<NoClock>> {
-        self.server.as_ref().ok_or_else(|| DriveError::new_err("the drive is off (power_on)"))
+        self.server
+            .as_ref()
+            .ok_or_else(|| DriveError::new_err("the power of the drive is off (power_on)"))
     }
 
     fn carry_out(

@@ -30,7 +30,7 @@ static PRESENT: RwLock<Present> =
 
 /// Returns the current parts.
 pub fn parts() -> &'static Parts {
-    PRESENT.read().expect("nobody panics with it").parts
+    PRESENT.read().expect("no thread panics while it holds the lock").parts
 }
 
 /// Returns the environment of a run that begins now.
@@ -54,7 +54,7 @@ pub fn environment() -> Environment<'static> {
 /// # Errors
 /// Returns the errors of [`Parts::with`].
 pub fn add(all: &[AnyPart], origin: &Origin, replace: bool) -> Result<(), ConfigError> {
-    let mut present = PRESENT.write().expect("nobody panics with it");
+    let mut present = PRESENT.write().expect("no thread panics while it holds the lock");
     let twin =
         |part: &AnyPart| present.added.iter().find(|(other, _)| other.named() == part.named());
     if all.iter().all(|part| twin(part).is_some_and(|(_, from)| from.digest == origin.digest)) {
@@ -75,9 +75,9 @@ pub fn add(all: &[AnyPart], origin: &Origin, replace: bool) -> Result<(), Config
 /// Keeps the first `first` added parts, and removes all later ones.
 #[pyfunction]
 pub fn keep_parts(first: usize) {
-    let mut present = PRESENT.write().expect("nobody panics with it");
+    let mut present = PRESENT.write().expect("no thread panics while it holds the lock");
     let kept = present.added.iter().take(first).cloned().collect();
-    *present = Present::of(kept).expect("they were there together");
+    *present = Present::of(kept).expect("both locks were held together");
 }
 
 /// Loads a shared library made with `flashatlas_plugin.h`, adds its parts, and returns them (JSON).
@@ -86,7 +86,7 @@ pub fn load_plugin(path: &str, patience_s: f64) -> PyResult<String> {
     let input = |why: String| InputError::new_err(why);
     let patience = Duration::try_from_secs_f64(patience_s).ok().filter(|p| !p.is_zero());
     let patience = patience.ok_or_else(|| {
-        input(format!("patience: {patience_s} s, expected a positive number of seconds"))
+        input(format!("patience: {patience_s} s is not a positive number of seconds"))
     })?;
     let (parts, origin) = library(Path::new(path), patience).map_err(input)?;
     let named: Vec<_> = parts.iter().map(|part| part.named()).collect();

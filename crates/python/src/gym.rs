@@ -224,8 +224,9 @@ impl Episode {
     /// `kind` is `collection`, `placement` or `admission`.
     #[new]
     fn new(kind: &str, spec: &str) -> PyResult<Episode> {
-        let mut spec: RunSpec = serde_json::from_str(spec)
-            .map_err(|e| InputError::new_err(format!("run specification: {e}")))?;
+        let mut spec: RunSpec = serde_json::from_str(spec).map_err(|e| {
+            InputError::new_err(format!("the run specification cannot be read: {e}"))
+        })?;
         let (ask, messages) = sync_channel(1);
         let (answers, hear) = sync_channel(1);
         let end = ask.clone();
@@ -246,7 +247,9 @@ impl Episode {
                 spec.set.push("map.policy=environment".into());
                 registry.with(&*Box::leak(Box::new(admission(link))))
             }
-            other => return Err(InputError::new_err(format!("environment `{other}`"))),
+            other => {
+                return Err(InputError::new_err(format!("the environment `{other}` is not known")));
+            }
         };
         let registry = added.map_err(|e| InputError::new_err(e.to_string()))?;
         let thread = std::thread::spawn(move || {
@@ -302,7 +305,7 @@ impl Episode {
                 let outcome = outcome.map_err(|e| to_python(&e))?;
                 Ok((None, 0, reward, Some(outcome.record.to_string())))
             }
-            Err(_) => Err(PartError::new_err("the run of the episode ended by a panic")),
+            Err(_) => Err(PartError::new_err("the run of the episode ended in a panic")),
         }
     }
 }

@@ -31,7 +31,7 @@ pub fn image_info(py: Python<'_>, path: &str) -> PyResult<String> {
 /// `plan` is the JSON of a `ServeSpec`. The file stays unchanged. Releases the interpreter's lock.
 #[pyfunction]
 pub fn image_check(py: Python<'_>, plan: &str) -> PyResult<String> {
-    let plan: ServeSpec =
-        serde_json::from_str(plan).map_err(|e| InputError::new_err(format!("plan: {e}")))?;
+    let plan: ServeSpec = serde_json::from_str(plan)
+        .map_err(|e| InputError::new_err(format!("the plan cannot be read: {e}")))?;
     looked(py, || check(&plan))
 }

@@ -57,7 +57,7 @@ create_exception!(
     flashatlas,
     PartError,
     FlashAtlasError,
-    "A part that was added broke its contract, or raised an exception."
+    "An added part broke its contract, or raised an exception."
 );
 create_exception!(
     flashatlas,
@@ -172,7 +172,11 @@ fn signals(heard: Arc<Mutex<Option<PyErr>>>) -> impl FnMut() -> bool + 'static {
         }
         last = Instant::now();
         let checked = Python::attach(|py| py.check_signals());
-        checked.map_err(|error| *heard.lock().expect("no look panics") = Some(error)).is_ok()
+        checked
+            .map_err(|error| {
+                *heard.lock().expect("no thread panics while it holds the lock") = Some(error)
+            })
+            .is_ok()
     }
 }
 
@@ -192,7 +196,7 @@ fn guarded<T: Send>(
         Ok(Err(error)) => Err(reporter.raised.take().unwrap_or_else(|| to_python(&error))),
         Err(panic) => {
             if panic.is::<Interrupted>() {
-                let raised = heard.lock().expect("no look panics").take();
+                let raised = heard.lock().expect("no thread panics while it holds the lock").take();
                 return Err(raised.unwrap_or_else(|| to_python(&RunError::Interrupted)));
             }
             if let Some(fault) = panic.downcast_ref::<PartFault>() {
@@ -259,7 +263,7 @@ fn save_checkpoint(
 fn parse(spec: &str) -> PyResult<RunSpec> {
     let mut text = serde_json::Deserializer::from_str(spec);
     serde_path_to_error::deserialize(&mut text)
-        .map_err(|e| InputError::new_err(format!("run specification: {e}")))
+        .map_err(|e| InputError::new_err(format!("the run specification cannot be read: {e}")))
 }
 
 /// Returns the plan of a run (JSON of a `RunSpec`) without running it.

@@ -35,5 +35,5 @@ pub fn lookup_planned(spec: &str) -> PyResult<String> {
 fn parsed(spec: &str) -> PyResult<LookupSpec> {
     let mut text = serde_json::Deserializer::from_str(spec);
     serde_path_to_error::deserialize(&mut text)
-        .map_err(|e| InputError::new_err(format!("lookup specification: {e}")))
+        .map_err(|e| InputError::new_err(format!("the lookup specification cannot be read: {e}")))
 }

@@ -186,10 +186,10 @@ impl NvmeServer {
     /// Powers the drive of a plan on (the JSON of a `ServeSpec`), and opens the port.
     #[new]
     fn new(py: Python<'_>, plan: &str) -> PyResult<NvmeServer> {
-        let plan: ServeSpec =
-            serde_json::from_str(plan).map_err(|e| InputError::new_err(format!("plan: {e}")))?;
+        let plan: ServeSpec = serde_json::from_str(plan)
+            .map_err(|e| InputError::new_err(format!("the plan cannot be read: {e}")))?;
         let Some(spec) = plan.nvme.clone() else {
-            return Err(InputError::new_err("plan: nvme: it is missing"));
+            return Err(InputError::new_err("the plan has no key `nvme`"));
         };
         let begun = guarded(py, None, |_| Ok(begin(plan, &spec)))?;
         begun.map_err(|error| match error {

@@ -40,7 +40,10 @@ impl Opener for ThisProcess {
         let file = File::open(path)?;
         let metadata = file.metadata()?;
         if metadata.is_dir() {
-            return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a folder, not a file"));
+            return Err(io::Error::new(
+                io::ErrorKind::IsADirectory,
+                "the path is a folder, not a file",
+            ));
         }
         if !metadata.is_file() {
             return Ok((Box::new(file), None));
@@ -116,7 +119,7 @@ impl Opener for Confined {
 }
 
 /// Reason why [`Confined`] refuses to open a file.
-const OUTSIDE: &str = "is not in the bundle, and a bundle reads nothing else";
+const OUTSIDE: &str = "the file is not in the bundle, and a run of a bundle reads no other files";
 
 /// Returns the names of the files in the folder of `path`, or no names if it cannot be listed.
 pub fn names_beside(path: &str) -> Vec<String> {
@@ -144,7 +147,7 @@ fn is_table(file: &File) -> io::Result<bool> {
 static SPOOLED: Mutex<Option<Arc<File>>> = Mutex::new(None);
 
 fn standard_input() -> io::Result<Stream> {
-    let mut spooled = SPOOLED.lock().expect("nobody panics with it");
+    let mut spooled = SPOOLED.lock().expect("no thread panics while it holds the lock");
     let file = match &*spooled {
         Some(file) => Arc::clone(file),
         None => {

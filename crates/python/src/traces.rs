@@ -110,14 +110,11 @@ pub fn trace_reuse(
 ) -> PyResult<String> {
     let reading: Reading = parse("reading options", reading)?;
     if page_bytes == 0 || page_bytes % u64::from(SECTOR_BYTES) != 0 {
-        let bytes = format!("{page_bytes} bytes are no whole sectors");
-        return Err(crate::about(
-            "page",
-            &format!("{bytes}; expected a multiple of {SECTOR_BYTES}"),
-        ));
+        let bytes = format!("{page_bytes} bytes are not a whole number of sectors");
+        return Err(crate::about("page", &format!("{bytes}; give a multiple of {SECTOR_BYTES}")));
     }
     if entries == 0 {
-        return Err(InputError::new_err("entries: expected at least one entry in a map page"));
+        return Err(InputError::new_err("entries: a map page needs at least one entry"));
     }
     let value = guarded(py, progress, |reporter| {
         let inputs = inputs(&reading)?;
@@ -198,7 +195,8 @@ fn part(path: &str, reading: &Reading, bounds: Bounds) -> Result<Input<'static>,
             })?;
             if position.records_before == position.records {
                 return Err(RunError::Unusable(format!(
-                    "{path}: the slice holds no request: the trace ends before the slice begins"
+                    "{path}: the slice holds no request, because the trace ends before the slice \
+                     begins"
                 )));
             }
             input.source = atlas::resume(Box::new(file), &position, &inputs.options);
@@ -337,8 +335,8 @@ impl TraceReader {
                 let r = record.request;
                 let at = i64::try_from(r.at.0).map_err(|_| {
                     RunError::Unusable(format!(
-                        "{}: {:.0} days after the first request: the column time_ps ends after 106 \
-                         days; cut pauses (time_gap_max)",
+                        "{}: a request is {:.0} days after the first request, but the column \
+                         time_ps ends after 106 days; cut pauses (time_gap_max)",
                         input.name,
                         r.at.0 as f64 / 86_400e12
                     ))

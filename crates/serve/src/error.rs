@@ -31,14 +31,14 @@ impl std::fmt::Display for ImageError {
             ImageError::Foreign(why) => f.write_str(why),
             ImageError::OtherDrive { key, has, expected } => write!(
                 f,
-                "it is the image of another drive: {key} = {has} there, {expected} here; nothing \
+                "the image is of another drive: {key} is {has} there, but {expected} here; nothing \
                  was changed"
             ),
             ImageError::Holds => f.write_str(
-                "it holds a drive, which begins as it was left: a precondition is for a new image; \
-                 nothing was changed",
+                "the image already holds a drive, whose state is kept: give a precondition only \
+                 for a new image; nothing was changed",
             ),
-            ImageError::InUse => f.write_str("another process has it open"),
+            ImageError::InUse => f.write_str("another process has the image open"),
         }
     }
 }

@@ -45,8 +45,9 @@ impl Header {
     }
 
     fn parse(text: &[u8]) -> Result<Header, ImageError> {
-        serde_json::from_slice(text)
-            .map_err(|error| ImageError::Foreign(format!("byte 24: the header: {error}")))
+        serde_json::from_slice(text).map_err(|error| {
+            ImageError::Foreign(format!("byte 24: the header cannot be read: {error}"))
+        })
     }
 
     /// Returns the text of the header.
@@ -103,15 +104,21 @@ pub fn read_text(disk: &impl Disk) -> Result<(Vec<u8>, u32), ImageError> {
     let foreign = |why: &str| ImageError::Foreign(why.to_owned());
     let mut head = [0; HEADER_BYTES];
     disk.read_at(&mut head, 0).map_err(|_| {
-        foreign("byte 0: not an image; expected the bytes `FAIMAGE` and a line end")
+        foreign(
+            "byte 0: the file is not an image; an image begins with the bytes `FAIMAGE` and a line \
+             end",
+        )
     })?;
     if head[..8] != MAGIC {
-        return Err(foreign("byte 0: not an image; expected the bytes `FAIMAGE` and a line end"));
+        return Err(foreign(
+            "byte 0: the file is not an image; an image begins with the bytes `FAIMAGE` and a line \
+             end",
+        ));
     }
     let version = word(&head, VERSION_AT as usize);
     if !(WITHOUT_RECORD..=VERSION).contains(&version) {
         let why = format!(
-            "an image of version {version}; this program reads versions {WITHOUT_RECORD} and \
+            "the image has version {version}, but this program reads versions {WITHOUT_RECORD} and \
              {VERSION}"
         );
         return Err(ImageError::Foreign(why));

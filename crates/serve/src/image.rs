@@ -531,7 +531,7 @@ impl<D: Disk + 'static> Image<D> {
         units.iter().filter_map(|unit| unit.bytes.as_ref()).for_each(|b| buffer.extend(&b[..]));
         assert!(
             buffer.len() as u64 <= self.places.content_bytes,
-            "frame {frame} takes {} bytes of {}",
+            "frame {frame} takes {} bytes, but has {}",
             buffer.len(),
             self.places.content_bytes
         );

@@ -68,7 +68,11 @@ impl<D: Disk> Home<'_, D> {
     /// # Panics
     /// Panics if the record is empty or longer than [`RECORD_MAX`].
     pub fn write(&mut self, record: &[u8]) -> io::Result<()> {
-        assert!((1..=RECORD_MAX).contains(&record.len()), "a record of {} bytes", record.len());
+        assert!(
+            (1..=RECORD_MAX).contains(&record.len()),
+            "the record has {} bytes, which is too large",
+            record.len()
+        );
         if *self.version < VERSION {
             self.disk.set_length(self.places.end)?;
             self.disk.sync()?;

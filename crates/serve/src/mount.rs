@@ -84,8 +84,8 @@ impl KeptOn<'_> {
     fn aged(&mut self, config: &DriveConfig) -> Result<Option<Held>, ServeError> {
         let Some(path) = &self.plan.checkpoint else { return Ok(None) };
         if !config.layers().is_empty() {
-            let why = "a checkpoint holds a drive without layers: serve the drive without them, or \
-                       let a client age it";
+            let why = "a checkpoint cannot hold layers: serve the drive without layers, or let a \
+                       client age the drive";
             return Err(RunError::option("precondition", why).into());
         }
         let named = path.display().to_string();
@@ -98,7 +98,7 @@ impl KeptOn<'_> {
             .map_err(|error| RunError::Checkpoint { path: named.clone(), error: error.into() })?;
         // this medium is built only to check that the content obeys the rules of flash
         own.medium_from(held.clone()).map_err(|why| {
-            RunError::Unusable(format!("{named}: no state that a drive can be in: {why}"))
+            RunError::Unusable(format!("{named}: no drive can be in the saved state: {why}"))
         })?;
         self.origin = Some(origin);
         Ok(Some(held))
@@ -127,9 +127,9 @@ impl Kept<ServeError> for KeptOn<'_> {
         let inner = medium.layout();
         if config.shape().unit_sectors * SECTOR_BYTES < inner.unit_bytes {
             let why = format!(
-                "with an image the pages of a layer must be whole mapping units ({} bytes): a \
-                 layer that puts several pages into one unit has their places only while it runs. \
-                 Take a smaller map.unit, or larger pages of the layer",
+                "with an image, the pages of a layer must be whole mapping units ({} bytes): a \
+                 layer that puts several pages into one unit knows their places only while it \
+                 runs. Use a smaller map.unit, or larger pages of the layer",
                 inner.unit_bytes
             );
             return Err(RunError::Unusable(why).into());

@@ -67,7 +67,10 @@ impl Places {
         if length == expected || length == self.end {
             return Ok(());
         }
-        let why = format!("it has {length} bytes, an image of this drive {expected}: it was cut");
+        let why = format!(
+            "the image has {length} bytes, but an image of this drive has {expected} bytes: its \
+             end is missing"
+        );
         Err(ImageError::Foreign(why))
     }
 
@@ -107,7 +110,7 @@ impl Places {
             return None;
         }
         let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, length as usize).collect();
-        let into = Arc::get_mut(&mut bytes).expect("it is new");
+        let into = Arc::get_mut(&mut bytes).expect("the image is new");
         disk.read_at(into, self.content(frame) + at).ok()?;
         slot.matches(&bytes).then_some(Some(bytes))
     }

@@ -155,7 +155,9 @@ impl<C: Clock> Server<C> {
     pub fn kept(&self) -> Result<Option<Vec<u8>>, Refused> {
         let mut state = self.lock();
         let kept = state.image.as_mut().map_or(Ok(None), |image| image.home().read());
-        kept.map_err(|error| Refused::Failed(format!("the image: {error}")))
+        kept.map_err(|error| {
+            Refused::Failed(format!("the image cannot be read or written: {error}"))
+        })
     }
 
     /// Makes the record of a controller durable in the image, if there is an image.
@@ -166,7 +168,7 @@ impl<C: Clock> Server<C> {
         let mut state = self.lock();
         state.on()?;
         let kept = state.image.as_mut().map_or(Ok(()), |image| image.home().write(record));
-        kept.map_err(|error| state.fail(format!("the image: {error}")))
+        kept.map_err(|error| state.fail(format!("the image cannot be read or written: {error}")))
     }
 
     /// Returns what `look` finds in the drive, and the bytes that clients have written.
@@ -245,8 +247,8 @@ impl<C: Clock> Server<C> {
         let sector = u64::from(SECTOR_BYTES);
         if offset % sector != 0 || bytes % sector != 0 || offset + bytes > self.bytes() {
             return Err(Refused::Range(format!(
-                "{bytes} bytes from {offset} on: expected whole sectors of {sector} bytes of a \
-                 drive of {}",
+                "{bytes} bytes from byte {offset} on are not whole sectors ({sector} bytes) of a \
+                 drive of {} bytes",
                 self.bytes()
             )));
         }
@@ -465,10 +467,13 @@ impl<C: Clock> Server<C> {
             image.close()
         });
         if let Some(Err(why)) = closed {
-            return Ended { record: None, complaint: Some(format!("the image: {why}")) };
+            return Ended {
+                record: None,
+                complaint: Some(format!("the image cannot be read or written: {why}")),
+            };
         }
         let Some(mut live) = state.live.take() else {
-            return Ended { record: None, complaint: Some("it has ended".into()) };
+            return Ended { record: None, complaint: Some("the server has ended".into()) };
         };
         let mut extra = vec![SERVED_AT_ARRIVAL.note()];
         if self.plan.ignore_flush {

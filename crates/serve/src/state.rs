@@ -46,9 +46,9 @@ impl State {
     /// Returns the drive while it is on.
     pub fn on(&mut self) -> Result<&mut Live, Refused> {
         let gone = &self.gone;
-        self.live
-            .as_mut()
-            .ok_or_else(|| gone.clone().unwrap_or_else(|| Refused::Failed("it has ended".into())))
+        self.live.as_mut().ok_or_else(|| {
+            gone.clone().unwrap_or_else(|| Refused::Failed("the server has ended".into()))
+        })
     }
 
     /// Advances simulated time to `until`.
@@ -91,7 +91,7 @@ impl State {
                 let medium = live.drive().ssd_mut().faults();
                 image
                     .lose_power(medium, self.cut_mode, &mut self.rng)
-                    .map_err(|error| format!("the image: {error}"))
+                    .map_err(|error| format!("the image cannot be read or written: {error}"))
             }
             _ => Ok(()),
         };
@@ -160,7 +160,7 @@ impl State {
         let changes: Vec<Change> = medium.take_journal();
         let written =
             image.write(&changes).and_then(|()| if durable { image.sync() } else { Ok(()) });
-        written.map_err(|error| format!("the image: {error}"))?;
+        written.map_err(|error| format!("the image cannot be read or written: {error}"))?;
         medium.let_go(&changes);
         Ok(())
     }

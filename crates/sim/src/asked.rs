@@ -46,8 +46,8 @@ impl<'a> Asked<'a> {
         if spec.filesystem.is_some() {
             return Err(RunError::option(
                 "filesystem",
-                "only job files (‹job=FILE›) use it; the generator ext4-sync sends the requests of \
-                 ext4",
+                "only job files (‹job=FILE›) use this option; the generator ext4-sync sends the \
+                 requests of ext4",
             ));
         }
         let input = inputs.open(spec, capacity, true)?;
@@ -55,8 +55,8 @@ impl<'a> Asked<'a> {
             return Err(RunError::option(
                 "mode",
                 format!(
-                    "{}: format {} carries no times, and open loop needs them: use ‹mode=closed› \
-                     with a depth, or ‹mode=asap›",
+                    "{}: the format {} carries no times, but the open loop needs times: use \
+                     ‹mode=closed› with a depth, or ‹mode=asap›",
                     input.name, input.format
                 ),
             ));
@@ -145,7 +145,8 @@ fn check(
         return Err(RunError::option(
             "depth",
             format!(
-                "{depth}: the drive accepts 1 to {queue_depth} commands at once (host.queue_depth)"
+                "the depth {depth} is out of range: the drive accepts 1 to {queue_depth} commands \
+                 at once (host.queue_depth)"
             ),
         ));
     }
@@ -154,24 +155,28 @@ fn check(
     if spec.workload.as_deref().is_some_and(|text| workloads.is_serial(text)) && !one_by_one {
         return Err(RunError::option(
             "mode",
-            "each request of this workload waits for the one before: use ‹mode=closed› and \
+            "each request of this workload waits for the previous request: use ‹mode=closed› and \
              ‹depth=1›",
         ));
     }
     if spec.extent != Extent::Auto && spec.fit != Fit::Compact {
-        return Err(RunError::option("extent", "only ‹fit=compact› packs extents"));
+        return Err(RunError::option(
+            "extent",
+            "this option has an effect only with ‹fit=compact›, which packs extents",
+        ));
     }
     if spec.until == Until::Steady && spec.fit == Fit::Compact && spec.workload.is_some() {
         return Err(RunError::option(
             "fit",
-            "a generator draws other addresses in each pass, and `compact` has packed those of the \
-             first: use ‹fit=error› or ‹fit=wrap› with ‹until=steady›",
+            "a generator draws other addresses in each pass, but `compact` packs the addresses of \
+             the first pass: use ‹fit=error› or ‹fit=wrap› with ‹until=steady›",
         ));
     }
     if spec.until == Until::Steady && spec.warmup > 0 {
         return Err(RunError::option(
             "warmup",
-            "with ‹until=steady› everything before the last pass is warm-up: leave it out",
+            "with ‹until=steady›, all passes before the last one are the warm-up: leave this \
+             option out",
         ));
     }
     if spec.speed != 1.0 && spec.mode != Mode::Open {
@@ -181,12 +186,18 @@ fn check(
         ));
     }
     if spec.interval()?.is_some() && spec.mode == Mode::Untimed {
-        return Err(RunError::option("interval", "no time passes in untimed mode"));
+        return Err(RunError::option(
+            "interval",
+            "no time passes in the untimed mode, so leave this option out",
+        ));
     }
     if let Some(name) = &spec.explain {
         percentile(name)?;
         if spec.mode == Mode::Untimed {
-            return Err(RunError::option("explain", "no time passes in untimed mode"));
+            return Err(RunError::option(
+                "explain",
+                "no time passes in the untimed mode, so leave this option out",
+            ));
         }
     }
     let none_read = spec.trace.is_none() && !matches!(spec.precondition, Precondition::Trace(_));
@@ -196,11 +207,11 @@ fn check(
     {
         return Err(RunError::option(
             name,
-            "it is about reading a trace; the workload here is generated",
+            "this option changes how a trace is read, but the workload is generated",
         ));
     }
     if !(spec.speed.is_finite() && spec.speed > 0.0) {
-        let why = format!("{}: must be a number above 0", spec.speed);
+        let why = format!("{} is not a number above 0", spec.speed);
         return Err(RunError::option("speed", why));
     }
     Ok(())
@@ -212,14 +223,13 @@ fn beside_job(spec: &RunSpec) -> Result<(), RunError> {
     if let Some((name, _)) = others.into_iter().find(|(_, given)| *given) {
         return Err(RunError::option(
             name,
-            "a job file was given, too: a run takes one of ‹trace›, ‹workload› and ‹job›",
+            "a job file is also given: give only one of ‹trace›, ‹workload› and ‹job›",
         ));
     }
     match options::first_by_job_file(&spec.settings()) {
         Some(name) => Err(RunError::option(
             name,
-            "a job file decides about that itself (iodepth, ramp_time, steadystate, number_ios, \
-             offset …)",
+            "a job file sets this itself (iodepth, ramp_time, steadystate, number_ios, offset …)",
         )),
         None => Ok(()),
     }

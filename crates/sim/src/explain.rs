@@ -38,7 +38,8 @@ const BANDS: [(&str, f64); 5] =
 pub(crate) fn percentile(text: &str) -> Result<f64, RunError> {
     let number = text.strip_prefix('p').and_then(|number| number.parse::<f64>().ok());
     number.filter(|p| (0.0..100.0).contains(p)).map(|p| p / 100.0).ok_or_else(|| {
-        let why = format!("`{text}`: expected a percentile from p0 to below p100, such as p99.9");
+        let why =
+            format!("`{text}` is not a percentile: give one from p0 to below p100, such as p99.9");
         RunError::option("explain", why)
     })
 }

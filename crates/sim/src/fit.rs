@@ -91,8 +91,8 @@ impl Mapper {
         let outside = touched.touched.iter().filter(|e| packed.binary_search(e).is_err()).count();
         if outside > 0 {
             return Err(RunError::Fit(format!(
-                "the workload touches {outside} extents of {} KiB that the checkpoint was not \
-                 packed for: make the checkpoint with this workload given, too",
+                "the workload touches {outside} extents of {} KiB that have no place in the \
+                 checkpoint: also give this workload when you make the checkpoint",
                 touched.size / 2
             )));
         }
@@ -119,17 +119,17 @@ impl Mapper {
         let r = record.request;
         if record.device != 0 {
             return Err(RunError::Fit(format!(
-                "request {number} goes to the trace's address space number {}, but a drive has \
-                 one: use ‹fit=compact› to lay them side by side (or ‹fit=wrap› to let them \
-                 overlap)",
+                "request {number} goes to address space {} of the trace, but a drive has only one \
+                 address space: use ‹fit=compact› to place the address spaces side by side (or \
+                 ‹fit=wrap› to let them overlap)",
                 record.device + 1
             )));
         }
         if r.end().is_none_or(|end| end > self.capacity) {
             return Err(RunError::Fit(format!(
-                "request {number} ends at sector {}, the drive has {}: use ‹fit=compact› (packs \
-                 the touched extents) or ‹fit=wrap› (addresses modulo the capacity), or a \
-                 larger drive",
+                "request {number} ends at sector {}, but the drive has {} sectors: use \
+                 ‹fit=compact› (packs the touched extents) or ‹fit=wrap› (addresses modulo the \
+                 capacity), or a larger drive",
                 r.lba.0.saturating_add(u64::from(r.sectors)),
                 self.capacity
             )));
@@ -150,7 +150,8 @@ impl Mapper {
         }
         if lba + sectors > self.capacity {
             return Err(RunError::Fit(format!(
-                "request {number} has {sectors} sectors, more than the whole drive ({})",
+                "request {number} has {sectors} sectors, which is more than the whole drive has \
+                 ({})",
                 self.capacity
             )));
         }
@@ -235,12 +236,11 @@ mod tests {
         let mut m = Mapper::new(Fit::Error, 100, Extents::of(EXTENT));
         assert_eq!(place(&mut m, record(HostOp::Write, 0, 90, 10)), Some((90, 10)));
         let error = |m: &mut Mapper, r| m.map(&r, 7).unwrap_err().to_string();
-        assert!(
-            error(&mut m, record(HostOp::Write, 0, 91, 10))
-                .starts_with("request 7 ends at sector 101, the drive has 100: use `fit=compact`")
-        );
+        assert!(error(&mut m, record(HostOp::Write, 0, 91, 10)).starts_with(
+            "request 7 ends at sector 101, but the drive has 100 sectors: use `fit=compact`"
+        ));
         assert!(error(&mut m, record(HostOp::Write, 0, u64::MAX, 10)).contains("`fit=wrap`"));
-        assert!(error(&mut m, record(HostOp::Write, 1, 0, 1)).contains("address space number 2"));
+        assert!(error(&mut m, record(HostOp::Write, 1, 0, 1)).contains("address space 2"));
         let mut extents = Extents::of(EXTENT);
         assert!(
             !extents.add(&record(HostOp::Write, 0, 0, 1), 100),

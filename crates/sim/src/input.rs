@@ -158,13 +158,12 @@ impl<'a> Inputs<'a> {
         match (&spec.trace, &spec.workload) {
             (Some(path), None) => self.trace(path, spec.reading.format.as_deref(), hashed),
             (None, Some(text)) => self.generated(text, capacity, Seed(spec.seed)),
-            (Some(_), Some(_)) => Err(RunError::option(
-                "workload",
-                "a trace was given, too: a run takes one of the two",
-            )),
+            (Some(_), Some(_)) => {
+                Err(RunError::option("workload", "a trace is also given: give only one of the two"))
+            }
             (None, None) => Err(RunError::option(
                 "workload",
-                "a run needs one: ‹trace=FILE›, ‹workload=GENERATOR› or ‹job=FILE›",
+                "a run needs a workload: give ‹trace=FILE›, ‹workload=GENERATOR› or ‹job=FILE›",
             )),
         }
     }
@@ -336,8 +335,8 @@ impl Input<'_> {
         Err(RunError::option(
             "assume_op",
             format!(
-                "{}: format {} does not say which operation a request is: give \
-                 ‹assume_op=read› or ‹assume_op=write›",
+                "{}: the format {} does not name the operation of a request: give ‹assume_op=read› \
+                 or ‹assume_op=write›",
                 self.name, self.format
             ),
         ))

@@ -119,7 +119,7 @@ impl Live {
             .registry
             .load(&spec.drive, spec.drive_toml.as_deref(), &spec.set)
             .map_err(RunError::from)?;
-        config.single_drive("what is served").map_err(RunError::from)?;
+        config.single_drive("the state of a served drive").map_err(RunError::from)?;
         let mut medium = config.build(Seed(spec.seed)).map_err(RunError::from)?.into_medium();
         let laid_out = kept.lay_out(&config, &mut medium, &on_flash(&config))?;
         let mut drive = config.build_stack(Seed(spec.seed)).map_err(RunError::from)?;

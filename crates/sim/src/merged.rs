@@ -22,44 +22,46 @@ const LOOK_EVERY: u64 = 65_536;
 
 const AT: Param<Text> = Param::text(
     "at",
-    "start of its range: bytes, or a share of the drive such as 50%; if not given, behind the \
-     range of the part before",
+    "start of the part's range: bytes, or a share of the drive such as 50%; by default, the end of \
+     the previous part's range",
 )
 .or("");
 const SPACE: Param<Text> = Param::text(
     "space",
-    "length of its range: bytes, or a share of the drive; addresses beyond are taken modulo \
-     this. If not given, the range ends behind the highest address of the file, at a whole MiB",
+    "length of the part's range: bytes, or a share of the drive; larger addresses are taken modulo \
+     this length. By default, the range ends at the first whole MiB after the highest address of \
+     the file",
 )
 .or("");
 const TIMES: Param<u64> = Param::int(
     "times",
     1,
     1 << 40,
-    "passes over the file, one after the other, with the same addresses",
+    "number of passes over the file, one after the other, with the same addresses",
 )
 .or("1");
 const GAP: Param<Text> = Param::text(
     "gap",
-    "time from the last request of a pass to the first of the next; if not given, the mean \
-     distance between two requests of the pass",
+    "time from the last request of a pass to the first request of the next pass; by default, the \
+     mean time between two requests of the pass",
 )
 .or("");
 const BEGIN: Param<Text> = Param::text(
     "begin",
-    "arrival of its first request; `recorded`: the time in the file, counted from the earliest \
-     part that begins so",
+    "arrival of the part's first request; `recorded`: the time in the file, counted from the \
+     earliest part with this setting",
 )
 .or("0s");
 const REQUESTS: Param<Text> = Param::text(
     "requests",
-    "requests that each pass plays: a number, or a share of all such as 50%",
+    "requests that each pass plays: a number, or a share of all requests such as 50%",
 )
 .or("");
 const COPIES: Param<u32> =
-    Param::int("copies", 1, 256, "copies side by side, each in a range of its own").or("1");
+    Param::int("copies", 1, 256, "number of copies side by side, each in a range of its own")
+        .or("1");
 const DEVICE_MAP: Param<Text> =
-    Param::text("device_map", "its address spaces: `collapse` or `select:N`").or("");
+    Param::text("device_map", "address spaces of the part: `collapse` or `select:N`").or("");
 
 /// Settings of a part; `format` is the last, because its value may contain commas.
 pub const MERGE_PARAMS: &[ParamDef] = &[
@@ -76,8 +78,8 @@ pub const MERGE_PARAMS: &[ParamDef] = &[
 
 const FORMAT: Param<Text> = Param::text(
     "format",
-    "its format, if its content does not show it; the last setting of a part, since the rest of \
-     the part belongs to it",
+    "format of the file, if the content does not show it; this setting must be the last of a part, \
+     because it takes the rest of the part",
 )
 .or("");
 
@@ -138,7 +140,7 @@ impl Setup {
         match text.strip_suffix('%') {
             Some(number) => match hundredths(number.trim()) {
                 Some(share) => Ok(Some(Amount::Share(share))),
-                None => wrong(format!("`{text}` is no share; expected 0% to 100%")),
+                None => wrong(format!("`{text}` is not a share; give 0% to 100%")),
             },
             None => match whole(text) {
                 Ok(number) => Ok(Some(Amount::Whole(number))),
@@ -154,7 +156,9 @@ impl Setup {
             None => Ok(None),
             Some(Amount::Whole(bytes)) if bytes % sector == 0 => Ok(Some(bytes / sector)),
             Some(Amount::Whole(bytes)) => {
-                let why = format!("{bytes} bytes are no whole sectors; expected a multiple of 512");
+                let why = format!(
+                    "{bytes} bytes are not a whole number of sectors; give a multiple of 512"
+                );
                 refuse(&self.path, param.key(), &why)
             }
             Some(Amount::Share(share)) => match capacity {
@@ -162,7 +166,7 @@ impl Setup {
                 None => refuse(
                     &self.path,
                     param.key(),
-                    "a share of a drive is known where one is given: `run` has one; write bytes",
+                    "a share of a drive can be used only in a run, which has a drive; write bytes",
                 ),
             },
         }
@@ -264,7 +268,7 @@ impl<'a> Inputs<'a> {
         let (file, said) = self.opened(path, format, hashed, &options)?;
         if !file.times {
             let why = format!(
-                "format {} carries no times, and a merge needs them to order the requests",
+                "the format {} carries no times, but a merge needs times to order the requests",
                 said.format
             );
             return refuse(path, "format", &why);
@@ -273,7 +277,7 @@ impl<'a> Inputs<'a> {
         let start = at.unwrap_or(next);
         let given = setup.sectors(SPACE, self.capacity)?;
         if given == Some(0) {
-            return refuse(path, SPACE.key(), "a range of nothing; expected at least one sector");
+            return refuse(path, SPACE.key(), "the range is empty; give at least one sector");
         }
         let requests = setup.amount(REQUESTS, flashatlas_types::quantity::count)?;
         let by_share = matches!(requests, Some(Amount::Share(_)));
@@ -289,7 +293,7 @@ impl<'a> Inputs<'a> {
             _ => u64::MAX,
         };
         if requests == 0 {
-            return refuse(path, REQUESTS.key(), "no request is left; expected at least one");
+            return refuse(path, REQUESTS.key(), "no request is left; leave at least one request");
         }
         let gap = match params.get(GAP) {
             "" => None,
@@ -337,7 +341,9 @@ impl<'a> Inputs<'a> {
         options: &flashatlas_workload::ReadOptions,
     ) -> Result<(u64, u64), RunError> {
         let key = format!("{path}\0{format:?}\0{options:?}");
-        if let Some(known) = self.measured.lock().expect("nobody panics with it").get(&key) {
+        if let Some(known) =
+            self.measured.lock().expect("no thread panics while it holds the lock").get(&key)
+        {
             return Ok(*known);
         }
         let mut input = self.one(path, format, false, options)?;
@@ -349,7 +355,10 @@ impl<'a> Inputs<'a> {
                 return Err(RunError::Interrupted);
             }
         }
-        self.measured.lock().expect("nobody panics with it").insert(key, (requests, end));
+        self.measured
+            .lock()
+            .expect("no thread panics while it holds the lock")
+            .insert(key, (requests, end));
         Ok((requests, end))
     }
 }

@@ -52,9 +52,10 @@ impl NeededPart {
         let NeededPart { kind, name, distribution, version, digest } = self;
         let named = format!("{kind} `{name}` of {distribution} {version}");
         match added.iter().find(|part| part.kind == kind && part.name == name) {
-            None => Some(format!("it needs {named} ({digest}), which is not loaded")),
+            None => Some(format!("the file needs {named} ({digest}), which is not loaded")),
             Some(part) if part.origin.digest != *digest => Some(format!(
-                "it needs {named}; the loaded part of that name differs: {}, expected {digest}",
+                "the file needs {named} with digest {digest}, but the loaded part of that name has \
+                 digest {}",
                 part.origin.digest
             )),
             Some(_) => None,

@@ -8,47 +8,48 @@ notes! {
     pub(crate) STOOD_STILL = "stood-still", 5,
         "the drive stood still: from {from:.2} s on no request completed for {seconds:.2} s while \
          some were outstanding",
-        "`--explain p99.9` shows what requests waited for. If it is collection, `-s \
-         ftl.gc_pace=paced` bounds how much it does at once; if it is the host, use `-s \
-         timing.passed_max=10ms`.";
+        "`--explain p99.9` shows what requests waited for. If requests waited for collection, `-s \
+         ftl.gc_pace=paced` bounds the work of collection at a time. If requests waited for other \
+         requests, use `-s timing.passed_max=10ms`.";
 
     /// A drive that wore out before its workload ended.
     pub(crate) WORN_OUT = "worn-out", 3,
-        "the drive is worn out: at request {request} {retired} blocks had gone bad, and the data \
-         had no room; the numbers are of the requests before it",
-        "`nand.endurance` and the spare share decide how long it lasts.";
+        "the drive is worn out: at request {request}, {retired} blocks were bad, and the data had \
+         no room; the numbers are those of the earlier requests",
+        "`nand.endurance` and the share of spare flash decide how long a drive lasts.";
 
     /// A format that the user did not name, in a trace whose text names no units.
     pub(crate) FORMAT_GUESSED = "format-guessed", 4,
-        "{path} was taken for {format} by its looks: {rests_on}",
-        "Name the format (`--format`), with its units if it is `columns`: then nothing is guessed.";
+        "{path} was read as {format}, because its content looks like this format: {rests_on}",
+        "Name the format (`--format`), and the units of the format `columns`, so that nothing is \
+         guessed.";
 
     /// Units that were read and had never been written.
     pub(crate) UNMAPPED_READS = "unmapped-reads", 10,
-        "{units} of the units read had never been written: they cost no flash operation and look \
-         fast (precondition the drive)",
+        "{units} of the read units had never been written: such reads cost no flash operation and \
+         look fast (precondition the drive)",
         "Precondition the drive: `--precondition fill`, `steady` or `trace:FILE`.";
 
     /// A drive with much more flash than it exports.
     pub(crate) SPARE_LARGE = "spare-large", 15,
-        "the drive has {share:.0} % more flash than it exports, and real drives have 7 to 50: it \
-         collects little, and its write amplification does not hold for them",
-        "Make a drive small by `drive.channels`, `drive.ways` or `drive.dies`, or export more of \
-         it: `drive.over_provisioning=0.28`.";
+        "the drive has {share:.0} % more flash than it exports, but real drives have 7 to 50 %: \
+         this drive collects little, and its write amplification is not that of real drives",
+        "Make a drive small with `drive.channels`, `drive.ways` or `drive.dies`, or export more of \
+         its flash with `drive.over_provisioning=0.28`.";
 
     /// A run in which no simulated time passes.
     pub(crate) UNTIMED = "untimed", 20,
         "untimed: no time passes, so there are no latencies and no work in idle time",
-        "Take another `--mode` for latencies.";
+        "Use another `--mode` for latencies.";
 
     /// A trace whose times are not used.
     pub(crate) TIMES_IGNORED = "times-ignored", 30,
-        "closed loop: times of the trace are ignored",
+        "closed loop: the times of the trace are ignored",
         "Use `--mode open` for the pauses and bursts of the trace.";
 
     /// A drive that was filled.
     pub(crate) FILLED = "filled-unaged", 40,
-        "the drive was filled in address order in no time: it starts unaged",
+        "the drive was filled in address order in no time, so it begins unaged",
         "Use `--precondition steady`, or a warm-up, for a drive that collects.";
 
     /// A run whose results do not depend on the seed.
@@ -58,14 +59,14 @@ notes! {
 
     /// A trace whose extents were packed.
     pub(crate) EXTENTS_PACKED = "extents-packed", 48,
-        "the extents that the trace touches were packed (trace.extent_bytes): distances between \
-         them are lost",
-        "Take a larger drive and `--fit error` if distances matter, as they do for prefetch.";
+        "the extents that the trace touches were packed (trace.extent_bytes): the distances \
+         between extents are lost",
+        "Use a larger drive and `--fit error` if distances matter, as for prefetch.";
 
     /// A trace in open loop.
     pub(crate) OPEN_LOOP = "open-loop", RANK_MIDDLE,
-        "open loop: the host does not slow down when the drive does; it waits for a place in the \
-         queue",
+        "open loop: requests keep the times of the trace even if the drive is slow; a request \
+         waits at the host for a place in the queue",
         "Latencies include the time at the host; use `--mode closed` for a host that waits.";
 
     /// Work of the controller that takes no time.
@@ -76,30 +77,32 @@ notes! {
     /// Addresses beyond the range of a part.
     pub(crate) WRAPPED_IN_RANGE = "wrapped-in-range", RANK_MIDDLE,
         "{requests} requests had addresses beyond the range (`space`) of their part of the merge: \
-         they were taken modulo its size",
-        "Give the part a larger `space`, or none: then its range holds every address of its file.";
+         these addresses were taken modulo the size of the range",
+        "Give the part a larger `space`, or leave `space` out: then the range holds every address \
+         of the file.";
 
     /// Addresses beyond the drive.
     pub(crate) ADDRESSES_WRAPPED = "addresses-wrapped", RANK_MIDDLE,
-        "addresses were taken modulo the capacity: distinct pages of the trace may share a page \
-         here",
-        "Use `--fit compact` so that pages stay apart.";
+        "addresses were taken modulo the capacity: distinct pages of the trace may share a page of \
+         the drive",
+        "Use `--fit compact` so that distinct pages stay distinct.";
 
     /// A drive that a trace was written to.
     pub(crate) PRECONDITION_TRACE = "precondition-trace", RANK_MIDDLE,
         "the writes and trims of {path} were applied in no time before the run",
-        "Idle time between those writes collected nothing.";
+        "There was no collection in the idle time between these writes.";
 
     /// A drive in the steady state.
     pub(crate) PRECONDITION_STEADY = "precondition-steady", RANK_MIDDLE,
-        "the drive began in the steady state that uniform random writes lead to, by its victim \
-         policy's model; no block had been erased before",
-        "Another workload has another steady state: `--until steady` plays it until it is there.";
+        "the drive began in the steady state of uniform random writes, by the model of its victim \
+         policy; no block had been erased before",
+        "Another workload has another steady state: `--until steady` plays the workload until its \
+         steady state is reached.";
 
     /// A drive from a checkpoint.
     pub PRECONDITION_CHECKPOINT = "precondition-checkpoint", RANK_MIDDLE,
-        "the drive began as the checkpoint {path} holds it",
-        "The record's `checkpoint` says how it was made.";
+        "the drive began in the state of the checkpoint {path}",
+        "The key `checkpoint` of the record says how the checkpoint was made.";
 
     /// A drive that several runs of a comparison begin with.
     pub(crate) PRECONDITION_SHARED = "precondition-shared", RANK_MIDDLE,
@@ -108,121 +111,125 @@ notes! {
 
     /// A drive that was switched off and on.
     pub(crate) POWER_CYCLED = "power-cycled", RANK_MIDDLE,
-        "the preconditioned drive was switched off and on: it began with what stood on flash",
-        "Caches begin empty: use `--warmup` where they should not.";
+        "the preconditioned drive was switched off and on, so it began with only the content of \
+         its flash",
+        "Caches begin empty: use `--warmup` to fill them.";
 
     /// FLUSHes that were added to the workload.
     pub(crate) FLUSHES_ADDED = "flushes-added", RANK_MIDDLE,
         "a FLUSH was added after every {writes} writes",
-        "The option `flush_every` asks for it.";
+        "The option `flush_every` asks for this.";
 
     /// A checkpoint whose trace was placed on the drive in another way.
     pub(crate) LAID_OUT_OTHERWISE = "laid-out-otherwise", RANK_MIDDLE,
-        "the checkpoint was made of a trace with fit {before}, this one is placed with {now}: \
-         equal addresses of the two are different places on the drive",
+        "the checkpoint was made from a trace with `--fit {before}`, but this trace is placed with \
+         `--fit {now}`: equal addresses in the two traces are different places on the drive",
         "Make the checkpoint with the `--fit` of the run.";
 
     /// Records out of order.
     pub(crate) OUT_OF_ORDER = "out-of-order", RANK_MIDDLE,
-        "{requests} requests carried an earlier time than the one before; they arrive together \
-         with it",
+        "{requests} requests carried an earlier time than the previous request, and arrive \
+         together with the previous request",
         "Sort the trace by time if the order matters.";
 
     /// Requests across the end of the drive.
     pub(crate) CROSSED_END = "crossed-end", RANK_MIDDLE,
         "{requests} requests were moved so that they do not cross the end of the drive",
-        "Take a drive of another size, or `--fit compact`.";
+        "Use a drive of another size, or `--fit compact`.";
 
     /// Bad records.
     pub(crate) BAD_SKIPPED = "bad-records-skipped", RANK_MIDDLE,
         "{records} bad records were skipped{kinds}",
-        "The option `skip_bad` allows it; `flashatlas trace info` shows the first.";
+        "The option `skip_bad` allows this; `flashatlas trace info` shows the first bad records.";
 
     /// Repeated records.
     pub(crate) DUPLICATES_DROPPED = "duplicates-dropped", RANK_MIDDLE,
-        "{records} records that repeated the one before within {within} were dropped",
-        "The option `drop_duplicates` asks for it.";
+        "{records} records that repeated the previous record within {within} were dropped",
+        "The option `drop_duplicates` asks for this.";
 
     /// Records with a time before the first record's.
     pub(crate) BEFORE_FIRST = "before-first", RANK_MIDDLE,
-        "{records} records carry an earlier time than the first; they arrive together with it",
+        "{records} records carry an earlier time than the first record, and arrive with it",
         "Sort the trace by time if the order matters.";
 
     /// Records of other address spaces.
     pub(crate) NOT_SELECTED = "not-selected", RANK_MIDDLE,
         "{records} records of other address spaces were left out",
-        "The option `device_map` selects one.";
+        "The option `device_map` selects an address space.";
 
     /// Pauses that were cut.
     pub(crate) GAPS_CUT = "gaps-cut", RANK_MIDDLE,
         "{gaps} pauses were cut to {longest}",
-        "The option `time_gap_max` asks for it.";
+        "The option `time_gap_max` asks for this.";
 
     /// Steps back in time.
     pub(crate) BACKWARD_STEPS = "backward-steps", RANK_MIDDLE,
         "{steps} steps back in time by more than {longest} were ignored",
-        "The option `time_gap_max` asks for it.";
+        "The option `time_gap_max` asks for this.";
 
     /// A clock that jumps.
     pub(crate) CLOCK_JUMPS = "clock-jumps", RANK_MIDDLE,
-        "the trace's clock jumps, first by {seconds:+.0} s at {place}: rates and idle times follow \
-         it (`time_gap_max` cuts it)",
+        "the clock of the trace jumps, first by {seconds:+.0} s at {place}, which changes rates \
+         and idle times (`time_gap_max` cuts jumps)",
         "Cut pauses with `--time-gap-max 1s`.";
 
     /// Records without an operation.
     pub(crate) OPERATION_ASSUMED = "operation-assumed", RANK_MIDDLE,
-        "the trace does not say which operation a request is: all were taken for {op}s",
-        "The option `assume_op` says so.";
+        "the trace does not name the operation of a request: all requests were read as {op}s",
+        "The option `assume_op` sets the operation.";
 
     /// Several drives.
     pub(crate) SEVERAL_DRIVES = "several-drives", RANK_MIDDLE,
-        "flash operations and write amplification are of all {drives} drives; map, blocks, wear \
-         and utilisation are of the first drive (`drives` has the others)",
-        "Look at `drives` of the record for each.";
+        "flash operations and write amplification are the sums over all {drives} drives; map, \
+         blocks, wear and utilisation are those of the first drive (the key `drives` has the \
+         numbers of each)",
+        "The key `drives` of the record has the numbers of each drive.";
 
     /// Settings of parts that are not in use.
     pub(crate) SETTINGS_UNUSED = "settings-unused", RANK_MIDDLE,
-        "settings of {drive} that belong to parts which are not in use were left out: {settings}",
-        "They are the preset's, not yours.";
+        "these settings of {drive} belong to parts that are not in use, and were left out: \
+         {settings}",
+        "The settings come from the preset, not from your options.";
 
     /// Units in the write cache at the end.
     pub(crate) UNITS_IN_CACHE = "units-in-cache", 92,
         "{units} units were still in the write cache at the end: their programs are not counted",
-        "Write amplification is lower by their share; a longer run makes it small.";
+        "Write amplification is lower by the share of these units; a longer run makes the share \
+         small.";
 
     /// Requests that NVMe would send as several commands.
     pub(crate) LONGER_THAN_NVME = "longer-than-nvme", RANK_MIDDLE,
         "{requests} reads and writes are longer than 65,536 blocks: NVMe would send each as \
-         several commands, here it is one",
-        "Cut them in the trace if their number matters.";
+         several commands, but here each is one command",
+        "Split these requests in the trace if the number of commands matters.";
 
     /// Rows of the time series that became longer.
     pub(crate) ROWS_LONGER = "rows-longer", RANK_MIDDLE,
-        "rows of the time series are {width} ns long, not {given}: rows were joined so that the \
-         table stays small",
-        "Take a longer `--interval`, or a shorter run.";
+        "rows of the time series are {width} ns long instead of {given} ns: rows were joined so \
+         that the table stays small",
+        "Use a longer `--interval`, or a shorter run.";
 
     /// Pages that were not looked at after the run.
     pub(crate) NOT_SWEPT = "not-swept", RANK_MIDDLE,
-        "the drive has {pages} pages: they were not all looked at again after the run; reads were \
-         checked",
-        "A smaller drive is looked at whole.";
+        "the drive has {pages} pages, which were not all compared again after the run; every read \
+         was compared",
+        "All pages of a smaller drive are compared.";
 
     /// A workload that did not settle.
     pub(crate) NOT_SETTLED = "not-settled", RANK_MIDDLE,
-        "after {passes} passes of the workload the drive was not steady: the pass after them was \
-         measured all the same (settling.reasons)",
+        "after {passes} passes of the workload the drive was not steady; the next pass was \
+         measured nevertheless (settling.reasons)",
         "Play a longer workload, or precondition with `steady`.";
 
     /// An option of a job file that is left out.
     pub(crate) JOB_OPTION = "job-option-left-out", RANK_MIDDLE,
         "{place}: {option}: {why}",
-        "`flashatlas job FILE` lists what is made of a job file.";
+        "`flashatlas job FILE` lists the jobs, files and requests of a job file.";
 
     /// A job that ended before it settled.
     pub(crate) JOB_NOT_SETTLED = "job-not-settled", RANK_MIDDLE,
         "job `{job}` did not settle by its `steadystate`: {why}",
-        "Let the job run longer, or take another criterion.";
+        "Let the job run longer, or use another criterion.";
 
     /// A file system between jobs and the drive.
     pub(crate) EXT4_ORDERED = "ext4-ordered", RANK_MIDDLE,
@@ -232,46 +239,46 @@ notes! {
 
     /// A reason against a steady state: throughput.
     pub(crate) IOPS_UNSTEADY = "iops-unsteady", RANK_MIDDLE,
-        "requests a second by {of}: {rounds} (range {range:.0} % of the mean, at most \
-         {range_max:.0}; trend {trend:+.0} %, at most {trend_max:.0})",
+        "requests a second by {of}: {rounds} (range {range:.0} % of the mean, limit {range_max:.0} \
+         %; trend {trend:+.0} %, limit {trend_max:.0} %)",
         "Play more requests, leave out the first ones (`--warmup N`), or repeat the workload until \
          its rounds are alike (`--until steady`).";
 
     /// A reason against a steady state: write amplification.
     pub(crate) WAF_UNSTEADY = "waf-unsteady", RANK_MIDDLE,
-        "write amplification by {of}: {rounds} (range {range:.0} % of the mean, at most \
-         {range_max:.0}; trend {trend:+.0} %, at most {trend_max:.0})",
+        "write amplification by {of}: {rounds} (range {range:.0} % of the mean, limit \
+         {range_max:.0} %; trend {trend:+.0} %, limit {trend_max:.0} %)",
         "Play more requests, leave out the first ones (`--warmup N`), or repeat the workload until \
          its rounds are alike (`--until steady`).";
 
     /// A reason against a steady state: free blocks.
     pub(crate) FREE_BLOCKS_CHANGE = "free-blocks-change", RANK_MIDDLE,
-        "{programmed} pages were programmed and {erased} erased (difference {share:+.0} %, at most \
-         {most:.0}): the stock of free blocks changes",
+        "{programmed} pages were programmed and {erased} erased (difference {share:+.0} %, limit \
+         {most:.0} %): the number of free blocks changes",
         "Begin with `--precondition steady`, or play until the drive collects.";
 
     /// A reason against a steady state: writes that did not reach the flash.
     pub(crate) NOTHING_PROGRAMMED = "nothing-programmed", RANK_MIDDLE,
-        "{written} bytes were written and no page was programmed: all of them are still before \
-         the flash, in the write cache or in NVM",
-        "Write several times the capacity of the drive, or take a smaller write cache \
+        "{written} bytes were written, but no page was programmed: all written bytes are still in \
+         the write cache or in NVM",
+        "Write several times the capacity of the drive, or use a smaller write cache \
          (`cache.bytes`).";
 
     /// A reason against a steady state: a host that outruns the drive.
     pub(crate) BACKLOG = "backlog", RANK_MIDDLE,
-        "requests arrive faster than the drive completes them: the last one waited {waited:.0} % \
-         of the run (at most {most:.0})",
-        "Take a larger drive, a smaller `--speed`, or a closed loop.";
+        "requests arrive faster than the drive completes them: the last request waited {waited:.0} \
+         % of the run (limit {most:.0} %)",
+        "Use a larger drive, a smaller `--speed`, or a closed loop.";
 
     /// Studies of the lookup engine.
     pub(crate) LOOKUP_SETS_DRAWN = "lookup-sets-drawn", RANK_MIDDLE,
         "sets were drawn at random",
-        "A trace has other sets.";
+        "The sets of a trace are not random.";
 
     /// Studies of the lookup engine.
     pub(crate) LOOKUP_ADDRESSES_DRAWN = "lookup-addresses-drawn", RANK_MIDDLE,
         "addresses were drawn at random",
-        "A trace has other addresses.";
+        "The addresses of a trace are not random.";
 
     /// Studies of the lookup engine.
     pub(crate) LOOKUP_FILES = "lookup-files", RANK_MIDDLE,
@@ -280,24 +287,24 @@ notes! {
 
     /// Studies of the lookup engine.
     pub(crate) LOOKUP_ALIASES = "lookup-aliases", RANK_MIDDLE,
-        "only the lowest {bits} bits of an address count: {aliases} of {requests} requests went to \
-         an address that is another's, too",
-        "Take more `lookup.la_bits`, or addresses `dense`.";
+        "only the lowest {bits} bits of an address count: {aliases} of {requests} requests share \
+         their address with requests to another address",
+        "Use more `lookup.la_bits`, or the addresses `dense`.";
 
     /// Studies of the lookup engine.
     pub(crate) LOOKUP_CHANGES_FREE = "lookup-changes-free", RANK_MIDDLE,
         "insertions and deletions take no time",
-        "The setting `lookup.changes` charges them.";
+        "The setting `lookup.changes` charges insertions and deletions.";
 
     /// Studies of the lookup engine.
     pub(crate) LOOKUP_ALL_KNOWN = "lookup-all-known", RANK_MIDDLE,
-        "all lookups are known beforehand: they follow each other as fast as the DRAM allows",
-        "The setting `lookup.look_ahead` bounds how far ahead they are known.";
+        "all lookups are known beforehand, so they follow each other as fast as the DRAM allows",
+        "The setting `lookup.look_ahead` bounds the number of lookups that are known beforehand.";
 
     /// Studies of the lookup engine.
     pub(crate) LOOKUP_DRAM_ALONE = "lookup-dram-alone", RANK_MIDDLE,
         "the DRAM serves lookups alone; comparing entries takes no time",
-        "Lookups are the fastest that this DRAM allows.";
+        "Lookups are as fast as this DRAM allows at best.";
 }
 
 /// Replaces the text of every note in a record and in statistics of jobs by the note's code.

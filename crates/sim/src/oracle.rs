@@ -120,7 +120,7 @@ impl Oracle {
         let first = (r.lba.0 / self.unit_sectors) as usize;
         let count = ((r.lba.0 + u64::from(r.sectors)).div_ceil(self.unit_sectors)) as usize - first;
         self.units_checked += count as u64;
-        assert!(stamps.len() == count, "a read of {count} units returned {}", stamps.len());
+        assert!(stamps.len() == count, "a read of {count} units returned {} units", stamps.len());
         if &self.expected[first..first + count] != stamps {
             self.violated(first, stamps, request);
         }
@@ -140,7 +140,7 @@ impl Oracle {
         self.violations += 1;
         if self.described.len() < DESCRIBED {
             self.described.push(format!(
-                "{when}: page {lpn} holds {:#010x}, expected {:#010x}",
+                "{when}: page {lpn} holds {:#010x} instead of {:#010x}",
                 found.0, expected.0
             ));
         }

@@ -121,8 +121,8 @@ impl Parts {
             return Err(ConfigError::new(
                 kind,
                 format!(
-                    "two parts are called `{name}`: one from {distribution} {version} and one from \
-                     {} {}; give one of them another name",
+                    "two parts are called `{name}`: one is from {distribution} {version}, and one \
+                     from {} {}; give one of them another name",
                     origin.distribution, origin.version
                 ),
             ));

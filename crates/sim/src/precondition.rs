@@ -73,8 +73,8 @@ pub(crate) fn preconditioned(
 /// Returns an error if the scheme or a part of it has no model, or the drive has layers.
 pub(crate) fn check_steady(config: &DriveConfig) -> Result<(), RunError> {
     if !config.layers().is_empty() {
-        let why = "the steady state is a model of the drive alone: with layers use \
-                   ‹precondition=fill› or a trace";
+        let why = "the model of the steady state supports no layers: use ‹precondition=fill› or a \
+                   trace";
         return Err(RunError::option("precondition", why));
     }
     config.scheme().steady_state(&config.scheme_config())?;
@@ -124,7 +124,7 @@ fn load(
         unreachable!("the caller read a checkpoint")
     };
     let medium = config.medium_from(checkpoint.image).map_err(|why| {
-        RunError::Unusable(format!("{path}: no state that a drive can be in: {why}"))
+        RunError::Unusable(format!("{path}: no drive can be in the saved state: {why}"))
     })?;
     let oracle = Oracle::expecting(checkpoint.expected, config.layout()?.unit_sectors());
     config.single_drive("a checkpoint")?;
@@ -144,12 +144,12 @@ pub(crate) fn checkpoint(
 ) -> Result<Checkpoint, RunError> {
     if config.params.get(DATA) != "none" {
         return Err(RunError::Unusable(
-            "nand.data = ram: a checkpoint holds content stamps, not bytes".into(),
+            "nand.data = ram is not possible: a checkpoint holds content stamps, not bytes".into(),
         ));
     }
     if !drive.is_bare() {
         return Err(RunError::Unusable(
-            "a checkpoint holds a drive without layers: precondition each run instead".into(),
+            "a checkpoint cannot hold layers: precondition each run instead".into(),
         ));
     }
     let traced = matches!(precondition, Precondition::Trace(_));

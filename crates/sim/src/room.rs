@@ -51,8 +51,8 @@ pub(crate) fn must_fit(
     Err(RunError::option(
         "precondition",
         format!(
-            "{what} writes the whole drive, whose tables then take at least {}; {} of memory are \
-             available. {}; or begin with ‹precondition=none›",
+            "{what} writes the whole drive, whose tables then take at least {}, but {} of memory \
+             are available. {}; or begin with ‹precondition=none›",
             gibibytes(needed),
             gibibytes(free),
             config.largest(config.blocks_in(free, needed))

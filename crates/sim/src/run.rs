@@ -513,14 +513,14 @@ pub fn save_checkpoint(
     if spec.precondition == Precondition::None {
         return Err(RunError::option(
             "precondition",
-            "a blank drive needs no checkpoint: give a precondition",
+            "a checkpoint of a blank drive has no use: give a precondition",
         ));
     }
     if spec.job.is_some() {
-        return Err(RunError::option("job", "a job file plays no part in preconditioning"));
+        return Err(RunError::option("job", "a job file has no effect on preconditioning"));
     }
     if spec.filesystem.is_some() {
-        return Err(RunError::option("filesystem", "it plays no part in preconditioning"));
+        return Err(RunError::option("filesystem", "this option has no effect on preconditioning"));
     }
     let inputs = Inputs::of(env, &spec.reading, config.shape().sectors)?;
     let with_workload = spec.trace.is_some() || spec.workload.is_some();

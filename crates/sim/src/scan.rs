@@ -107,11 +107,11 @@ fn too_large(
         .collect();
     let ways = match larger[..] {
         [] => "a larger drive".to_owned(),
-        _ => format!("a larger drive ({} would do)", larger.join(", ")),
+        _ => format!("a larger drive (such as {})", larger.join(", ")),
     };
     format!(
-        "compacted, the extents of {} KiB that the workload touches need {} MiB, and the drive has \
-         {}: use {ways}, smaller extents (‹extent›), or ‹fit=wrap›",
+        "the packed extents of {} KiB that the workload touches need {} MiB, but the drive has {} \
+         MiB: use {ways}, smaller extents (‹extent›), or ‹fit=wrap›",
         extent / 2,
         needed.div_ceil(1 << 20),
         capacity / 2048

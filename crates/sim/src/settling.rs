@@ -48,8 +48,8 @@ impl Passes {
         if verdict.judged.is_empty() {
             return Err(RunError::option(
                 "until",
-                "nothing of this workload can be judged: it writes nothing in some pass, and its \
-                 requests come at their own times or in no time",
+                "no number of this workload can show a steady state: some pass writes nothing, and \
+                 requests arrive at their own times or in no time",
             ));
         }
         self.steady = verdict.reasons.is_empty();

@@ -105,7 +105,7 @@ impl Extent {
 /// Returns an error if `text` is no time, or zero.
 pub fn duration(key: &'static str, text: &str) -> Result<Dur, RunError> {
     match quantity(text, true) {
-        Ok(0) => Err(RunError::option(key, format!("`{text}` must be longer than nothing"))),
+        Ok(0) => Err(RunError::option(key, format!("`{text}` must be above 0"))),
         Ok(ps) => Ok(Dur(ps)),
         Err(why) => Err(RunError::option(key, format!("`{text}`: {why}"))),
     }

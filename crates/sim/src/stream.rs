@@ -252,7 +252,7 @@ impl Stream<'_> {
         {
             return Err(RunError::option(
                 "until",
-                "the passes together last longer than 200 days, where simulated time ends: use \
+                "the passes last longer than 200 days in sum, but simulated time ends there: use \
                  ‹mode=closed› or a larger speed",
             ));
         }
@@ -265,14 +265,15 @@ impl Stream<'_> {
             let left_out = match self.number.saturating_sub(self.player.tally.submitted) {
                 0 => String::new(),
                 n => format!(
-                    ", {n} of them trims of what nothing else touches, which ‹fit=compact› leaves \
-                     out"
+                    ", but ‹fit=compact› leaves out {n} of them, which trim addresses that no \
+                     other request touches"
                 ),
             };
             return Err(RunError::option(
                 "warmup",
                 format!(
-                    "{} requests leave nothing to measure: the workload has {}{left_out}",
+                    "a warm-up of {} requests leaves no request to measure: the workload has {} \
+                     requests{left_out}",
                     self.pacing.warmup, self.number
                 ),
             ));
@@ -326,8 +327,8 @@ fn scaled(at: Ps, speed: f64, number: u64) -> Result<Ps, RunError> {
         false => Err(RunError::option(
             "speed",
             format!(
-                "request {number} would arrive {:.0} days after the first, and simulated time ends \
-                 after 200: use a larger speed",
+                "request {number} would arrive {:.0} days after the first request, but simulated \
+                 time ends after 200 days: use a larger speed",
                 scaled / 86_400e12
             ),
         )),

@@ -58,7 +58,7 @@ impl Table {
         let rows = self.columns.first().map_or(column.len(), |(_, first)| first.len());
         assert!(
             rows == column.len(),
-            "column {name} of table {} has {} rows, not {rows}",
+            "column {name} of table {} has {} rows instead of {rows}",
             self.name,
             column.len()
         );

@@ -47,8 +47,8 @@ fn cut(text: &str, sign: char) -> Result<Vec<&str>, RunError> {
         match c {
             _ if behind && !matches!(c, '\\' | ',' | ';') => {
                 return refuse(format!(
-                    "`{text}`: a backslash before `{c}`; expected it before `,`, `;` or another \
-                     backslash"
+                    "`{text}` has a backslash before `{c}`; write a backslash only before `,`, `;` \
+                     or another backslash"
                 ));
             }
             _ if behind => behind = false,
@@ -96,7 +96,9 @@ impl TraceName {
                 file.is_empty() || [MERGE, CPUS].iter().any(|kind| file.starts_with(kind))
             };
             return if files.iter().any(named) {
-                refuse(format!("`{text}`: expected cpus:FILE;FILE, one for each CPU"))
+                refuse(format!(
+                    "`{text}` is not a list of files: write cpus:FILE;FILE, with one file for each CPU"
+                ))
             } else {
                 Ok(TraceName::Cpus(files))
             };
@@ -109,13 +111,13 @@ impl TraceName {
             let path = without_backslashes(pieces[0].trim());
             if path.is_empty() {
                 return refuse(format!(
-                    "`{text}`: part {} names no file; expected merge:FILE,key=value;FILE,key=value",
+                    "part {} of `{text}` names no file; write merge:FILE,key=value;FILE,key=value",
                     number + 1
                 ));
             }
             if path.starts_with(MERGE) {
                 return refuse(format!(
-                    "`{text}`: part {} is a merge itself; put its parts here",
+                    "part {} of `{text}` is a merge itself; write the parts of that merge here",
                     number + 1
                 ));
             }
@@ -258,7 +260,7 @@ pub fn trace_files(name: &str) -> Result<Vec<String>, RunError> {
 /// Returns an error for a name that cannot be parsed, and for a wrong number of files.
 pub fn trace_with_files(name: &str, files: &[String]) -> Result<String, RunError> {
     if trace_files(name)?.len() != files.len() {
-        return refuse(format!("`{name}` names another number of files than {}", files.len()));
+        return refuse(format!("`{name}` does not name {} files", files.len()));
     }
     let mut files = files.iter();
     let mut found = TraceName::of(name)?;
@@ -315,19 +317,19 @@ mod tests {
         assert_eq!(trace_files(&merge).unwrap(), ["tr.blktrace.2", "tr.blktrace.10", "x"]);
         let files = ["a,1".to_owned(), "b".into(), "c".into()];
         assert_eq!(trace_files(&trace_with_files(&merge, &files).unwrap()).unwrap(), files);
-        assert!(refused("cpus:a;;b").contains("expected cpus:FILE;FILE"));
-        assert!(refused("merge:cpus:merge:a").contains("expected cpus:FILE;FILE"));
+        assert!(refused("cpus:a;;b").contains("write cpus:FILE;FILE"));
+        assert!(refused("merge:cpus:merge:a").contains("write cpus:FILE;FILE"));
     }
 
     #[test]
     fn what_names_nothing_is_refused() {
-        assert!(refused("merge:").contains("part 1 names no file"));
-        assert!(refused("merge:a;;b").contains("part 2 names no file"));
-        assert!(refused("merge:,times=2").contains("part 1 names no file"));
-        assert!(refused(r"merge:merge:a").contains("part 1 is a merge itself"));
+        assert!(refused("merge:").contains("part 1 of `merge:` names no file"));
+        assert!(refused("merge:a;;b").contains("part 2 of `merge:a;;b` names no file"));
+        assert!(refused("merge:,times=2").contains("part 1 of `merge:,times=2` names no file"));
+        assert!(refused(r"merge:merge:a").contains("is a merge itself"));
         assert!(refused(r"merge:a\b").contains("a backslash before `b`"));
         assert!(refused(r"merge:a\").contains("ends in a backslash"));
         let error = trace_with_files("merge:a;b", &["x".into()]).unwrap_err();
-        assert!(error.to_string().contains("another number of files"));
+        assert!(error.to_string().contains("does not name 1 files"));
     }
 }

@@ -266,7 +266,7 @@ mod tests {
             let mut agenda = Agenda::new(2);
             agenda.newest = LAST_NUMBER - before;
             fill(&mut agenda);
-            assert!(agenda.newest <= 6, "numbers did not begin anew");
+            assert!(agenda.newest <= 6, "the numbers did not begin anew");
             assert_eq!(all(agenda), plain, "{before} before the last number");
         }
     }

@@ -104,7 +104,7 @@ fn describe(t: &Times, op: &Op, node: &mut Node) {
         OpKind::Join => {}
         OpKind::Dram { .. } => node.work = NodeKind::Dram,
         OpKind::Complete(_) | OpKind::FreeSlots(_) => {
-            (node.work, node.value) = follower(op.kind).expect("it takes no time");
+            (node.work, node.value) = follower(op.kind).expect("the operation takes no time");
         }
         OpKind::AwaitSlots(count) => (node.work, node.value) = (NodeKind::AwaitSlots, count),
     }
@@ -169,7 +169,7 @@ impl Engine {
         #[cold]
         #[inline(never)]
         fn told(engine: &mut Engine, tell: impl FnOnce(&mut Paths, &Engine)) {
-            let mut paths = engine.paths.take().expect("they are kept");
+            let mut paths = engine.paths.take().expect("the paths are kept");
             tell(&mut paths, engine);
             engine.paths = Some(paths);
         }
@@ -295,10 +295,10 @@ impl Engine {
     /// Panics if `now` is before an event that was already handled, or if an event before `now` was
     /// not handled.
     pub fn issue(&mut self, now: Ps, plan: &Plan) {
-        assert!(now >= self.now, "operations issued in the past");
+        assert!(now >= self.now, "the plan was issued in the past");
         assert!(
             self.agenda.next_at().is_none_or(|at| at >= now),
-            "events before the issue were not handled"
+            "events before the time of issue were not handled"
         );
         self.now = now;
         for (id, op, after) in plan.iter() {
@@ -315,9 +315,9 @@ impl Engine {
             let n = self.nodes.add(id, op, after, |node| {
                 describe(times, op, node);
                 if let OpKind::Dram { first, count, update } = op.kind {
-                    let memory = memory
-                        .as_mut()
-                        .expect("a drive whose tables are in timed DRAM says so (dram.preset)");
+                    let memory = memory.as_mut().expect(
+                        "the configuration names the timed DRAM of the tables (dram.preset)",
+                    );
                     node.page = memory.keep(plan.dram(first, count), update);
                 }
             });
@@ -378,7 +378,7 @@ impl Engine {
             .take(8)
             .map(|n| {
                 format!(
-                    "operation {} ({:?}, die {}, block {}) waits for {} others",
+                    "operation {} ({:?}, die {}, block {}) waits for {} other operations",
                     n.id, n.work, n.die, n.block, n.waiting
                 )
             })

@@ -4,9 +4,11 @@ use crate::nvm::TECHNOLOGIES;
 use flashatlas_types::flash_times::{T_ERASE, T_PROGRAM, T_READ};
 use flashatlas_types::{Dur, Param, ParamDef, Text};
 
-pub(crate) const T_READ_MIDDLE: Param<Dur> =
-    Param::time("timing.t_read_middle", "tR of the second page of a word line; 0: as t_read")
-        .or("0");
+pub(crate) const T_READ_MIDDLE: Param<Dur> = Param::time(
+    "timing.t_read_middle",
+    "tR of the second page of a word line; 0: as timing.t_read",
+)
+.or("0");
 
 pub(crate) const T_READ_UPPER: Param<Dur> =
     Param::time("timing.t_read_upper", "tR of the third page of a word line; 0: as t_read_middle")
@@ -35,13 +37,13 @@ pub(crate) const CHANNEL_RATE: Param<u64> =
 
 pub(crate) const CACHE_READ: Param<bool> = Param::flag(
     "timing.cache_read",
-    "sense the next page of a die while the last one is still on the channel",
+    "sense the next page of a die while the previous page is still on the channel",
 )
 .or("false");
 
 pub(crate) const CACHE_PROGRAM: Param<bool> = Param::flag(
     "timing.cache_program",
-    "transfer the next page to a die while it still programs the last one",
+    "transfer the next page to a die while the die still programs the previous page",
 )
 .or("false");
 
@@ -64,7 +66,7 @@ pub(crate) const SUSPENDS_MAX: Param<u32> = Param::int(
     "timing.suspends_max",
     1,
     255,
-    "largest number of suspensions of one operation; after them it runs to its end",
+    "largest number of suspensions of one operation, which then runs to its end",
 )
 .or("16");
 
@@ -84,9 +86,9 @@ pub(crate) const PRIORITY: Param<Text> = Param::text(
 
 pub(crate) const PASSED_MAX: Param<Dur> = Param::time(
     "timing.passed_max",
-    "longest time for which the first operation of a class in a queue lets classes of higher \
-     priority pass; then it is next; this time bounds a suspension as well; 0: no bound. Kyber \
-     aims at 10 ms for a write (Linux, block/kyber-iosched.c)",
+    "longest time for which the first operation of a class waits in a queue while operations of \
+     higher classes pass; after this time it is next. The time also bounds a suspension. 0: no \
+     bound. Kyber aims at 10 ms for a write (Linux, block/kyber-iosched.c)",
 )
 .or("10ms");
 

@@ -132,7 +132,10 @@ impl Times {
     pub fn memory_time(&self, kind: MemoryKind, accesses: u32, bytes: u32, write: bool) -> Dur {
         let m = self.memory[kind as usize];
         let one = (if write { m.write } else { m.read }) + Dur::transfer(u64::from(bytes), m.rate);
-        Dur(one.0.checked_mul(u64::from(accesses)).expect("memory accesses longer than 2^64 ps"))
+        Dur(one
+            .0
+            .checked_mul(u64::from(accesses))
+            .expect("the memory accesses take longer than 2^64 ps"))
     }
 }
 
@@ -167,7 +170,7 @@ fn ranks(text: &str) -> Result<[u8; Class::ALL.len()], ConfigError> {
                 allowed: Class::ALL.iter().map(|c| c.name().to_owned()).collect(),
                 ..ConfigError::new(
                     "timing.priority",
-                    format!("`{text}` does not name each class once"),
+                    format!("`{text}` does not name every class exactly once"),
                 )
             });
         };
@@ -176,7 +179,7 @@ fn ranks(text: &str) -> Result<[u8; Class::ALL.len()], ConfigError> {
     if names.len() != Class::ALL.len() {
         return Err(ConfigError::new(
             "timing.priority",
-            format!("`{text}` names more than the five classes"),
+            format!("`{text}` names more than the five known classes"),
         ));
     }
     Ok(rank)

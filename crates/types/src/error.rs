@@ -153,17 +153,19 @@ pub enum MediumError {
 impl fmt::Display for MediumError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            MediumError::EraseFailed(b) => write!(f, "erase of block {b} failed"),
+            MediumError::EraseFailed(b) => write!(f, "the erase of block {b} failed"),
             MediumError::ProgramFailed(p) => {
                 write!(
                     f,
-                    "program of frame {p} failed, and no spare block takes its place \
-                     (nand.spare_blocks)"
+                    "the program of frame {p} failed, and no spare block is left to replace its \
+                     block (nand.spare_blocks)"
                 )
             }
             MediumError::Unreadable(p) => write!(f, "frame {p} cannot be read (erased or torn)"),
             MediumError::BadBlock(b) => write!(f, "block {b} is bad"),
-            MediumError::Damaged(p) => write!(f, "what stands at {p} does not match its checksum"),
+            MediumError::Damaged(p) => {
+                write!(f, "the content of physical page {p} does not match its checksum")
+            }
             MediumError::PowerLost => write!(f, "the power has failed"),
         }
     }
@@ -216,20 +218,21 @@ impl fmt::Display for FtlError {
             FtlError::Medium(error) => error.fmt(f),
             FtlError::NoSpace { free_blocks, valid_units, physical_units } => write!(
                 f,
-                "no space: {valid_units} valid units on good blocks for {physical_units}, \
-                 {free_blocks} blocks erased, and no block that collection could free"
+                "no space: {valid_units} of the {physical_units} units on good blocks are valid, \
+                 {free_blocks} blocks are erased, and collection can free no block"
             ),
             FtlError::WrongPage { at, expected, found } => {
                 write!(
                     f,
-                    "physical page {at} holds logical page {found}, the map expects {expected}"
+                    "physical page {at} holds logical page {found}, but the map expects logical \
+                     page {expected}"
                 )
             }
             FtlError::NotMapped { at, found } => {
                 write!(
                     f,
-                    "physical page {at} is valid and holds logical page {found}, which the map has \
-                     elsewhere"
+                    "physical page {at} is valid and holds logical page {found}, but the map \
+                     places this logical page elsewhere"
                 )
             }
         }

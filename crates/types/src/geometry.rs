@@ -190,13 +190,13 @@ fn too_many(slots: u64, per_frame: u32, unit: u64) -> String {
         .find(|&(slots, _)| slots <= SLOTS_MAX);
     match fits {
         Some((slots, unit)) => format!(
-            "{why}; the smallest unit that fits has {unit} bytes: {slots} of them, which take \
+            "{why}; the smallest unit that fits has {unit} bytes: {slots} units of this size take \
              about {} GiB of memory",
             (slots * MEMORY_PER_UNIT).div_ceil(1 << 30)
         ),
         None => format!(
-            "{why}, and so would frames of one unit each: use a smaller drive, or \
-                         larger frames (drive.frame_*)"
+            "{why}, even with one unit in each frame: use a smaller drive, or larger frames \
+             (drive.frame_*)"
         ),
     }
 }
@@ -234,7 +234,7 @@ impl Layout {
         if dies_per_frame > 64 {
             return Err(ConfigError::new(
                 "drive.frame_channels",
-                format!("{dies_per_frame} dies under one frame; at most 64"),
+                format!("a frame covers {dies_per_frame} dies; a frame can cover at most 64 dies"),
             ));
         }
         let pages_per_frame = dies_per_frame * span.planes;
@@ -244,8 +244,8 @@ impl Layout {
             return Err(ConfigError::new(
                 "map.unit",
                 format!(
-                    "a unit of {unit} bytes does not fill a frame of {frame_bytes} bytes \
-                     ({pages_per_frame} pages of {}) with 1 to 64 whole units; change it or the \
+                    "a frame of {frame_bytes} bytes ({pages_per_frame} pages of {}) does not \
+                     consist of 1 to 64 whole units of {unit} bytes; change the unit or the \
                      drive.frame_* keys",
                     g.page_bytes
                 ),
@@ -515,13 +515,13 @@ mod tests {
         // units of twice the size: 2^31 units, and 24 bytes of memory for each
         assert!(
             refused.contains("4294967296 physical units")
-                && refused.contains("8192 bytes: 2147483648 of them")
+                && refused.contains("8192 bytes: 2147483648 units")
                 && refused.contains("about 48 GiB of memory"),
             "{refused}"
         );
         assert_eq!(large(1 << 20, 8192).unwrap().slots(), 1 << 31);
         let none = large(1 << 23, 16384).unwrap_err();
-        assert!(none.contains("would frames of one unit each"), "{none}");
+        assert!(none.contains("even with one unit in each frame"), "{none}");
     }
 
     #[test]

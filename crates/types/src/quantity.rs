@@ -87,7 +87,7 @@ pub fn rate(text: &str) -> Result<u64, String> {
     let bytes = quantity(text.strip_suffix("/s").unwrap_or(text), false)?;
     let bare = text.bytes().all(|b| b.is_ascii_digit() || b == b'_');
     if bare && (1..LEAST_BARE_RATE).contains(&bytes) {
-        Err(format!("`{text}` has no unit, and would be bytes a second"))
+        Err(format!("`{text}` has no unit, and would mean bytes a second"))
     } else {
         Ok(bytes)
     }
@@ -188,7 +188,7 @@ mod tests {
             (Ok(200_000_000), Ok(200_000_000), Ok(0))
         );
         assert_eq!((rate("1000B"), rate("333000000")), (Ok(1000), Ok(333_000_000)));
-        assert_eq!(rate("200"), Err("`200` has no unit, and would be bytes a second".into()));
+        assert_eq!(rate("200"), Err("`200` has no unit, and would mean bytes a second".into()));
         assert!(rate("200us").is_err() && rate("MB/s").is_err());
     }
 

@@ -85,7 +85,9 @@ impl<T: Entry> Entries<T> {
     pub fn with(self, entry: &'static T) -> Result<Entries<T>, ConfigError> {
         let name = entry.name();
         if self.iter().any(|other| other.name() == name) {
-            let why = format!("two of the registry are called `{name}`: give one another name");
+            let why = format!(
+                "two entries of the registry are called `{name}`: give one of them another name"
+            );
             return Err(ConfigError::new(T::KIND, why));
         }
         let added: Vec<&'static T> = self.added.iter().copied().chain([entry]).collect();
@@ -228,7 +230,10 @@ mod tests {
             "a.part: part `thre` is not known; did you mean `three`? (allowed: one, two, three)"
         );
         let twice = more.with(&Part("three")).err().unwrap().to_string();
-        assert_eq!(twice, "part: two of the registry are called `three`: give one another name");
+        assert_eq!(
+            twice,
+            "part: two entries of the registry are called `three`: give one of them another name"
+        );
     }
 
     #[test]

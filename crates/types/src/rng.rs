@@ -75,7 +75,7 @@ impl Rng {
     /// Panics if `bound` is zero.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
-        assert!(bound > 0, "a random number below zero was asked for");
+        assert!(bound > 0, "the range of the random number is empty");
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 

@@ -58,7 +58,7 @@ impl Dur {
             return Dur(scaled.div_ceil(bytes_per_s));
         }
         let ps = (u128::from(bytes) * u128::from(SECOND)).div_ceil(u128::from(bytes_per_s));
-        Dur(u64::try_from(ps).expect("a transfer longer than 2^64 ps"))
+        Dur(u64::try_from(ps).expect("the transfer takes longer than 2^64 ps"))
     }
 
     /// Returns the number of whole nanoseconds, rounded down.

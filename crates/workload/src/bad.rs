@@ -109,7 +109,9 @@ impl fmt::Display for Alike {
         match (self.records, self.all) {
             (1, true) => f.write_str("the only such record from here to the end"),
             (n, true) => write!(f, "{n} such records from here to the end"),
-            (n, false) => write!(f, "at least {n} such among the {} from here", self.looked_at),
+            (n, false) => {
+                write!(f, "at least {n} such records among the {} from here", self.looked_at)
+            }
         }
     }
 }

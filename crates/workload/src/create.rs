@@ -34,7 +34,7 @@ impl Registry {
         };
         let Some(writer) = def.writer else {
             let allowed = written.into_iter().map(str::to_owned).collect();
-            let why = format!("{name} is only read, not written");
+            let why = format!("the format {name} can be read but not written");
             return Err(ConfigError { allowed, ..ConfigError::new(KEY, why) });
         };
         let params = settings::parse(parameters, name, writer.params)?;

@@ -15,8 +15,8 @@ use jiff::{Timestamp, tz::TimeZone};
 pub(crate) const WANTED: [Param<Text>; 5] = [
     Param::text(
         "time",
-        "PLACE:UNIT of the time; units: ps, ns, 100ns, us, ms, s (decimals are read), or iso (ISO \
-         8601; UTC where no zone is given)",
+        "PLACE:UNIT of the time; units: ps, ns, 100ns, us, ms, s (with decimals), or iso (ISO \
+         8601; UTC if no zone is given)",
     )
     .or(""),
     Param::text("op", "PLACE of the operation").or(""),
@@ -26,7 +26,8 @@ pub(crate) const WANTED: [Param<Text>; 5] = [
     ),
     Param::text(
         "size",
-        "PLACE:UNIT of the length, units as for offset; `each:4KiB`: every request is of this size",
+        "PLACE:UNIT of the length, with the units of offset; `each:4KiB`: every request has this \
+         size",
     ),
     Param::text("device", "PLACE of the device").or(""),
 ];
@@ -41,27 +42,31 @@ const EACH: &str = "each";
 
 const HEX: Param<bool> = Param::flag(
     "hex",
-    "addresses and lengths are hexadecimal; a number that begins with `0x` always is",
+    "true: addresses and lengths are hexadecimal; numbers that begin with `0x` are always \
+     hexadecimal",
 )
 .or("false");
 
 const ZERO_BASED: Param<bool> =
-    Param::flag("zero_based", "a length of 0 is one unit, as in NVMe commands").or("false");
+    Param::flag("zero_based", "true: a length of 0 means one unit, as in NVMe commands")
+        .or("false");
 
 /// Returns the parameter with the spellings of an operation.
 const fn spelling(op: HostOp) -> Param<Text> {
     match op {
-        HostOp::Read => Param::text("read", "what stands for a read, with / between spellings")
-            .or("R/r/Read/read/READ"),
-        HostOp::Write => {
-            Param::text("write", "what stands for a write").or("W/w/Write/write/WRITE")
+        HostOp::Read => {
+            Param::text("read", "spellings of a read, separated by `/`").or("R/r/Read/read/READ")
         }
-        HostOp::Trim => Param::text("trim", "what stands for a trim")
+        HostOp::Write => Param::text("write", "spellings of a write, separated by `/`")
+            .or("W/w/Write/write/WRITE"),
+        HostOp::Trim => Param::text("trim", "spellings of a trim, separated by `/`")
             .or("D/d/T/t/Trim/trim/TRIM/Discard/discard"),
-        HostOp::Flush => {
-            Param::text("flush", "what stands for a flush, whose address and length are not read")
-                .or("F/f/Flush/flush/FLUSH/sync")
-        }
+        HostOp::Flush => Param::text(
+            "flush",
+            "spellings of a flush, separated by `/`; the address and the length of a flush are not \
+             read",
+        )
+        .or("F/f/Flush/flush/FLUSH/sync"),
     }
 }
 
@@ -227,7 +232,7 @@ pub(crate) fn iso_time(field: Field<'_>) -> Result<Time, Fault> {
     });
     let ns = parsed.and_then(|time| u128::try_from(time.as_nanosecond()).ok());
     let ns = ns.ok_or_else(|| {
-        field.fault("not an ISO 8601 time since 1970:", "such as 2026-01-31T12:00:00.25Z")
+        field.fault("not an ISO 8601 time since 1970:", "a time such as 2026-01-31T12:00:00.25Z")
     })?;
     Ok(Time { ps: ns * 1_000, span: (field.start, field.start + field.text.len()) })
 }
@@ -245,7 +250,7 @@ fn spellings(params: &Params) -> Result<Vec<(Vec<u8>, HostOp)>, ConfigError> {
         for text in texts.filter(|text| !text.is_empty()) {
             match all.iter().find(|(other, _)| other == text.as_bytes()) {
                 Some((_, other)) if given(op) => {
-                    let why = format!("`{text}` already stands for a {}", other.name());
+                    let why = format!("`{text}` is already a spelling of a {}", other.name());
                     return Err(ConfigError::new(op.name(), why));
                 }
                 Some(_) => {}

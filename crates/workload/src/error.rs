@@ -102,7 +102,7 @@ impl fmt::Display for TraceError {
             write!(f, " `{}`", self.excerpt)?;
         }
         if !self.expected.is_empty() {
-            f.write_str("; expected ")?;
+            f.write_str("; the reader expects ")?;
             spell(f, self.expected)?;
         }
         if self.skipped > 0 {
@@ -166,10 +166,10 @@ impl fmt::Display for OpenError {
                 write!(f, "no trace format recognises `{excerpt}` (compression: {compression})")?;
                 spell(f, hint)?;
                 write!(f, "; formats: {}; ", formats.join(", "))?;
-                spell(f, "name one (‹format›) to see where it stops")
+                spell(f, "name one of them (‹format›) to see where its reader stops")
             }
             OpenError::Ambiguous { readings } => {
-                f.write_str("more than one reading fits this content: ")?;
+                f.write_str("several formats fit this content: ")?;
                 for (i, (spec, says)) in readings.iter().enumerate() {
                     let separator = if i == 0 { "" } else { "; " };
                     match says {
@@ -177,7 +177,7 @@ impl fmt::Display for OpenError {
                         says => write!(f, "{separator}`{spec}` if {says}")?,
                     }
                 }
-                spell(f, "; name one (‹format›)")
+                spell(f, "; name one of them (‹format›)")
             }
         }
     }

@@ -54,8 +54,8 @@ const METADATA_BLOCKS: Param<u32> = Param::int(
 
 const FUA: Param<bool> = Param::flag(
     "fua",
-    "the commit block is written with FUA, rather than followed by a FLUSH (Linux uses no FUA on \
-     SATA: libata.fua=0)",
+    "true: the commit block is written with FUA; false: a FLUSH follows the commit block (Linux \
+     uses no FUA on SATA: libata.fua=0)",
 )
 .or("false");
 
@@ -63,7 +63,8 @@ const HZ: Param<u64> = Param::int(
     "hz",
     24,
     10_000,
-    "ticks of the kernel's clock in a second: how often the time of modification moves on",
+    "ticks of the kernel's clock in a second; the time of modification changes at most once in a \
+     tick",
 )
 .or("250");
 
@@ -107,7 +108,7 @@ impl Ext4 {
         if !block.is_power_of_two() {
             return Err(ConfigError::new(
                 "block_size",
-                format!("{block} bytes are no power of two"),
+                format!("{block} bytes are not a power of two"),
             ));
         }
         let journal_blocks = params.get(JOURNAL_SIZE) / block;

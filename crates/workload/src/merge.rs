@@ -184,7 +184,7 @@ impl Part<'_> {
         let wrong = |why: &'static str, expected| Err(TraceError::new(place(), why, expected));
         if record.device != 0 {
             return wrong(
-                "a second address space in a part, whose range holds one",
+                "a second address space in a part, whose range holds only one",
                 "`device_map=collapse` or `device_map=select:N` of the part",
             );
         }

@@ -93,7 +93,7 @@ impl Registry {
         let refused = |number, error: OpenError| (number, Box::new(error));
         let (format, params) = chosen.map_err(|error| refused(0, error.into()))?;
         if format.name != blktrace::FORMAT.name {
-            let why = format!("`{}` does not come in a file for each CPU", format.name);
+            let why = format!("the format `{}` does not use a file for each CPU", format.name);
             let error = ConfigError::allowing("format", why, blktrace::FORMAT.name);
             return Err(refused(0, error.into()));
         }
@@ -150,7 +150,8 @@ impl Registry {
             let params = settings::parse("", format.name, format.params)?;
             let Sniff::Assuming(says) = sniff else { return Ok((format, params, None)) };
             let why = Looks::of(format, &params, head).and_then(|l| l.implausible(l.unfit));
-            let doubt = why.map_or(String::new(), |why| format!("; that is {why}: is it so?"));
+            let doubt =
+                why.map_or(String::new(), |why| format!("; this would mean {why}, so check it"));
             return Ok((format, params, Some(format!("{says}{doubt}"))));
         }
         let readings: Vec<Alternative> = candidates
@@ -179,7 +180,7 @@ impl Registry {
         let unfit = looked.iter().filter_map(|(.., looks)| Some(looks.as_ref()?.unfit)).min();
         let doubt = |looks: &Option<Looks>| match looks {
             Some(looks) => looks.implausible(unfit.unwrap_or_default()),
-            None => Some("nothing that fits".to_owned()),
+            None => Some("records that do not fit".to_owned()),
         };
         let (plausible, others): (Vec<_>, Vec<_>) =
             looked.into_iter().partition(|(.., looks)| doubt(looks).is_none());
@@ -195,7 +196,7 @@ impl Registry {
             .iter()
             .map(|(other, .., looks)| {
                 format!(
-                    "`{}` ({}) would be {}",
+                    "`{}` ({}) would mean {}",
                     other.spec,
                     other.says,
                     doubt(looks).unwrap_or_default()
@@ -211,16 +212,17 @@ impl Registry {
         let zeros = few.iter().filter(|&&b| b == 0).count();
         let printable = few.iter().filter(|b| b.is_ascii_graphic()).count();
         let known = if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
-            "; it begins as UTF-16 text does, and traces are UTF-8 (`iconv -f UTF-16 -t UTF-8`)"
+            "; the content begins like UTF-16 text, but traces are UTF-8 (convert it with `iconv \
+             -f UTF-16 -t UTF-8`)"
         } else if zeros > 0 && 3 * zeros > few.len() && 3 * printable > few.len() {
-            "; every other byte is zero, as in UTF-16 text, and traces are UTF-8 (`iconv -f \
-             UTF-16LE -t UTF-8`)"
+            "; every other byte is zero, as in UTF-16 text, but traces are UTF-8 (convert it with \
+             `iconv -f UTF-16LE -t UTF-8`)"
         } else if few.contains(&b'\r') && !head.contains(&b'\n') {
-            "; its lines end in carriage returns alone (`tr '\\r' '\\n'`)"
+            "; the lines end only in carriage returns (convert them with `tr '\\r' '\\n'`)"
         } else {
             let guessed = || {
                 guess(head).map(|spec| {
-                    format!("; by its looks, format `{spec}` reads it: check the units")
+                    format!("; the content looks like the format `{spec}`: check the units")
                 })
             };
             return self.begins_well(head).or_else(guessed).map_or(Cow::Borrowed(""), Cow::from);
@@ -247,7 +249,10 @@ impl Registry {
             }
         };
         let name = format.name;
-        Some(format!("; it begins as {name} does (‹format={name}›), which stops at {error}"))
+        Some(format!(
+            "; the content begins like the format {name} (‹format={name}›), whose reader stops at \
+             {error}"
+        ))
     }
 }
 
@@ -290,7 +295,7 @@ fn check_assumed(
     match assumed {
         Some(_) if operations => Err(ConfigError::new(
             key,
-            format!("this {} trace says which operation each record is", format.name),
+            format!("this {} trace already names the operation of each record", format.name),
         )),
         Some(HostOp::Flush) => Err(ConfigError {
             allowed: [HostOp::Read, HostOp::Write, HostOp::Trim]

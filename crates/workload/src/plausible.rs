@@ -70,7 +70,7 @@ impl Looks {
         let seconds = self.span_ps as f64 / 1e12;
         let rate = (self.records - 1) as f64 / seconds;
         if self.unfit > least {
-            Some(format!("{} of its first records do not fit", self.unfit))
+            Some(format!("{} records that do not fit near the start", self.unfit))
         } else if self.largest > LARGEST {
             Some(format!("a request of {} MiB", self.largest / 2048))
         } else if self.farthest > FARTHEST {

@@ -16,7 +16,7 @@ pub(crate) struct Flags {
     pub zone: bool,
 }
 
-const FLAGS: &str = "such as R, WS, FWFSM, D, FF, ZA or N";
+const FLAGS: &str = "flags such as R, WS, FWFSM, D, FF, ZA or N";
 
 /// Decodes flags as blkparse and the kernel's tracepoints print them.
 ///
@@ -71,7 +71,7 @@ pub(crate) const ACTION: Param<Text> = Param::choice(
     "action",
     &["auto", "D", "C", "Q"],
     "the event that counts as the request: D (issued to the drive), C (completed) or Q (queued); \
-     auto: the first of these that occurs in the first 64 KiB",
+     `auto` is the first of D, C and Q that occurs in the first 64 KiB",
 )
 .or("auto");
 

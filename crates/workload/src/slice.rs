@@ -72,9 +72,11 @@ impl RecordSource for Slice {
                 let place = Place::Byte(self.source.bytes_read());
                 let expected = "bounds that hold at least one request of the trace";
                 let why = match self.skipped {
-                    0 => "the slice holds no request: none has a time within it".to_owned(),
+                    0 => "the slice holds no request: no request of the trace has a time within \
+                          the slice"
+                        .to_owned(),
                     n => format!(
-                        "the slice holds no request: it has {n}, and {} are left out",
+                        "the slice holds no request: it has {n} requests, but {} are left out",
                         self.bounds.skip
                     ),
                 };

@@ -224,7 +224,8 @@ impl Fitting {
             *count(&mut self.written) += 1;
             return Ok(());
         }
-        let advice = "write a format that can, such as atlas or csv, or allow losses (`lossy`)";
+        let advice = "write a format that holds them, such as atlas or csv, or allow losses \
+                      (`lossy`)";
         Err(WriteError::Unholdable { record: self.seen, why: why(), advice })
     }
 
@@ -233,9 +234,13 @@ impl Fitting {
             self.written.devices_dropped += 1;
             return Ok(());
         }
-        let why = format!("{} holds one device, and this is a second", self.holds.name);
-        let advice = "select a device (select:N) or let all meet (collapse) when reading, write a \
-                      format that knows several, such as atlas or csv, or allow losses (`lossy`)";
+        let why = format!(
+            "the format {} holds one device, but the record is of a second device",
+            self.holds.name
+        );
+        let advice = "select a device (select:N) or merge all devices (collapse) when reading, \
+                      write a format that holds several devices, such as atlas or csv, or allow \
+                      losses (`lossy`)";
         Err(WriteError::Unholdable { record: self.seen, why, advice })
     }
 
@@ -257,8 +262,8 @@ impl Fitting {
         match why {
             None => Ok(()),
             Some(why) => {
-                let advice = "every record has sectors (a flush none), at most 1 GiB, below 2^64 \
-                              bytes, on one of 65,536 devices";
+                let advice = "a record needs at least one sector (a flush none), at most 1 GiB, an \
+                              end below 2^64 bytes, and one of 65,536 devices";
                 Err(WriteError::Unholdable { record: self.seen, why: why.to_owned(), advice })
             }
         }

@@ -73,7 +73,8 @@ def _must_be_text(arguments: list[str]) -> None:
     for argument in arguments:
         if any("\udc80" <= letter <= "\udcff" for letter in argument):
             raise InputError(
-                f"{argument!a}: not UTF-8; expected arguments and names of files in UTF-8"
+                f"{argument!a}: the argument is not UTF-8; arguments and names of files "
+                "must be UTF-8"
             )
 
 

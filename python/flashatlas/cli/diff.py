@@ -85,7 +85,7 @@ def diff(
 def _runs(path: Path) -> Frame:
     found = frame_at([path])
     if not len(found):
-        raise InputError(f"{path}: no runs in it")
+        raise InputError(f"{path}: the folder holds no runs")
     if missing := found.incomplete():
         # only runs that both sides have can be compared; the others are reported
         err.print(escape(f"{path}: incomplete: {missing}"), highlight=False, soft_wrap=True)

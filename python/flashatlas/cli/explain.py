@@ -135,7 +135,8 @@ def explain(
         names = [*declared, *(entry.name for entry in entries()), *notes_of.declared()]
         names += [word for option in run_options().values() for word in option.choices]
         raise InputError(
-            f"`{name}` is no key, option, or name of a part{_near(name, names)} (numbers of a "
+            f"`{name}` is not a key, an option, or the name of a part{_near(name, names)} "
+            "(numbers of a "
             "record are in docs/FORMATS.md, words of the field in docs/GLOSSARY.md)"
         )
 
@@ -276,7 +277,7 @@ def _explain_setting(key: str, value: str) -> None:
     """Explain ``KEY=VALUE``; if the value belongs to another key, refuse it and name that key."""
     declared = keys()
     if key not in declared:
-        raise InputError(f"`{key}` is no key{hint(key, declared)}")
+        raise InputError(f"`{key}` is not a key{hint(key, declared)}")
     chosen = [e for e in entries() if e.name == value and e.key]
     right = [e for e in chosen if e.key == key]
     if right:

@@ -142,7 +142,7 @@ def _named(given: list[str]) -> dict[str, str]:
     for text in given:
         what, equals, name = text.rpartition("=")
         if not equals or not what or not name:
-            raise InputError(f"--name `{text}`: expected WHAT=NAME")
+            raise InputError(f"--name: `{text}` has no `=`; write WHAT=NAME")
         found[what] = name
     return found
 

@@ -38,7 +38,7 @@ def job(
     """
     made = job_file(workload)
     if made is None:
-        raise InputError(f"{workload}: expected mqsim:FILE")
+        raise InputError(f"{workload}: this is not a workload; give mqsim:FILE")
     for one in made.left:
         err.print(f"note: without {escape(one)}", soft_wrap=True)
     if to is None:

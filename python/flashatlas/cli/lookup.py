@@ -139,7 +139,7 @@ def lookup(
         key = setting.partition("=")[0].strip()
         if named.get(key) is not None:
             raise InputError(
-                f"--set {key}: the option for {key} is given as well; expected one of the two"
+                f"--set {key}: the option for {key} is given as well; give one of the two"
             )
     if trace is None:
         for option in of_groups("reading"):
@@ -149,7 +149,9 @@ def lookup(
                     "but no trace is given"
                 )
     if address not in lookups.ADDRESSES:
-        raise InputError(f"--address {address}: allowed are {', '.join(lookups.ADDRESSES)}")
+        raise InputError(
+            f"--address: `{address}` is not known (allowed: {', '.join(lookups.ADDRESSES)})"
+        )
     with Bars(["lookups"], enabled=not quiet) as bars:
         found = lookups.lookup(
             None if trace is None else Trace(trace, **common),

@@ -106,11 +106,9 @@ def _count(option: RunOption, given: str | int) -> int:
     try:
         count = _core.count(str(given))
     except InputError as error:
-        raise InputError(
-            f"{name}: {error}, expected a number such as 20000, 100k or 1e6"
-        ) from error
+        raise InputError(f"{name}: {error}; give a number such as 20000, 100k or 1e6") from error
     if option.least is not None and count < option.least:
-        raise InputError(f"{name}: {given} is too small, expected at least {option.least}")
+        raise InputError(f"{name}: {given} is too small; give at least {option.least}")
     return count
 
 

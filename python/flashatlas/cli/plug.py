@@ -52,9 +52,9 @@ def mount(
     For example: `flashatlas mount /mnt -d tlc-small --image drive.img --mkfs`
     """
     if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder")
+        raise InputError(f"{folder}: there is no such folder")
     if mkfs is False and (image is None or not image.is_file()):
-        raise InputError("there is no file system yet: make one with --mkfs")
+        raise InputError("the drive has no file system yet: make one with --mkfs")
     if (why := plug.missing()) is not None:
         raise InputError(f"mount: {why}")
     served = serve(drive, set=with_layers(set, layers), image=image)

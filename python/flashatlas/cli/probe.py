@@ -73,7 +73,7 @@ def superpage(
     or: `flashatlas probe superpage /mnt/ssd/probe.bin --create 256`
     """
     if (path is None) == (drive is None):
-        raise InputError("expected a PATH, or --drive with a simulated drive")
+        raise InputError("no drive is named: give a PATH, or --drive with a simulated drive")
     total = mebibytes << 20
     with Bars(["probe"], enabled=not quiet) as bars:
         if drive is not None:
@@ -89,7 +89,7 @@ def superpage(
         else:
             assert path is not None
             if set:
-                raise InputError("--set is for simulated drives only")
+                raise InputError("--set works only with a simulated drive")
             _ask(path, total, create, yes)
             size = create << 20 if create is not None else None
             probe = measured(path, create=size, depth=depth, total=total, progress=bars.update)
@@ -104,7 +104,7 @@ def _ask(path: Path, total: int, create: int | None, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise InputError(
-            f"{path}: its first {units.size(total)} would be overwritten: confirm this with --yes"
+            f"{path}: the first {units.size(total)} would be overwritten: confirm this with --yes"
         )
     err.print(f"The first {units.size(total)} of {path} will be overwritten.", highlight=False)
     typer.confirm("Go on?", abort=True, err=True)

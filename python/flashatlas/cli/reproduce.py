@@ -219,7 +219,7 @@ def run_experiment(
     if cluster != "local" and store is None:
         raise InputError("--cluster needs --store: the workers save their runs there")
     if no_store and store is not None:
-        raise InputError("--no-store, --store: expected one of the two")
+        raise InputError("--no-store and --store: give one of the two")
     if served:
         experiment = ByClients(**vars(experiment))
     planned = experiment.plan(traces=traces, stand_ins=stand_ins, **own)

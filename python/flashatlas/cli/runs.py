@@ -161,7 +161,8 @@ def _scheme_axis(
     for name in wanted:
         if name not in keys:
             raise InputError(
-                f"--schemes: `{name}` is no scheme{hint(name, keys)} (allowed: {', '.join(keys)})"
+                f"--schemes: `{name}` is not a scheme{hint(name, keys)} (allowed: "
+                f"{', '.join(keys)})"
             )
         _once("--schemes", name, wanted)
     applied: dict[str, list[str]] = {name: [] for name in wanted}
@@ -175,7 +176,7 @@ def _scheme_axis(
         owners = [name for name in wanted if key in keys[name]]
         others = [name for name in wanted if owners and name not in owners]
         if key == "ftl.scheme":
-            raise InputError(f"{option} {setting}: --schemes already names the schemes")
+            raise InputError(f"{option} {setting}: the option --schemes already names the schemes")
         if option == "--vary" and others:
             raise InputError(
                 f"--vary {setting}: {', '.join(others)} of --schemes has no key {key}: run "
@@ -186,7 +187,7 @@ def _scheme_axis(
                 applied[name].append(setting)
             if others:
                 err.print(
-                    f"{key} is for {', '.join(owners)} only: not for {', '.join(others)}",
+                    f"{key} belongs to {', '.join(owners)} only, and not to {', '.join(others)}",
                     highlight=False,
                 )
     return wanted, [[f"ftl.scheme={name}", *applied[name]] for name in wanted]
@@ -210,7 +211,7 @@ def _stack_axis(stacks: str, settings: list[str]) -> list[tuple[str, list[str]]]
             if name not in known:
                 near = hint(name, known)
                 raise InputError(
-                    f"--stacks: `{name}` is no layer{near} (allowed: {NO_LAYERS}, "
+                    f"--stacks: `{name}` is not a layer{near} (allowed: {NO_LAYERS}, "
                     f"{', '.join(known)}; A+B)"
                 )
         _once("--stacks", stack, wanted)
@@ -255,7 +256,8 @@ def _cases(
             label, colon, own_settings = text.partition(":")
             if not colon:
                 raise InputError(
-                    f"--case `{text}`: expected LABEL:KEY=VALUE KEY=VALUE … (nothing after the "
+                    f"--case: `{text}` has no colon; write LABEL:KEY=VALUE KEY=VALUE … "
+                    "(nothing after the "
                     "colon is fine)"
                 )
             cases.append({"label": label.strip(), "set": settings + shlex.split(own_settings)})
@@ -274,7 +276,7 @@ def _cases(
     for text in vary:
         key, equals, values = text.partition("=")
         if not equals or not values:
-            raise InputError(f"--vary `{text}`: expected KEY=VALUE,VALUE,…")
+            raise InputError(f"--vary: `{text}` is not a list of values; write KEY=VALUE,VALUE,…")
         _not_twice(key.strip(), axes, settings)
         # values that contain commas are separated by semicolons
         listed = values.split(";" if ";" in values else ",")
@@ -320,8 +322,9 @@ def _must_apply(key: str, cases: Sequence[Mapping[str, Any]]) -> None:
             known = [value for part, _, value in parts if part == owner]
             when = f"{owner} in {json.dumps(known)}" if known[1:] else f'{owner} == "{known[0]}"'
             raise InputError(
-                f"--vary {key}: it belongs to {owner} = {', '.join(known)}; in `{case['label']}` "
-                f"{owner} is {chosen[owner]}; {STUDY}, as in {key} = {{ values = […], when = "
+                f"--vary {key}: the key belongs to {owner} = {', '.join(known)}; in "
+                f"`{case['label']}` {owner} is {chosen[owner]}; {STUDY}, as in {key} = "
+                f"{{ values = […], when = "
                 f"'{when}' }}"
             )
 
@@ -345,9 +348,9 @@ def _not_twice(key: str, axes: list[list[str]], settings: list[str]) -> None:
     if key in own and key == "drive":
         raise InputError(f"--vary {key}: drives are compared with {own[key]}")
     if any(axis[0].partition("=")[0] == key for axis in axes):
-        raise InputError(f"--vary: {key} is given twice; expected one --vary {key}=A,B,C")
+        raise InputError(f"--vary: {key} is given twice; write one --vary {key}=A,B,C")
     if any(setting.partition("=")[0].strip() == key for setting in settings):
-        raise InputError(f"--vary: {key} is given with --set as well; expected one of the two")
+        raise InputError(f"--vary: {key} is given with --set as well; give one of the two")
 
 
 def _options_apart(chosen: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
@@ -450,9 +453,7 @@ def compare(
     for name in {key for one in cases for key in one} & common.keys():
         if common[name] != run_options()[name].default:
             flag = f"--{name.replace('_', '-')}"
-            raise InputError(
-                f"{flag}: the option is also varied with --vary; expected one of the two"
-            )
+            raise InputError(f"{flag}: the option is also varied with --vary; give one of the two")
     try_outputs(out_, force, json_)
     for name in drive:
         say_spare(name, set)

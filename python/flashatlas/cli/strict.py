@@ -70,7 +70,7 @@ class OneValueCommand(TyperCommand):
         for option, times in Counter(order).items():
             if times > 1 and option.param_type_name == "option" and not option.multiple:
                 name = max(option.opts, key=len)
-                raise InputError(f"{name}: given {times} times, expected once")
+                raise InputError(f"{name}: the option is given {times} times; give it once")
         return super().parse_args(ctx, args)
 
 

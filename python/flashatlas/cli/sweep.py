@@ -237,12 +237,14 @@ def _archive_can_be(
     if parts_only is not None:
         raise InputError("--archive: an archive contains all runs: leave out --shard and --emit")
     if packed.suffix != ".zip":
-        raise InputError(f"--archive {packed}: an archive is a zip file: its name ends in .zip")
+        raise InputError(
+            f"--archive {packed}: an archive is a zip file, so its name must end in .zip"
+        )
     must_be_writable(packed.absolute().parent)
     charts.must_be_there()
     for file in more:
         if not file.is_file():
-            raise InputError(f"--with {file}: no such file")
+            raise InputError(f"--with: there is no file {file}")
 
 
 def _no_parts_of_a_search(*options: str | None) -> None:
@@ -320,7 +322,10 @@ def _show_front(found: search.Found, kept: Store) -> None:
         for trial in front
     ]
     say("")
-    say(f"The front: {len(front)} configurations that no other one betters")
+    say(
+        f"The front: {len(front)} configurations; no other configuration is better in all "
+        "objectives"
+    )
     out.print(tables.listing(("run", *names, *(one.number for one in objectives)), rows))
     say(f"Again: flashatlas rerun {escape(str(kept.folder(front[0].runs[0].key)))} --check")
 
@@ -333,7 +338,7 @@ def _options(cluster: str, given: Sequence[str]) -> dict[str, Any]:
     for text in given:
         key, equals, value = text.partition("=")
         if not equals:
-            raise InputError(f"--cluster-option `{text}`: expected KEY=VALUE")
+            raise InputError(f"--cluster-option: `{text}` has no `=`; write KEY=VALUE")
         found[key.strip()] = int(value) if value.strip().isdigit() else value.strip()
     return found
 

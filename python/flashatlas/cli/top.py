@@ -56,7 +56,9 @@ def top(
                 try:
                     shown = screen(before, seen, out.width)
                 except (LookupError, TypeError, ValueError, ArithmeticError) as error:
-                    raise InputError(f"{where}: damaged: {error}; expected {EXPECTED}") from error
+                    raise InputError(
+                        f"{where}: damaged: {error}; the content must be {EXPECTED}"
+                    ) from error
                 if terminal:
                     terminal.update(shown, refresh=True)
                 else:

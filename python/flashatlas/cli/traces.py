@@ -140,7 +140,7 @@ def _size(name: str, text: str) -> int:
     except InputError as error:
         raise about(name, str(error)) from error
     if size == 0:
-        raise about(name, f"{text}: expected a size above 0")
+        raise about(name, f"{text} is not a size above 0")
     return size
 
 

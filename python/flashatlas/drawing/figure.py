@@ -133,9 +133,9 @@ def draw(
 def _check(target: Path, asked: Asked) -> None:
     """Refuse options that are not allowed for any figure."""
     if target.suffix not in SUFFIXES:
-        raise InputError(f"{target}: a figure ends in {', '.join(SUFFIXES)}")
+        raise InputError(f"{target}: the name of a figure ends in {', '.join(SUFFIXES)}")
     if asked.columns not in WIDTHS:
-        raise InputError(f"columns `{asked.columns}`: 1 or 2")
+        raise InputError(f"columns: `{asked.columns}` is not 1 or 2")
     for option, value, allowed in (
         ("kind", asked.kind, CHANNELS),
         ("bars", asked.bars, BARS),
@@ -145,7 +145,9 @@ def _check(target: Path, asked: Asked) -> None:
             known = ", ".join(one for one in allowed if one)
             raise InputError(f"{option} `{value}` is not known (allowed: {known})")
     if asked.height is not None and not HEIGHTS[0] <= asked.height <= HEIGHTS[1]:
-        raise InputError(f"height: {asked.height} points; expected {HEIGHTS[0]} to {HEIGHTS[1]}")
+        raise InputError(
+            f"height: {asked.height} points are out of range; give {HEIGHTS[0]} to {HEIGHTS[1]}"
+        )
 
 
 def _drawn(specification: dict[str, Any], suffix: str) -> str | bytes:
@@ -176,7 +178,7 @@ def vega_lite(found: Points, asked: Asked) -> dict[str, Any]:
     }
     values = list(found.rows)
     if found.panel:
-        values += [{"panel": panel, "empty": "no data: no run here has it"} for panel in empty]
+        values += [{"panel": panel, "empty": "no run here has this number"} for panel in empty]
         drawn = {
             "facet": {
                 "field": "panel",
@@ -245,7 +247,7 @@ def _upward(found: Points, asked: Asked) -> dict[str, Any]:
     ends = [row[end] for row in found.rows for end in ("low", "high")]
     if asked.kind == "bar":
         if asked.log and "y" in asked.log:
-            raise about("log", "`y`: a bar begins at zero, which no logarithmic axis has")
+            raise about("log", "`y`: a bar begins at zero, but a logarithmic axis has no zero")
         return _number(found.y, {"zero": True})
     if not _is_log("y", asked, ends, WIDE_Y):
         return _number(found.y, {"zero": False})
@@ -276,7 +278,7 @@ def _is_log(axis: str, asked: Asked, values: Sequence[float], wide: float) -> bo
         if axis in asked.log.removesuffix("none") and least <= 0:
             raise about(
                 "log",
-                f"`{axis}`: a value is {least:g}, and a logarithmic axis has only values above 0",
+                f"`{axis}`: a value is {least:g}, but a logarithmic axis has only values above 0",
             )
         return axis in asked.log.removesuffix("none")
     return least > 0 and most / least >= wide

@@ -200,9 +200,9 @@ def with_percentiles(runs: Frame, asked: Asked) -> Frame:
 def _numbers(runs: Frame, name: str) -> list[Any]:
     values = runs.column(name)
     if any(not isinstance(value, (int, float)) for value in values if value is not None):
-        raise InputError(f"`{name}` is no number; a figure's height needs one")
+        raise InputError(f"`{name}` is not a number; a figure's height needs one")
     if all(value is None for value in values):
-        raise InputError(f"`{name}`: no run has it")
+        raise InputError(f"`{name}`: no run has this number")
     return values
 
 
@@ -309,7 +309,7 @@ def _column(runs: Frame, name: str, asked: Asked, *, to_scale: bool = False) -> 
     spellings = tuple(text for value, word in found.items() for text in (str(value), word))
     called = {v: asked.names.get(str(v)) or asked.names.get(w, w) for v, w in found.items()}
     if len(set(called.values())) < len(called):
-        raise about("names", f"two values of `{name}` are to be called the same")
+        raise about("names", f"two values of `{name}` get the same title")
     order = [called[value] for value in found]
     if name != asked.x and None in values:
         order.append(WITHOUT)

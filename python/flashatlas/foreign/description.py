@@ -55,7 +55,7 @@ def content_of(kind: str, path: str) -> str:
 
     """
     if not path:
-        raise InputError(f"{kind}: no file is named; expected {kind}:FILE")
+        raise InputError(f"{kind}: no file is named; write {kind}:FILE")
     try:
         return Path(path).read_text(encoding="utf-8")
     except OSError as error:
@@ -78,5 +78,7 @@ def number(
     except ValueError:
         value = None
     if value is None or not value >= least:
-        raise InputError(f"{place}: {name} = {text.strip()!r}, expected a number from {least:g}")
+        raise InputError(
+            f"{place}: {name} = {text.strip()!r} is not a number of at least {least:g}"
+        )
     return value

@@ -167,13 +167,13 @@ def described(what: str) -> DriveFile:
     name, *properties = what.split(",")
     if name.strip() != "femu":
         raise InputError(
-            f"femu:{what}: expected the text of QEMU's -device: femu:femu,devsz_mb=12288,nchs=8"
+            f"femu:{what}: write the text of QEMU's -device: femu:femu,devsz_mb=12288,nchs=8"
         )
     found: dict[str, str] = {}
     for one in properties:
         key, equals, value = (part.strip() for part in one.partition("="))
         if not equals:
-            raise InputError(f"femu: {one!r}, expected PROPERTY=VALUE")
+            raise InputError(f"femu: {one!r} has no `=`; write PROPERTY=VALUE")
         if key in found:
             raise InputError(f"femu: {key} is given twice")
         found[key] = value
@@ -235,7 +235,9 @@ def _programs(values: dict[str, int], drive: DriveFile) -> None:
     if values["pgtype_lat"]:
         bits = values["cell_pages"] or 3
         if bits not in LEVELS:
-            raise InputError(f"femu: cell_pages = {bits}, expected 1 to 3: cells are SLC to TLC")
+            raise InputError(
+                f"femu: cell_pages = {bits} is out of range; give 1 to 3: cells are SLC to TLC"
+            )
         cell, thousandths = LEVELS[bits]
     source = "cell_pages" if values["pgtype_lat"] else "FEMU's pages are all alike"
     drive.set("drive.cell", cell, source)

@@ -116,7 +116,7 @@ class Given:
                 continue
             if key.does is Does.REFUSED:
                 taken = "" if callable(key.unless) else " or ".join(key.unless)
-                expected = f", expected {taken}" if taken else " is not possible"
+                expected = f" is not possible; give {taken}" if taken else " is not possible"
                 raise InputError(f"{place}: {name} = {text!r}{expected}: {key.says}")
             if key.does is Does.LEFT_OUT:
                 self.left.append(name)
@@ -147,7 +147,7 @@ class Given:
         """Return a whole percentage."""
         value = self.whole(name, least)
         if value > 100:
-            raise InputError(f"{self.place}: {name} = {value}, expected a percentage")
+            raise InputError(f"{self.place}: {name} = {value} is not a percentage")
         return value
 
     def one_of(self, name: str, of: Mapping[str, Choice], default: str | None = None) -> Choice:
@@ -156,7 +156,7 @@ class Given:
         if text not in of:
             near = hint(text, of)
             raise InputError(
-                f"{self.place}: {name} = {text!r}, expected one of {', '.join(of)}{near}"
+                f"{self.place}: {name} = {text!r} is not known{near} (allowed: {', '.join(of)})"
             )
         return of[text]
 

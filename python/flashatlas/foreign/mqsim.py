@@ -165,9 +165,11 @@ def root_of(path: str, tag: str, usual: str) -> ET.Element:
     try:
         root = ET.fromstring(content_of("mqsim", path))
     except ET.ParseError as error:
-        raise InputError(f"{path}: {error}; expected MQSim's XML") from error
+        raise InputError(f"{path}: {error}; the file must be XML of MQSim") from error
     if root.tag != tag:
-        raise InputError(f"{path}: <{root.tag}>, expected MQSim's <{tag}> ({usual})")
+        raise InputError(
+            f"{path}: the file begins with <{root.tag}> instead of MQSim's <{tag}> ({usual})"
+        )
     return root
 
 
@@ -183,7 +185,7 @@ def leaves_of(place: str, element: ET.Element) -> dict[str, str]:
         if len(leaf) or leaf is element:
             continue
         if leaf.tag in found:
-            raise InputError(f"{place}: <{leaf.tag}> stands twice")
+            raise InputError(f"{place}: <{leaf.tag}> is given twice")
         found[leaf.tag] = (leaf.text or "").strip()
     return found
 
@@ -212,9 +214,7 @@ def described(path: str) -> DriveFile:
 def _capacity(tags: Given, drive: DriveFile) -> None:
     spare = tags.real("Overprovisioning_Ratio")
     if spare >= 1:
-        raise InputError(
-            f"{tags.place}: Overprovisioning_Ratio = {spare}, expected a share below 1"
-        )
+        raise InputError(f"{tags.place}: Overprovisioning_Ratio = {spare} is not a share below 1")
     source = "Overprovisioning_Ratio, of the physical space"
     drive.set("drive.over_provisioning", round(1 / (1 - spare) - 1, 9), source)
     drive.set("map.unit", tags.whole("Page_Capacity"), "Page_Capacity: MQSim maps pages")

@@ -94,7 +94,7 @@ def job_file(what: str) -> JobFile:
     path, which, elements = _scenario(what)
     if any(element.tag == TRACE_BASED for element in elements):
         raise InputError(
-            f"{path}: scenario {which} plays traces, which is no job: `flashatlas run --trace "
+            f"{path}: scenario {which} plays traces, so it is not a job: `flashatlas run --trace "
             f"mqsim:{what}` plays it ({trace_name(what).text})"
         )
     flows = [_flow(place, one) for place, one in _placed(path, which, elements)]
@@ -170,7 +170,7 @@ def _scenario(what: str) -> tuple[str, int, list[ET.Element]]:
     scenarios = root_of(path, "MQSim_IO_Scenarios", "workload.xml").findall("IO_Scenario")
     which = number(path, "scenario", option or "1", least=1, read=int)
     if which > len(scenarios):
-        raise InputError(f"{path}: scenario={which}, but it has {len(scenarios)}")
+        raise InputError(f"{path}: there is no scenario {which}: the file has {len(scenarios)}")
     elements = list(scenarios[which - 1])
     if not elements:
         raise InputError(f"{path}: scenario {which} has no flow")
@@ -186,7 +186,7 @@ def _placed(path: str, which: int, elements: list[ET.Element]) -> list[tuple[str
 
 def _flow(place: str, element: ET.Element) -> Given:
     if element.tag != "IO_Flow_Parameter_Set_Synthetic":
-        raise InputError(f"{place}: <{element.tag}>, expected a flow's parameter set")
+        raise InputError(f"{place}: <{element.tag}> is not the parameter set of a flow")
     return Given(place, KEYS, leaves_of(place, element))
 
 

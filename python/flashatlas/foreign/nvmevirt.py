@@ -90,15 +90,14 @@ class _Macros:
         own = {name: block for name, block in blocks.items() if "SSD_TYPE_CONV" in block}
         if not own:
             raise InputError(
-                f"{path}: no model with SSD_TYPE_CONV; expected NVMeVirt's ssd_config.h"
+                f"{path}: there is no model with SSD_TYPE_CONV; give NVMeVirt's ssd_config.h"
             )
         if model is None and len(own) > 1:
-            raise InputError(f"{path}: which model? Add ,model= and one of {', '.join(own)}")
+            raise InputError(f"{path}: no model is named: add ,model= and one of {', '.join(own)}")
         chosen = model or next(iter(own))
         if chosen not in own:
             raise InputError(
-                f"{path}: model={chosen}: expected one that is a conventional drive: "
-                f"{', '.join(own)}"
+                f"{path}: model={chosen} is not a conventional drive; give one of: {', '.join(own)}"
             )
         self.model = chosen
         self.found = dict(re.findall(r"#define (\w+)[ \t]+(.+?)[ \t]*\n", own[chosen]))
@@ -106,7 +105,7 @@ class _Macros:
 
     def text(self, name: str) -> str:
         if name not in self.found:
-            raise InputError(f"{self.path}: {self.model} has no {name}")
+            raise InputError(f"{self.path}: the model {self.model} has no {name}")
         return self.found[name]
 
     def number(self, name: str) -> float:
@@ -115,13 +114,13 @@ class _Macros:
             return self._value(ast.parse(text, mode="eval").body)
         except (SyntaxError, ValueError, ZeroDivisionError, RecursionError) as error:
             raise InputError(
-                f"{self.path}: {name} = {text}, expected numbers, names and + - * /"
+                f"{self.path}: {name} = {text} is not an expression of numbers, names and + - * /"
             ) from error
 
     def whole(self, name: str, least: int = 0) -> int:
         value = self.number(name)
         if value != int(value) or value < least:
-            raise InputError(f"{self.path}: {name} = {value:g}, expected a number from {least}")
+            raise InputError(f"{self.path}: {name} = {value:g} is not a number of at least {least}")
         return int(value)
 
     def _value(self, node: ast.expr) -> float:
@@ -148,7 +147,9 @@ def described(what: str) -> DriveFile:
     given = dict(one.partition("=")[::2] for one in options)
     for name in given:
         if name not in OPTIONS:
-            raise InputError(f"nvmevirt: {name}, expected capacity= or model={hint(name, OPTIONS)}")
+            raise InputError(
+                f"nvmevirt: `{name}` is not known; write capacity= or model={hint(name, OPTIONS)}"
+            )
     if "capacity" not in given:
         raise InputError(
             f"nvmevirt:{what}: add the memory that the module gets, such as ,capacity=60GiB"
@@ -173,7 +174,7 @@ def _drive(macros: _Macros, capacity: int) -> DriveFile:
     drive.set("drive.spare_bytes", page // 32, "NVMeVirt has none: what is usual")
     cell = CELLS.get(macros.text("CELL_MODE").strip("()"))
     if cell is None:
-        raise InputError(f"{macros.path}: CELL_MODE is none of {', '.join(CELLS)}")
+        raise InputError(f"{macros.path}: CELL_MODE is not one of {', '.join(CELLS)}")
     drive.set("drive.cell", cell, "CELL_MODE")
     drive.set("map.unit", MAPPED_PAGE, "NVMeVirt maps 4 KiB")
     spare = macros.number("OP_AREA_PERCENT")

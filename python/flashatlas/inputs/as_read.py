@@ -42,13 +42,16 @@ def must_be_as_read(trace: Mapping[str, Any]) -> None:
 def not_as_read(path: str, digest: str) -> str | None:
     """Return why a file is not the file that a run read; ``None`` if it is the same."""
     if not Path(path).exists():
-        return f"{path}: no such file; the run read it from there ({digest})"
+        return f"{path}: there is no such file; the run read the file from there ({digest})"
     if not Path(path).is_file():
-        return f"{path}: no file; the run read one from there ({digest})"
+        return f"{path}: this is not a file; the run read a file from there ({digest})"
     found = digest_of_file(path)
     return None if found == digest else other_file(path, found, digest)
 
 
 def other_file(path: str, found: str | None, digest: str | None) -> str:
     """Return a message about a file whose content differs from the content that was read."""
-    return f"{path}: not the file that was read: its digest is {found}, the record has {digest}"
+    return (
+        f"{path}: this is not the file that the run read: its digest is {found}, but the "
+        f"record has {digest}"
+    )

@@ -95,7 +95,8 @@ def _text(drive: str | os.PathLike[str]) -> tuple[str, str | None]:
     if not name.endswith(".toml"):
         if Path(name).is_file():
             raise _core.InputError(
-                f"{name}: a drive file's name ends in .toml; other names are names of presets"
+                f"{name}: the name of a drive file ends in .toml, and other names are names "
+                "of presets"
             )
         return name, None
     try:
@@ -107,7 +108,7 @@ def _text(drive: str | os.PathLike[str]) -> tuple[str, str | None]:
         raise _core.InputError(f"{name}: {error.strerror}{near}") from error
     except UnicodeDecodeError as error:
         raise _core.InputError(
-            f"{name}: not UTF-8 at byte {error.start}; drive files are UTF-8 text"
+            f"{name}: the file is not UTF-8 at byte {error.start}; drive files must be UTF-8 text"
         ) from error
 
 

@@ -39,7 +39,7 @@ def held(source: Any) -> pa.Table:
         return source
     if not hasattr(source, "__arrow_c_stream__"):
         raise InputError(
-            f"a trace is a path, an Arrow table, or an object that exports Arrow; "
+            "a trace is a path, an Arrow table, or an object that exports Arrow; "
             f"this is of type {type(source).__name__}"
         )
     return pa.table(source)
@@ -127,7 +127,9 @@ def open_text(path: str) -> Text:
     if path.startswith(TABLE):
         table = _HELD.get(path)
         if table is None:
-            raise InputError("is a table in another process's memory: give it again")
+            raise InputError(
+                "the trace was a table in the memory of another process: give the table again"
+            )
         return Text(table.schema, iter(table.to_batches(ROWS)))
     try:
         with open(path, "rb") as file:
@@ -143,7 +145,7 @@ def open_text(path: str) -> Text:
         stream = pa.ipc.open_stream(source)
         return Text(stream.schema, iter(stream))
     except pa.ArrowException as error:
-        raise InputError(f"not a readable table: {error}") from error
+        raise InputError(f"the table cannot be read: {error}") from error
 
 
 def _is_plain(kind: pa.DataType) -> bool:

@@ -178,7 +178,9 @@ class Trace:
         """
         target = Path(to)
         if target.exists() and Path(self.name).exists() and target.samefile(self.name):
-            raise _core.InputError(f"{target}: is the trace that is read; write to another file")
+            raise _core.InputError(
+                f"{target}: this is the trace that is read; write to another file"
+            )
         compression = COMPRESSIONS.get(target.suffix, "none")
         name = format or _format_of(target.with_suffix("") if compression != "none" else target)
         part = {"from": start, "to": end, "skip": skip, "count": count}
@@ -227,7 +229,7 @@ def _format_of(path: Path) -> str:
     if path.suffix not in SUFFIXES:
         known = ", ".join(f"{suffix} ({name})" for suffix, name in SUFFIXES.items())
         raise _core.InputError(
-            f"{path}: which format is to be written? End the name with one of {known}, or name the "
+            f"{path}: no format is named: end the name with one of {known}, or name the "
             "format (`format`; on the command line --to-format)"
         )
     return SUFFIXES[path.suffix]

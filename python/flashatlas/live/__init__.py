@@ -241,7 +241,7 @@ def address(text: str) -> tuple[str, int]:
     bare = text.removeprefix("http://").rstrip("/")
     host, colon, port = bare.rpartition(":")
     if not colon or not port.isdigit() or int(port) > 65535:
-        raise InputError(f"{text}: expected HOST:PORT, such as 127.0.0.1:{PORT}")
+        raise InputError(f"{text} is not an address; give HOST:PORT, such as 127.0.0.1:{PORT}")
     return host or "127.0.0.1", int(port)
 
 
@@ -262,7 +262,7 @@ def look(at: str) -> Seen:
     except OSError as error:
         why = getattr(error, "reason", error)
         raise InputError(
-            f"{url}: {why}; `flashatlas serve --metrics {host}:{port}` answers there"
+            f"{url}: {why}; `flashatlas serve --metrics {host}:{port}` must answer there"
         ) from None
     except http.client.HTTPException as error:
-        raise InputError(f"{url}: {type(error).__name__}; expected {EXPECTED}") from None
+        raise InputError(f"{url}: {type(error).__name__}; the answer must be {EXPECTED}") from None

@@ -211,7 +211,9 @@ class Exporter:
                 here = self.connection.getsockname()[0]
                 asked = self.headers.get_all("Host") or []
                 if len(asked) != 1 or name_of(asked[0]) not in own_names(host, here):
-                    self.send_error(421, f"asked for another host: this one is {host}:{port}")
+                    self.send_error(
+                        421, f"the request names another host; this host is {host}:{port}"
+                    )
                     return
                 where = self.path.partition("?")[0]
                 try:
@@ -229,7 +231,7 @@ class Exporter:
                         self.send_error(404, "there are /, /metrics and /live.json")
                         return
                 except OSError:
-                    self.send_error(503, "the drive is not served yet, or no longer")
+                    self.send_error(503, "the drive is not served yet, or is no longer served")
                     return
                 self.send_response(200)
                 self.send_header("Content-Type", kind)

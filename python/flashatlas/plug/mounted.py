@@ -30,7 +30,7 @@ def missing() -> str | None:
         return "only root can mount a file system"
     for path in ("/dev/fuse", "/dev/loop-control"):
         if not Path(path).exists():
-            return f"{path} is not there: this kernel, or this container, has none"
+            return f"{path} does not exist in this kernel or container"
     for program, package in PROGRAMS.items():
         if shutil.which(program, path=_path()) is None:
             return f"{program} is not installed (Debian and Ubuntu: apt install {package})"
@@ -52,7 +52,7 @@ def _do(*command: str | Path, check: bool = True) -> subprocess.CompletedProcess
             env={**os.environ, "PATH": _path()},
         )
     except subprocess.TimeoutExpired:
-        raise DriveError(f"{command[0]}: no answer in {PATIENCE_S} s") from None
+        raise DriveError(f"{command[0]} did not end within {PATIENCE_S} s") from None
     if check and done.returncode != 0:
         raise DriveError(f"{command[0]}: {done.stderr.strip() or done.returncode}")
     return done
@@ -73,7 +73,7 @@ class Mounted:
             raise InputError(f"mount: {why}")
         self.folder = Path(folder)
         if os.path.ismount(self.folder):
-            raise InputError(f"mount: {self.folder}: something is mounted there")
+            raise InputError(f"mount: {self.folder}: the folder is already a mount point")
         self.device = ""
         self._is_mounted = False
         self._made = Path(tempfile.mkdtemp(prefix="flashatlas-fuse-"))

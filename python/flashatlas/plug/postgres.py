@@ -144,7 +144,7 @@ def _running(folder: Path) -> Iterator[str]:
             while _as_postgres("pg_isready", "-q", "-h", where).returncode != 0:
                 if server.poll() is not None or time.monotonic() > end:
                     said = log.read_text(encoding="utf-8", errors="replace").strip()
-                    raise DriveError(said.splitlines()[-1] if said else "it did not start")
+                    raise DriveError(said.splitlines()[-1] if said else "PostgreSQL did not start")
                 time.sleep(0.05)
             yield where
             server.send_signal(signal.SIGINT)  # a fast shutdown

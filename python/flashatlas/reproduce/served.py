@@ -177,7 +177,7 @@ class Plan:
 
         """
         if kept is not None:
-            raise InputError("--store: real clients do not repeat exactly; use --out")
+            raise InputError("--store: results of real clients do not repeat exactly; use --out")
         if shutil.which("fio") is None:
             raise InputError("fio is not installed (Debian and Ubuntu: apt install fio)")
         if self.said.get("file_system") and (why := plug.missing()) is not None:

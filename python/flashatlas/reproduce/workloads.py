@@ -69,7 +69,8 @@ def traces_folder(given: str | os.PathLike[str] | None) -> Path | None:
         return None
     if not Path(named).is_dir():
         raise InputError(
-            f"{named}: no folder of traces ({'--traces' if given else 'FLASHATLAS_TRACES'})"
+            f"{named}: there is no such folder of traces "
+            f"({'--traces' if given else 'FLASHATLAS_TRACES'})"
         )
     return Path(named)
 
@@ -118,7 +119,8 @@ def precondition(application: Application, wanted: str, folder: Path | None) -> 
     path = folder / name
     if not path.is_file():
         raise InputError(
-            f"{path}: no such trace; {application.name} needs it to bring the drive into its state"
+            f"{path}: there is no such trace; {application.name} needs this trace to bring "
+            "the drive into its state"
         )
     return f"{kind}:{path}"
 

@@ -39,7 +39,7 @@ def must_hold_no_results(folder: Path | None, force: bool) -> None:
     held = [name for name in (RECORD, COMPARISON) if folder and (folder / name).exists()]
     if held and not force:
         raise InputError(
-            f"{folder}: holds results of an earlier time ({held[0]}): --force replaces them"
+            f"{folder}: the folder already holds results ({held[0]}): --force replaces them"
         )
 
 
@@ -85,7 +85,10 @@ def run_folders(path: Path) -> list[Path]:
 
     """
     if path.suffix == ".zip" and path.is_file():
-        raise InputError(f"{path}: a bundle, which `flashatlas rerun` reads; unpack it first")
+        raise InputError(
+            f"{path}: this is a bundle, which only `flashatlas rerun` reads; "
+            "unpack the bundle first"
+        )
     if path.name == COMPARISON and path.is_file():
         path = path.parent
     if not path.is_dir():
@@ -93,15 +96,17 @@ def run_folders(path: Path) -> list[Path]:
     one, several = (path / RECORD).exists(), (path / COMPARISON).exists()
     if one and several:
         raise InputError(
-            f"{path}: holds both a run ({RECORD}) and a comparison ({COMPARISON}); remove the "
-            "older one"
+            f"{path}: the folder holds both a run ({RECORD}) and a comparison "
+            f"({COMPARISON}); remove the "
+            "older of the two files"
         )
     if several:
         return _compared(path)
     inside = [path] if one else sorted(p.parent for p in path.glob(f"*/{RECORD}"))
     if not inside:
         raise InputError(
-            f"{path}: no results ({RECORD} or {COMPARISON}) in it; expected a folder that `run "
+            f"{path}: the folder holds no results ({RECORD} or {COMPARISON}); give a folder "
+            "that `run "
             "--out` or `compare --out` wrote"
         )
     return inside
@@ -113,7 +118,7 @@ def _compared(folder: Path) -> list[Path]:
     content = json_file(file, EXPECTED)
     runs = content.get("runs") if isinstance(content, dict) else None
     if not isinstance(runs, list) or not runs or not all(isinstance(run, dict) for run in runs):
-        raise InputError(f"{file}: damaged: expected a list of runs under `runs`")
+        raise InputError(f"{file}: damaged: `runs` must be a list of runs")
     folders = [folder / numbered(number) for number in range(1, len(runs) + 1)]
     for one, run in zip(folders, runs, strict=True):
         if not (one / RECORD).is_file():

@@ -153,7 +153,7 @@ class Frame:
         if name not in self.table.column_names:
             near = hint(name, self.table.column_names)
             raise InputError(
-                f"`{name}` is no column of these runs{near} (factors: "
+                f"`{name}` is not a column of these runs{near} (factors: "
                 f"{', '.join(self.factors) or 'none'}; `flashatlas table` has all)"
             )
         return self.table[name].to_pylist()
@@ -322,7 +322,7 @@ def must_be_table(name: str) -> None:
 
     """
     if not name.endswith((".csv", ".jsonl", ".parquet")):
-        raise InputError(f"{name}: a table ends in .csv, .jsonl or .parquet")
+        raise InputError(f"{name}: the name of a table ends in .csv, .jsonl or .parquet")
 
 
 def as_file(table: pa.Table, name: str) -> bytes:

@@ -127,7 +127,7 @@ class Result:
         """
         if table not in self.tables:
             has = ", ".join(self.tables) or "none"
-            raise InputError(f"table `{table}` is not in this result (it has: {has})")
+            raise InputError(f"table `{table}` is not in this result (tables: {has})")
         return self.tables[table]
 
     def to_json(self) -> str:
@@ -196,7 +196,7 @@ class Result:
         inside = run_folders(Path(path))
         if len(inside) > 1:
             names = ", ".join(map(str, inside[:4])) + (" …" if len(inside) > 4 else "")
-            raise InputError(f"{path}: holds several runs: load one of {names}")
+            raise InputError(f"{path}: the folder holds several runs: load one of {names}")
         record_path = inside[0] / RECORD if inside[0].is_dir() else inside[0]
         record = _whole_record(record_path)
         found = record["schema"]
@@ -204,7 +204,8 @@ class Result:
         lacking = [key for key in ESSENTIAL if key not in record["config"]["params"]]
         if lacking:
             raise InputError(
-                f"{record_path}: not a whole run record: config.params.{lacking[0]} missing"
+                f"{record_path}: the run record is incomplete: config.params.{lacking[0]} "
+                "is missing"
             )
         keys_must_be(record, Record, record_path)
         tables = {}
@@ -275,8 +276,8 @@ def changed_records_are_bad_input() -> Iterator[None]:
         if record is None:
             raise
         raise InputError(
-            f"{record}: damaged: it cannot be used as a run record ({type(error).__name__}: "
-            f"{error}); expected what `flashatlas run --out` wrote, unchanged"
+            f"{record}: damaged: the file cannot be used as a run record ({type(error).__name__}: "
+            f"{error}); use an unchanged record of `flashatlas run --out`"
         ) from error
 
 
@@ -316,10 +317,10 @@ def _whole_record(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: {error.strerror}") from error
     found = record.get("schema") if isinstance(record, dict) else None
     if found not in (RUN_SCHEMA, EARLIER_SCHEMA):
-        raise InputError(f"{path}: schema is {found!r}, expected {RUN_SCHEMA!r}")
+        raise InputError(f"{path}: the schema is {found!r} instead of {RUN_SCHEMA!r}")
     missing = [key for key in ("config", "trace", "oracle", "approximations") if key not in record]
     if missing:
-        raise InputError(f"{path}: not a whole run record: {', '.join(missing)} missing")
+        raise InputError(f"{path}: the run record is incomplete: it lacks {', '.join(missing)}")
     wrong = [key for key in ("config", "trace", "oracle") if not isinstance(record[key], dict)]
     if not wrong and not isinstance(record["oracle"].get("violations"), int):
         wrong = ["oracle.violations"]

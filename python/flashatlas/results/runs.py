@@ -37,9 +37,9 @@ def given_results(given: Any) -> list[Result]:
     for one in [given] if paths else (found := list(several)):
         if not isinstance(one, Result):
             hint = f"; Result.load({str(one)!r}) reads a folder" if paths else ""
-            raise InputError(f"{one!r} is of type {type(one).__name__}, expected a Result{hint}")
+            raise InputError(f"{one!r} is of type {type(one).__name__}, but must be a Result{hint}")
     if not found:
-        raise InputError("no results: expected at least one")
+        raise InputError("there are no results: give at least one")
     return found
 
 

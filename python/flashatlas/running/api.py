@@ -167,7 +167,7 @@ def specification(
     if isinstance(trace, Trace):
         twice = [key for key, value in values["reading"].items() if value]
         if twice:
-            raise _core.about(twice[0], "belongs in the Trace that was given")
+            raise _core.about(twice[0], "give this option to the Trace")
         values["reading"] = trace.options
     return {
         "drive": name,
@@ -255,7 +255,7 @@ def compare(
     """
     differences, labels = _taken_apart(cases)
     if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
-        raise InputError(f"jobs: {jobs!r}, expected a whole number from 1")
+        raise InputError(f"jobs: {jobs!r} is not a whole number of at least 1")
     shared: dict[str, Any] = dict(common)
     specs: list[dict[str, Any]] = []
     alone: set[int] = set()
@@ -270,7 +270,7 @@ def compare(
                     continue
                 for file in _core.trace_files(name):
                     if not Path(file).exists():
-                        raise InputError(f"{file}: no such file")
+                        raise InputError(f"{file}: there is no such file")
         begin = spec["precondition"]
         certain.append(layout.get(f"{begin}_memory_bytes", 0))
         if not layout["keeps_checkpoints"]:
@@ -354,18 +354,20 @@ def together(shared: Mapping[str, Any], case: Mapping[str, Any]) -> dict[str, An
 def _taken_apart(cases: Iterable[Case]) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the arguments of each case without its label, and the labels."""
     if isinstance(cases, str | Mapping):
-        raise InputError(f"cases: {cases!r}, expected a list such as [{EXAMPLE}]")
+        raise InputError(f"cases: {cases!r} is not a list of cases such as [{EXAMPLE}]")
     given = list(cases)
     for case in given:
         if not isinstance(case, Mapping):
-            raise InputError(f"cases: {case!r}, expected a mapping such as {EXAMPLE}")
+            raise InputError(f"cases: {case!r} is not a mapping such as {EXAMPLE}")
     if not given:
-        raise InputError(f"cases: none, expected at least one, such as {EXAMPLE}")
+        raise InputError(f"cases: the list is empty; give at least one case, such as {EXAMPLE}")
     differences: list[dict[str, Any]] = [dict(case) for case in given]
     labels: list[str] = [case.pop("label", "") for case in differences]
     for label in filter(None, labels):
         if labels.count(label) > 1:
-            raise InputError(f"cases: `{label}` is the label of two: they could not be told apart")
+            raise InputError(
+                f"cases: `{label}` is the label of two cases: give each case its own label"
+            )
     return differences, labels
 
 
@@ -458,4 +460,4 @@ def _known(options: Mapping[str, Any]) -> None:
         if name == "layers":
             raise TypeError("`layers` is a parameter of the drive: set={'layers': 'hard'}")
         near = hint(name, [*names, *BESIDE])
-        raise TypeError(f"`{name}` is no option of a run{near} (options: {', '.join(names)})")
+        raise TypeError(f"`{name}` is not an option of a run{near} (options: {', '.join(names)})")

@@ -39,7 +39,7 @@ def bundle(results: Sequence[Result], path: Path) -> Path:
 
     """
     if path.suffix != ".zip":
-        raise InputError(f"{path}: a bundle is a zip file: its name ends in .zip")
+        raise InputError(f"{path}: a bundle is a zip file, so its name must end in .zip")
     results = given_results(results)
     inputs: dict[str, str] = {}
     for result in results:
@@ -102,7 +102,9 @@ def _place_logs(trace: Mapping[str, Any], inputs: dict[str, str]) -> None:
             raise InputError(f"{file}: another input of the bundle has the name {name}")
     for named in trace.get("named", ()):
         if digest_of_file(named["path"]) != named["digest"]:
-            raise InputError(f"{named['path']}: not the file that the run read: another digest")
+            raise InputError(
+                f"{named['path']}: this is not the file that the run read: its digest differs"
+            )
 
 
 def _taken(inputs: dict[str, str], file: Path, name: str) -> bool:

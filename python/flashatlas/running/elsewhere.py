@@ -55,7 +55,7 @@ class _Folder:
     def __init__(self, root: str | os.PathLike[str] | None) -> None:
         self.root = None if root is None else Path(root)
         if self.root is not None and not self.root.is_dir():
-            raise about("inputs", f"{self.root}: no such folder")
+            raise about("inputs", f"{self.root}: there is no such folder")
         self._digests: dict[Path, str] = {}
 
     def named(self, name: str) -> list[Path]:
@@ -120,7 +120,7 @@ def _only(wanted: Mapping[str, str]) -> str:
 
     """
     if not wanted:
-        raise about("trace", "the run read none: its requests came from a generator")
+        raise about("trace", "the run read no file: its requests came from a generator")
     if len(wanted) > 1:
         names = ", ".join(sorted(wanted))
         raise about("trace", f"the run read {len(wanted)} files ({names}): ‹inputs=DIR› finds each")
@@ -135,7 +135,7 @@ def _the_same(given: str, digest: str) -> str:
 
     """
     if not Path(given).is_file():
-        raise about("trace", f"{given}: no such file")
+        raise about("trace", f"{given}: there is no such file")
     if (found := digest_of_file(given)) != digest:
         raise about("trace", other_file(given, found, digest))
     return given
@@ -145,7 +145,7 @@ def _not_there(path: str, digest: str) -> str | None:
     """Return why a file cannot be read from its path in the record; ``None`` if it can."""
     if not is_file(path):
         source = "standard input" if path == "-" else "a table"
-        return f"the trace came from {source} ({digest}), which nobody kept"
+        return f"the trace came from {source} ({digest}), which was not kept"
     return not_as_read(path, digest)
 
 
@@ -186,11 +186,11 @@ def _precondition(
             names = ", ".join(map(str, there))
             raise about(
                 "inputs",
-                f"several files have the name of the precondition's file, and the record has no "
+                "several files have the name of the precondition's file, and the record has no "
                 f"digest of that file: {names}; leave only one of them there",
             )
         if not there:
-            why = f"{path}: no such file; the run's precondition read it from there"
+            why = f"{path}: there is no such file; the precondition of the run read it from there"
             raise _nowhere(why, looked.root, alone=False)
         places[path] = str(there[0])
     return places

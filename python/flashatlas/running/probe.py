@@ -124,8 +124,8 @@ def simulated(
     room = Drive(drive, set).capacity_bytes
     if room < (needed := max(total, 4 * max(sizes))):
         raise InputError(
-            f"{os.fspath(drive)}: exports {room} bytes, and probing writes to {needed} bytes; "
-            "take a larger drive, or a smaller `total`"
+            f"{os.fspath(drive)}: the drive exports {room} bytes, but probing writes to {needed} "
+            "bytes; use a larger drive, or a smaller `total`"
         )
     with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
         cases: list[Case] = []
@@ -153,7 +153,7 @@ def simulated(
 def in_use(path: Path) -> str | None:
     """Return the reason why a block device must not be written, or ``None``.
 
-    The reasons are a mounted file system, swap space, or another device that is built on it. The
+    The reasons are a mounted file system, swap space, or another device that uses the device. The
     result is ``None`` if the device is free.
     """
     number = os.stat(path).st_rdev
@@ -163,18 +163,18 @@ def in_use(path: Path) -> str | None:
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         fields = line.split()
         if fields[2] in numbers:
-            return f"a file system on it is mounted at {fields[4]}"
+            return f"one of its file systems is mounted at {fields[4]}"
     for line in Path("/proc/swaps").read_text().splitlines()[1:]:
         swap = os.stat(line.split()[0])
         if (
             stat.S_ISBLK(swap.st_mode)
             and f"{os.major(swap.st_rdev)}:{os.minor(swap.st_rdev)}" in numbers
         ):
-            return f"it is swap space ({line.split()[0]})"
+            return f"the device is swap space ({line.split()[0]})"
     for part in parts:
         holders = [holder.name for holder in part.glob("holders/*")]
         if holders:
-            return f"{', '.join(holders)} is built on it"
+            return f"{', '.join(holders)} uses the device"
     return None
 
 
@@ -202,12 +202,13 @@ def opened(path: Path, create: int | None) -> Iterator[tuple[int, int]]:
     try:
         if not path.exists():
             raise InputError(
-                f"{path}: no such file or device (--create SIZE makes a file, and removes it "
+                f"{path}: there is no such file or device (--create SIZE makes a file, and "
+                "removes it "
                 "afterwards)"
             )
         mode = path.stat().st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISBLK(mode)):
-            raise InputError(f"{path}: neither a file nor a block device")
+            raise InputError(f"{path}: this is neither a file nor a block device")
         if stat.S_ISBLK(mode) and (why := in_use(path)):
             raise InputError(f"{path}: {why}; nothing was written to it")
         flags = os.O_RDWR | getattr(os, "O_DIRECT", 0) | (os.O_EXCL if stat.S_ISBLK(mode) else 0)
@@ -257,7 +258,8 @@ def measured(
         span = min(size, total) - sizes[-1]
         if span < 2 * sizes[-1]:
             raise InputError(
-                f"{path}: {min(size, total)} bytes to write to, expected at least {3 * sizes[-1]}"
+                f"{path}: {min(size, total)} bytes are too few: probing needs at least "
+                f"{3 * sizes[-1]}"
             )
         buffer = mmap.mmap(-1, sizes[-1])  # aligned to a page, as direct writes must be
         buffer.write(random.Random(seed).randbytes(sizes[-1]))

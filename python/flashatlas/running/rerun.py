@@ -165,7 +165,7 @@ def copy_differences(folder: Path, runs: Sequence[Result]) -> list[str]:
         try:
             there = results_of(upgraded(copy))
         except DAMAGE as error:
-            raise InputError(f"{file}: damaged: runs.{number}; expected {EXPECTED}") from error
+            raise InputError(f"{file}: damaged: runs.{number} must be {EXPECTED}") from error
         for key, was, own in _unequal(there, results_of(run.record)):
             place = f"{COMPARISON}: runs.{number}.{key}"
             found.append(f"{place}: {was!r} there, {own!r} in {numbered(number + 1)}")
@@ -185,10 +185,13 @@ def edited(result: Result) -> str | None:
     """
     if "results_digest" not in result.record or not result.tables or is_as_written(result):
         return None
-    said = "its digest (results_digest) does not match its content and its tables"
+    said = "the digest of the record (results_digest) does not match its content and its tables"
     if same_build(result.record, {"build": build()}):
         return f"the record was changed after its run: {said}"
-    return f"{said}: it was changed after its run, or its version made digests by another rule"
+    return (
+        f"{said}: the record was changed after its run, or its version computed digests "
+        "by another rule"
+    )
 
 
 def _said(before: Any, after: Any) -> Iterator[str]:

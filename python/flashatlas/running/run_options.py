@@ -85,7 +85,7 @@ def documentation(groups: Mapping[str, str]) -> str:
 
 KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "text": ((str,), "a text"),
-    "choice": ((str,), "one of its words"),
+    "choice": ((str,), "one of the words of the option"),
     "count": ((int,), "a whole number"),
     "count-or": ((int, str), "a whole number or a text"),
     "number": ((int,), "a whole number"),
@@ -105,7 +105,10 @@ def checked(option: RunOption, given: Any) -> Any:
     name = option.name
     if given is None:
         if option.default is not None and name != "mode":
-            raise _core.about(name, f"None; leave it out for its default {option.default!r}")
+            raise _core.about(
+                name,
+                f"the value is None; leave the option out to use its default {option.default!r}",
+            )
         return None
     types, expected = KINDS[option.kind]
     if not isinstance(given, types) or (isinstance(given, bool) and option.kind != "flag"):
@@ -115,12 +118,12 @@ def checked(option: RunOption, given: Any) -> Any:
         lowest = (option.least or 0) if counts else -(2**63)
         most = (option.most or 2**64 - 1) if counts else 2**63 - 1
         if not lowest <= given <= most:
-            raise _core.about(name, f"{given}, expected {lowest} to {most}")
+            raise _core.about(name, f"{given} is out of range: give {lowest} to {most}")
     if option.kind == "factor" and not (math.isfinite(given) and given > 0):
-        raise _core.about(name, f"{given}, expected a number above 0")
+        raise _core.about(name, f"{given} is not a number above 0")
     return chosen(option, str(given)) if option.kind == "choice" else given
 
 
 def of_wrong_type(name: str, given: Any, expected: str) -> _core.InputError:
     """Return the error about a value of the wrong type."""
-    return _core.about(name, f"{given!r} is of type {type(given).__name__}, expected {expected}")
+    return _core.about(name, f"{given!r} is of type {type(given).__name__}, but must be {expected}")

@@ -46,7 +46,7 @@ def unpack(path: Path, folder: Path) -> list[Path]:
         raise InputError(f"{path}: not a bundle: {error}") from error
     runs = sorted(p.parent for p in folder.rglob("run.json"))
     if not runs:
-        raise InputError(f"{path}: not a bundle: no run.json in it")
+        raise InputError(f"{path}: the file is not a bundle: it has no run.json")
     return runs
 
 
@@ -59,13 +59,16 @@ def must_be_bounded(path: Path, archive: zipfile.ZipFile) -> None:
     """
     entries = archive.infolist()
     if len(entries) > FILES_MAX:
-        raise InputError(f"{path}: {len(entries)} files, a bundle has at most {FILES_MAX}")
+        raise InputError(
+            f"{path}: the file has {len(entries)} files, but a bundle has at most {FILES_MAX}"
+        )
     declared = sum(entry.file_size for entry in entries)
     own = path.stat().st_size
     most = unpacked_at_most(own)
     if declared > most:
         raise InputError(
-            f"{path}: {own} bytes that unpack to {declared}; a bundle of this size may unpack to "
+            f"{path}: the bundle has {own} bytes that unpack to {declared}; a bundle of "
+            "this size may unpack to "
             f"at most {most} bytes; {INSTEAD}"
         )
 
@@ -75,13 +78,13 @@ def _unpack(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, folder
     name = PurePosixPath(entry.filename)
     kind = stat.S_IFMT(entry.external_attr >> 16)
     if name.is_absolute() or ".." in name.parts or "\\" in entry.orig_filename or not name.parts:
-        why = "leads out of the bundle: expected a path below its folder, with `/`"
+        why = "leads out of the bundle; the path must be below its folder, with `/`"
     elif kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-        why = "is a link or a device: expected files and folders"
+        why = "is a link or a device; a bundle has only files and folders"
     elif entry.flag_bits & 1:
-        why = "is encrypted: expected files without a password"
+        why = "is encrypted; a bundle has only files without a password"
     elif entry.compress_type not in METHODS:
-        why = f"has compression method {entry.compress_type}: expected 0 (stored) or 8 (deflate)"
+        why = f"has compression method {entry.compress_type}; it must be 0 (stored) or 8 (deflate)"
     else:
         target = folder / name
         if entry.is_dir():
@@ -113,7 +116,8 @@ def must_lie_within(result: Result, folder: Path, bundle: Path) -> None:
     def checked(file: str) -> str:
         if not Path(file).resolve().is_relative_to(root):
             raise InputError(
-                f"{bundle}: one of its runs reads {file}, which is not in the bundle; expected all "
+                f"{bundle}: one of its runs reads {file}, which is not in the bundle; a "
+                "bundle must have all "
                 "traces, job files and checkpoints below `inputs`"
             )
         return file

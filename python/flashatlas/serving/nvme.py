@@ -19,7 +19,8 @@ SCHEME = "tcp://"
 
 OPEN = (
     "nvme: {} answers every host that reaches this machine, without a password and without TLS, "
-    "and --allow compares the name that a host gives itself; 127.0.0.1 answers this machine alone"
+    "and --allow compares only the name that a host gives itself; 127.0.0.1 answers only this "
+    "machine"
 )
 """The message if other machines can connect."""
 
@@ -70,7 +71,7 @@ def spec(address: str, nqn: str | None, allow: Sequence[str], threads: int) -> d
         warnings.warn(OPEN.format(host), stacklevel=3)
     for option, name in [("nqn", nqn), *(("allow", name) for name in allow)]:
         if name is not None and not name.startswith("nqn."):
-            raise InputError(f"{option}: `{name}`, expected a name that begins with `nqn.`")
+            raise InputError(f"{option}: `{name}` is not a name that begins with `nqn.`")
     shown = f"[{host}]" if host.version == 6 else str(host)
     return {
         "address": f"{shown}:{port}",
@@ -91,6 +92,7 @@ def _address(text: str) -> tuple[ipaddress.IPv4Address | ipaddress.IPv6Address, 
         return ipaddress.ip_address(named), int(port)
     except ValueError:
         raise InputError(
-            f"nvme: `{text}`, expected {SCHEME}ADDRESS:PORT, such as {SCHEME}127.0.0.1:4420 "
+            f"nvme: `{text}` is not an address; give {SCHEME}ADDRESS:PORT, such as "
+            f"{SCHEME}127.0.0.1:4420 "
             "(port 0: any free port)"
         ) from None

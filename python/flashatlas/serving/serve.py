@@ -43,7 +43,7 @@ PLUGIN = Path(__file__).parents[1] / "libflashatlas_nbdkit.so"
 
 MISSING = "nbdkit is not installed (Debian and Ubuntu: apt install nbdkit)"
 WITHOUT_PLUGIN = (
-    f"{PLUGIN.name} is not there: it comes with wheels, and with the build from a source tree "
+    f"{PLUGIN.name} does not exist: it comes with wheels, and with the build from a source tree "
     "(`make build`), but not with a source distribution"
 )
 
@@ -263,7 +263,7 @@ def serve(
     """
     _check_door(socket=socket, port=port, tls=tls, nvme=nvme, nqn=nqn, allow=allow)
     if record is not None and Path(record).suffix != ".fatr":
-        raise InputError(f"record: {os.fspath(record)}: a recording ends in .fatr")
+        raise InputError(f"record: {os.fspath(record)}: the name of a recording ends in .fatr")
     told = served.plan(drive, set, image, cut_mode, ignore_flush, ignore_fua, seed, precondition)
     pace = "none" if time == "none" else {"real": _slower(time)}
     libraries = _libraries(told)
@@ -340,18 +340,21 @@ def _check_door(
     if nvme is not None:
         if beside:
             raise _core.about(
-                beside[0], "it is of NBD, and ‹nvme› serves an NVMe drive: expected one of them"
+                beside[0],
+                "this option is for NBD, but ‹nvme› serves an NVMe drive: give one of the two",
             )
         return
     for name, given in (("nqn", nqn), ("allow", allow or None)):
         if given is not None:
-            raise _core.about(name, "it is of an NVMe drive: expected ‹nvme=tcp://127.0.0.1:4420›")
+            raise _core.about(
+                name, "this option is for an NVMe drive: also give ‹nvme=tcp://127.0.0.1:4420›"
+            )
     if shutil.which("nbdkit") is None:
         raise InputError(MISSING)
     if not PLUGIN.is_file():
         raise InputError(WITHOUT_PLUGIN)
     if nbd["socket"] is not None and nbd["port"] is not None:
-        raise InputError("socket and port: expected one of them")
+        raise InputError("socket and port: give one of the two")
 
 
 def _remove_unused(image: Path) -> None:
@@ -384,7 +387,7 @@ def _seconds(given: str | float) -> float:
         return float(_core.quantity(given)) / 1e12
     if not isinstance(given, str) and given >= 0:
         return float(given)
-    raise InputError(f"cut_at: `{given}`, expected a time such as 500ms or 2s")
+    raise InputError(f"cut_at: `{given}` is not a time such as 500ms or 2s")
 
 
 def _slower(text: str | float) -> float:
@@ -393,7 +396,7 @@ def _slower(text: str | float) -> float:
     except ValueError:
         slower = 0.0
     if not 0 < slower <= 1e6:
-        raise InputError(f"time: `{text}`, expected none, real, or how many times slower")
+        raise InputError(f"time: `{text}` is not known: give none, real, or N (N times slower)")
     return slower
 
 

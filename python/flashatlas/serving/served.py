@@ -43,7 +43,8 @@ def plan(
     """
     if cut_mode not in CUT_MODES:
         raise InputError(
-            f"cut_mode: `{cut_mode}`, expected {', '.join(CUT_MODES[:-1])} or {CUT_MODES[-1]}"
+            f"cut_mode: `{cut_mode}` is not known: give {', '.join(CUT_MODES[:-1])} or "
+            f"{CUT_MODES[-1]}"
         )
     name, toml, own = drive_and_text(drive)
     settings = own + setting_list(set)
@@ -73,7 +74,7 @@ def _begins(precondition: str, image: str | os.PathLike[str] | None) -> str | di
     if chosen != "none" and image is not None and _is_image(image):
         raise _core.about(
             "precondition",
-            f"{os.fspath(image)} already holds a drive, whose state is not changed: leave "
+            f"{os.fspath(image)} already holds a drive, whose state is kept: leave "
             "the option out, or name a new image (‹image=FILE›)",
         )
     return chosen  # type: ignore[no-any-return]
@@ -111,7 +112,7 @@ def aged(
         raise _core.about(
             "precondition",
             "a checkpoint cannot hold layers or the bytes of pages: serve the drive without them, "
-            "or let a client age it",
+            "or let a client age the drive",
         )
     asked = begins if isinstance(begins, str) else ":".join(next(iter(begins.items())))
     path = save_checkpoint(

@@ -77,7 +77,7 @@ def significance(
 def _check(runs: Frame, of: str, between: str, each: Sequence[str]) -> None:
     """Refuse a column if it is no factor or no number, whichever its option needs."""
     if len(runs) < 2:
-        raise InputError("one run: a difference needs at least two")
+        raise InputError("there is one run: a difference needs at least two")
     for option, name in (("between", between), *(("each", name) for name in each)):
         runs.column(name)
         if name in runs.numbers:
@@ -87,7 +87,9 @@ def _check(runs: Frame, of: str, between: str, each: Sequence[str]) -> None:
             raise about(option, f"the runs do not differ in `{name}` (factors: {factors})")
         if option == "each" and name == between:
             raise about(
-                "each", f"`{name}` is the factor of ‹between›; expected another factor, or none"
+                "each",
+                f"`{name}` is already the factor of ‹between›: give another factor, "
+                "or leave the option out",
             )
     runs.column(of)
     if of not in runs.numbers:

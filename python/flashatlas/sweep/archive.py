@@ -234,7 +234,7 @@ def _write_study(plan: Plan, inputs: Mapping[Path, Mapping[str, Any]], root: Pat
     try:
         own = planned(load(file))
     except InputError as error:
-        raise InputError(f"{place} is no study: {error}") from error
+        raise InputError(f"{place} is not a study: {error}") from error
     beyond = [path for _, path in _read_by(own, resolved=False) if not path.is_relative_to(root)]
     if beyond:
         raise InputError(f"{place} still reads {beyond[0]}: write its path without escapes")

@@ -66,7 +66,7 @@ def axis(name: str, given: Any) -> Axis:
         return _of_table(name, given)
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise InputError(
-            f"{name}: {given!r}; expected a list of values, or a table such as "
+            f"{name}: {given!r} is not an axis: write a list of values, or a table such as "
             '{ from = "8KiB", to = "128KiB", factor = 2 }'
         )
     return Axis(name, _distinct(name, given))
@@ -75,11 +75,11 @@ def axis(name: str, given: Any) -> Axis:
 def _of_table(name: str, given: Mapping[str, Any]) -> Axis:
     for key in given:
         if key not in AXIS:
-            raise InputError(f"{name}: `{key}` is no key of an axis{hint(key, AXIS)} "
+            raise InputError(f"{name}: `{key}` is not a key of an axis{hint(key, AXIS)} "
                              f"(allowed: {', '.join(AXIS)})")  # fmt: skip
     kinds = [key for key in ("values", "variants", "from") if key in given]
     if len(kinds) != 1:
-        raise InputError(f"{name}: expected one of values, variants and from … to")
+        raise InputError(f"{name}: give exactly one of values, variants and from … to")
     text = given.get("when")
     when = None if text is None else Condition(text, f"{name}: when")
     if kinds == ["values"]:
@@ -91,7 +91,7 @@ def _of_table(name: str, given: Mapping[str, Any]) -> Axis:
             raise InputError(f"{name}: variants are tables of settings, each with a name")
         for variant, table in variants.items():
             if not isinstance(table, Mapping):
-                raise InputError(f"{name}.variants.{variant}: {table!r}; expected settings")
+                raise InputError(f"{name}.variants.{variant}: {table!r} is not a table of settings")
         tables = {one: settings_of(table) for one, table in variants.items()}
         return Axis(name, tuple(tables), tables, when)
     return Axis(name, _distinct(name, _range(name, given)), {}, when)
@@ -99,30 +99,30 @@ def _of_table(name: str, given: Mapping[str, Any]) -> Axis:
 
 def _distinct(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
     if not values:
-        raise InputError(f"{name}: no values: the study would have no runs")
+        raise InputError(f"{name}: the axis has no values, so the study would have no runs")
     for value in values:
         if not isinstance(value, (str, int, float, bool)):
-            raise InputError(f"{name}: {value!r}; expected texts, numbers or booleans")
+            raise InputError(f"{name}: {value!r} is not a text, a number or a boolean")
         if sum(1 for other in values if type(other) is type(value) and other == value) > 1:
-            raise InputError(f"{name}: {value!r} is there twice")
+            raise InputError(f"{name}: {value!r} is given twice")
     return tuple(values)
 
 
 def _range(name: str, given: Mapping[str, Any]) -> list[Any]:
     """Return the values of a range, both ends included."""
     if "to" not in given:
-        raise InputError(f"{name}: a range has both ends: from and to")
+        raise InputError(f"{name}: a range needs both ends: from and to")
     ways = [key for key in ("steps", "step", "factor") if key in given]
     if len(ways) > 1:
-        raise InputError(f"{name}: {' and '.join(ways)}: expected one of them")
+        raise InputError(f"{name}: {' and '.join(ways)} are given: give only one of them")
     scale = given.get("scale", "log" if "factor" in given else "lin")
     if scale not in ("lin", "log"):
-        raise InputError(f"{name}: scale `{scale}` (allowed: lin, log)")
+        raise InputError(f"{name}: scale `{scale}` is not known (allowed: lin, log)")
     first, last, unit = _ends(name, given)
     if last < first:
-        raise InputError(f"{name}: from {given['from']} to {given['to']} is empty")
+        raise InputError(f"{name}: the range from {given['from']} to {given['to']} is empty")
     if scale == "log" and first <= 0:
-        raise InputError(f"{name}: a logarithmic range begins above 0, not at {given['from']}")
+        raise InputError(f"{name}: a logarithmic range must begin above 0, not at {given['from']}")
     values = _values(name, given, first, last, scale, unit)
     if unit == "time":
         return [f"{round(value)}ps" for value in values]
@@ -138,8 +138,8 @@ def _ends(name: str, given: Mapping[str, Any]) -> tuple[float, float, str]:
     if all(isinstance(end, (int, float)) and not isinstance(end, bool) for end in ends):
         return float(ends[0]), float(ends[1]), ""
     if not all(isinstance(end, str) for end in ends):
-        raise InputError(f"{name}: from {ends[0]!r} to {ends[1]!r}: expected numbers, or both with "
-                         "a unit")  # fmt: skip
+        raise InputError(f"{name}: from {ends[0]!r} to {ends[1]!r}: write two "
+                         "numbers, or both with a unit")  # fmt: skip
     try:
         first, last = (quantity(end) for end in ends)
     except InputError as error:
@@ -161,23 +161,23 @@ def _values(
                          "(steps), the distance (step) or the ratio (factor)")  # fmt: skip
     if "steps" in given:
         if not isinstance(step, int) or not 2 <= step <= VALUES_MAX:
-            raise InputError(f"{name}: steps {step}; expected 2 to {VALUES_MAX}")
+            raise InputError(f"{name}: steps is {step}; give 2 to {VALUES_MAX}")
         shares = [i / (step - 1) for i in range(step)]
         if scale == "log":
             return [first * (last / first) ** share for share in shares]
         return [first + (last - first) * share for share in shares]
     if "factor" in given:
         if step <= 1:
-            raise InputError(f"{name}: factor {step}; expected more than 1")
+            raise InputError(f"{name}: factor is {step}; give more than 1")
         count = int(math.log(last / first) / math.log(step) + 1e-9) + 1
     else:
         if scale == "log":
-            raise InputError(f"{name}: a logarithmic range has steps or a factor, not a step")
+            raise InputError(f"{name}: a logarithmic range needs steps or a factor, not a step")
         if step <= 0:
-            raise InputError(f"{name}: step {step}; expected more than 0")
+            raise InputError(f"{name}: step is {step}; give more than 0")
         count = int((last - first) / step + 1e-9) + 1
     if count > VALUES_MAX:
-        raise InputError(f"{name}: {count} values; expected at most {VALUES_MAX}")
+        raise InputError(f"{name}: the axis has {count} values; give at most {VALUES_MAX}")
     if "factor" in given:
         return [first * step**i for i in range(count)]
     return [first + step * i for i in range(count)]

@@ -88,7 +88,8 @@ def client(
         return
     if "://" not in cluster:
         raise InputError(
-            f"cluster `{cluster}`: expected local, slurm, or the address of a Dask scheduler such "
+            f"cluster `{cluster}` is not known: give local, slurm, or the address of a Dask "
+            "scheduler such "
             "as tcp://node17:8786"
         )
     try:

@@ -51,16 +51,17 @@ class Condition:
 
     def _tree(self) -> ast.expr:
         if not isinstance(self.text, str):
-            raise InputError(f"{self.where}: {self.text!r}; expected {EXPECTED}")
+            raise InputError(f"{self.where}: {self.text!r} is not a condition: write {EXPECTED}")
         if len(self.text) > LONGEST:
             raise InputError(
-                f"{self.where}: {len(self.text)} characters; a condition has at most {LONGEST}"
+                f"{self.where}: the condition has {len(self.text)} characters, but can have "
+                f"at most {LONGEST}"
             )
         try:
             return ast.parse(self.text, mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise InputError(
-                f"{self.where}: `{_short(self.text)}` cannot be read; expected {EXPECTED}"
+                f"{self.where}: `{_short(self.text)}` cannot be read: write {EXPECTED}"
             ) from error
 
     def _check(self, node: ast.AST) -> None:
@@ -69,11 +70,11 @@ class Condition:
             self._name(node)
             return
         if isinstance(node, ast.Constant) and not isinstance(node.value, (str, int, float)):
-            raise InputError(f"{self.where}: `{self.text}`: expected {EXPECTED}")
+            raise InputError(f"{self.where}: `{self.text}` is not a condition: write {EXPECTED}")
         if not isinstance(node, known) or (
             isinstance(node, ast.UnaryOp) and not isinstance(node.op, (ast.Not, ast.USub))
         ):
-            raise InputError(f"{self.where}: `{self.text}`: expected {EXPECTED}")
+            raise InputError(f"{self.where}: `{self.text}` is not a condition: write {EXPECTED}")
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 self._check(child)
@@ -83,7 +84,7 @@ class Condition:
             return node.id
         if isinstance(node, ast.Attribute):
             return f"{self._name(node.value)}.{node.attr}"
-        raise InputError(f"{self.where}: `{self.text}`: expected {EXPECTED}")
+        raise InputError(f"{self.where}: `{self.text}` is not a condition: write {EXPECTED}")
 
     def holds(self, lookup: Lookup) -> bool:
         """Return ``True`` if the condition holds for a run."""
@@ -110,7 +111,7 @@ class Condition:
             if isinstance(node.op, ast.Not):
                 return not value
             if isinstance(value, bool) or not isinstance(value, (int, float)):
-                raise InputError(f"{self.where}: `{self.text}`: {value!r} is no number")
+                raise InputError(f"{self.where}: `{self.text}`: {value!r} is not a number")
             return -value
         left = self._value(node.left, lookup)
         for op, right_node in zip(node.ops, node.comparators, strict=True):
@@ -134,7 +135,9 @@ class Condition:
             return _alike(left, right) is isinstance(op, ast.Eq)
         a, b = _number(left), _number(right)
         if a is None or b is None:
-            raise InputError(f"{self.where}: `{self.text}`: {left!r} and {right!r} have no order")
+            raise InputError(
+                f"{self.where}: `{self.text}`: {left!r} and {right!r} cannot be compared by order"
+            )
         return _COMPARE[type(op)](a, b)
 
 

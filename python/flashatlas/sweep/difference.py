@@ -180,7 +180,7 @@ def _numbers(before: Frame, after: Frame, of: Sequence[str]) -> list[str]:
         return common
     for name in of:
         if name not in common:
-            raise about("of", f"`{name}` is no number of both sides{hint(name, common)}")
+            raise about("of", f"`{name}` is not a number of both sides{hint(name, common)}")
     return list(of) or [name for name in FIRST if name in common]
 
 
@@ -196,7 +196,7 @@ def _settings(before: Frame, after: Frame, ignored: Sequence[str]) -> tuple[list
         matched = fnmatch.filter(found, pattern)
         if not matched:
             near = hint(pattern, found) or _differing(before, after, found)
-            raise about("except", f"`{pattern}` is no setting of both sides{near}")
+            raise about("except", f"`{pattern}` is not a setting of both sides{near}")
         without += matched
     return [name for name in found if name not in without], without
 

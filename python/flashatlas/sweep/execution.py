@@ -209,7 +209,7 @@ class Crew:
         if self._watcher:
             self._watcher.tick()
         if self._cluster.is_gone():
-            raise InputError("the cluster is gone; the finished runs are in the store: go on "
+            raise InputError("the cluster is gone; the finished runs are in the store: continue "
                              "with the same command")  # fmt: skip
         return found
 

@@ -58,7 +58,8 @@ def search_of(table: Mapping[str, Any]) -> Search:
     for key in table:
         if key not in KEYS:
             raise InputError(
-                f"search.{key}: no key of a search{hint(key, KEYS)} (allowed: {', '.join(KEYS)})"
+                f"search.{key}: there is no such key of a search{hint(key, KEYS)} (allowed: "
+                f"{', '.join(KEYS)})"
             )
     objectives = [
         Objective(name, higher)
@@ -67,16 +68,19 @@ def search_of(table: Mapping[str, Any]) -> Search:
     ]
     if not objectives:
         raise InputError(
-            'search: no objective; expected one such as minimise = ["waf"], maximise = ["iops"]'
+            'search: there is no objective; give one such as minimise = ["waf"], maximise = '
+            '["iops"]'
         )
     numbers = [one.number for one in objectives]
     for name in numbers:
         if numbers.count(name) > 1:
-            raise InputError(f"search: `{name}` is an objective twice")
+            raise InputError(f"search: `{name}` is given twice as an objective")
     sampler = table.get("sampler", SAMPLERS[0])
     if sampler not in SAMPLERS:
         near = hint(str(sampler), SAMPLERS)
-        raise InputError(f"search.sampler: `{sampler}`{near} (allowed: {', '.join(SAMPLERS)})")
+        raise InputError(
+            f"search.sampler: `{sampler}` is not known{near} (allowed: {', '.join(SAMPLERS)})"
+        )
     return Search(
         objectives=tuple(objectives),
         trials=_count("trials", table.get("trials", TRIALS), 1),
@@ -89,14 +93,14 @@ def search_of(table: Mapping[str, Any]) -> Search:
 
 def _names(key: str, given: Any) -> Sequence[str]:
     if isinstance(given, str) or not isinstance(given, Sequence):
-        raise InputError(f"search.{key}: {given!r}; expected a list of numbers of a run")
+        raise InputError(f"search.{key}: {given!r} is not a list of names of numbers of a run")
     for name in given:
         if not isinstance(name, str):
-            raise InputError(f"search.{key}: {name!r}; expected the name of a number of a run")
+            raise InputError(f"search.{key}: {name!r} is not the name of a number of a run")
     return given
 
 
 def _count(key: str, given: Any, least: int) -> int:
     if not isinstance(given, int) or isinstance(given, bool) or given < least:
-        raise InputError(f"search.{key}: {given!r}; expected a count of at least {least}")
+        raise InputError(f"search.{key}: {given!r} is not a count of at least {least}")
     return given

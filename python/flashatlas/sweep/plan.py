@@ -81,8 +81,8 @@ def planned(study: Study, digests: Digests | None = None) -> Plan:
             runs[run.key] = run
     if not runs:
         place = study.at("exclude") if excluded else study.at("axes")
-        why = f"all {excluded} are excluded" if excluded else "it has no axes and no workload"
-        raise StudyError(f"{place}{study.name}: a study without runs: {why}")
+        why = f"all {excluded} runs are excluded" if excluded else "it has no axes and no workload"
+        raise StudyError(f"{place}{study.name}: the study has no runs: {why}")
     return Plan(study, tuple(runs.values()), excluded, same)
 
 
@@ -238,7 +238,7 @@ class _Shared:
         if "." in name and not hint(name, every):
             return None
         raise InputError(
-            f"`{name}` is no axis, option or parameter of the drive{hint(name, every)}"
+            f"`{name}` is not an axis, an option or a parameter of the drive{hint(name, every)}"
         )
 
 

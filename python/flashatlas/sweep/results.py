@@ -66,14 +66,14 @@ def noted(store: Store, name: str | None) -> dict[str, Any]:
     if name is None:
         if len(names) != 1:
             raise InputError(
-                f"{store.root}: holds {len(names)} studies: name one "
-                f"({', '.join(f'{store.root}:{one}' for one in names) or 'none is noted'})"
+                f"{store.root}: the store holds {len(names)} studies: name one "
+                f"of them ({', '.join(f'{store.root}:{one}' for one in names) or 'it has none'})"
             )
         name = names[0]
     found = store.study(name)
     if found is None:
         raise InputError(
-            f"{store.root}: no study `{name}`{hint(name, names)} (studies: "
+            f"{store.root}: the store has no study `{name}`{hint(name, names)} (studies: "
             f"{', '.join(names) or 'none'})"
         )
     return found
@@ -193,7 +193,9 @@ def notes_in(store: Store, runs: Frame) -> list[list[Note]]:
             record = json_file(file, "a run record")
             notes = record.get("approximations") if isinstance(record, dict) else None
             if not are_notes(notes):
-                raise InputError(f"{file}: damaged: approximations is not what it should be")
+                raise InputError(
+                    f"{file}: damaged: the value of `approximations` is not a list of notes"
+                )
             found.append(upgraded({"approximations": notes})["approximations"])
     return found
 
@@ -232,7 +234,9 @@ def frame_at(paths: Sequence[Path]) -> Frame:
     if not any(found):
         return frame(load_all(paths))
     if len(found) > 1 or found[0] is None:
-        raise InputError("a store of results stands alone: expected one STORE or STORE:STUDY")
+        raise InputError(
+            "a store of results cannot be combined with others: give one STORE or STORE:STUDY"
+        )
     study = study_at(paths[0])
     assert study is not None, "the path is a store"
     return frame_of(*study)

@@ -155,18 +155,19 @@ def _files(store: Store, columns: Collection[str] | None) -> pa.Table:
             return _joined([_read(file, columns) for file in files], folder)
         except FileNotFoundError:
             continue
-    raise InputError(f"{folder}: its files keep changing; try again")
+    raise InputError(f"{folder}: the files of the folder keep changing; try again")
 
 
 def _read(file: Path, columns: Collection[str] | None) -> pa.Table:
     try:
         table = parquet_file(file, None if columns is None else {*FIRST, *columns})
     except InputError as error:
-        raise InputError(f"{error}; remove it: rows are made again from runs") from error
+        raise InputError(f"{error}; remove the file: rows are made again from runs") from error
     for name, kind in KINDS.items():
         if name not in table.column_names or table[name].type != kind:
             raise InputError(
-                f"{file}: damaged: expected a column `{name}` of {kind}; remove it: rows are "
+                f"{file}: damaged: the file must have a column `{name}` of {kind}; remove "
+                "the file: rows are "
                 "made again from runs"
             )
     return table
@@ -187,6 +188,7 @@ def _joined(tables: Sequence[pa.Table], folder: Path) -> pa.Table:
         return pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as error:
         raise InputError(
-            f"{folder}: its tables do not fit each other: {error}; remove them: rows are made "
+            f"{folder}: the tables of the folder do not fit each other: {error}; remove "
+            "them: rows are made "
             "again from runs"
         ) from error

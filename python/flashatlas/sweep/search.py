@@ -243,7 +243,7 @@ class _Batches:
                 if objective.number not in one:
                     near = hint(objective.number, one)
                     raise StudyError(
-                        f"{self._found.study.at('search')}search: `{objective.number}` is no "
+                        f"{self._found.study.at('search')}search: `{objective.number}` is not a "
                         f"number of the run `{runs[0].label}`{near}"
                     )
         return tuple(

@@ -23,7 +23,7 @@ def shard_of(text: str) -> tuple[int, int]:
     """
     found = SHARD.fullmatch(text.strip())
     if not found or int(found[1]) >= int(found[2]):
-        raise InputError(f"shard `{text}`: expected I/N with I from 0 to N-1, such as 0/16")
+        raise InputError(f"`{text}` is not a shard: write I/N with I from 0 to N-1, such as 0/16")
     return int(found[1]), int(found[2])
 
 

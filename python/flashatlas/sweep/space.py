@@ -184,7 +184,7 @@ def space(runs: Frame, sought: Mapping[str, str] | None = None) -> Space:
         failed = runs.table[FAILURE].is_valid()
         runs = replace(runs, table=runs.table.filter([not one for one in failed.to_pylist()]))
     if not len(runs):
-        raise InputError("no run of this study is done: nothing to show")
+        raise InputError("no run of this study is done, so there is nothing to show")
     factors = tuple(_factor(runs, name) for name in runs.factors)
     useful = [name for name in runs.numbers if _is_useful(runs, name)]
     known = [name for name in sought or () if name in useful]

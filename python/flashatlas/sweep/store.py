@@ -130,16 +130,19 @@ class Store:
         if not mark.is_file():
             if root.exists() and (not root.is_dir() or _something_else(root)):
                 raise InputError(
-                    f"{root}: not a store of results ({MARK} is missing), and not empty: expected "
+                    f"{root}: the folder is not empty, and is not a store of results "
+                    f"({MARK} is missing): give "
                     "a folder that `flashatlas sweep` made, or a new name"
                 )
             if not create:
-                raise InputError(f"{root}: no store of results: `flashatlas sweep` makes one")
+                raise InputError(
+                    f"{root}: there is no store of results: `flashatlas sweep` makes a store"
+                )
             write_whole(mark, json.dumps({"schema": SCHEMA}) + "\n")
         try:
             found = json_file(mark, SCHEMA)["schema"]
         except (LookupError, TypeError) as error:
-            raise InputError(f"{mark}: damaged: expected {SCHEMA}") from error
+            raise InputError(f"{mark}: damaged: the content must be {SCHEMA}") from error
         if found != SCHEMA:
             raise InputError(
                 f"{mark}: its schema is {found!r}, and this FlashAtlas reads {SCHEMA!r}: a newer "
@@ -179,7 +182,7 @@ class Store:
     def load(self, key: str) -> Result:
         """Return a run, with its tables."""
         if not self.has(key):
-            raise InputError(f"{self.root}: run {key} is not in it, or not whole")
+            raise InputError(f"{self.root}: run {key} is not in the store, or is incomplete")
         return Result.load(self.folder(key))
 
     def seconds(self, key: str) -> float | None:
@@ -282,7 +285,8 @@ class Store:
         for run in found["runs"]:
             if not KEY.fullmatch(run["key"]):
                 raise InputError(
-                    f"{file}: damaged: `{run['key']}` is no key of a run: expected 40 digits from "
+                    f"{file}: damaged: `{run['key']}` is not a key of a run: a key has 40 "
+                    "digits from "
                     "0 to f"
                 )
         return found

@@ -106,23 +106,25 @@ def defined(
 def _zipped(number: int, table: Mapping[str, Any]) -> tuple[Axis, ...]:
     """Return axes that advance together: the first values of all, the second ones, and so on."""
     if not isinstance(table, Mapping):
-        raise InputError(f"zip {number}: {table!r}; expected a table of axes")
+        raise InputError(f"zip {number}: {table!r} is not a table of axes")
     group = tuple(axis(key, value) for key, value in flat(table))
     lengths = {one.name: len(one.values) for one in group}
     if len(set(lengths.values())) > 1:
         said = ", ".join(f"{name} has {count}" for name, count in lengths.items())
         raise InputError(f"zip {number}: its axes must have the same number of values: {said}")
     if not group:
-        raise InputError(f"zip {number}: no axes in it")
+        raise InputError(f"zip {number}: the table has no axes")
     if any(one.when for one in group):
-        raise InputError(f"zip {number}: a zipped axis has no `when`: use `exclude`")
+        raise InputError(f"zip {number}: a zipped axis cannot have `when`: use `exclude`")
     return group
 
 
 def _check(study: Study) -> None:
     """Refuse a study with invalid, repeated or unknown names."""
     if not NAME.fullmatch(study.name):
-        raise InputError(f"name `{study.name}`: letters, digits, `.`, `_` and `-` only")
+        raise InputError(
+            f"name `{study.name}`: the name may have only letters, digits, `.`, `_` and `-`"
+        )
     names = study.axis_names
     for name in names:
         if names.count(name) > 1:
@@ -131,13 +133,13 @@ def _check(study: Study) -> None:
     for key in study.options:
         if key not in options and key not in ("drive", "layers"):
             near = hint(key, [*options, "drive", "layers", "set"])
-            raise InputError(f"run.{key}: no option of a run{near}")
+            raise InputError(f"run.{key}: there is no such option of a run{near}")
     held = {setting.partition("=")[0].strip() for setting in study.settings} | {*study.options}
     for one in study.axis_list:
         given = {key for value in one.values for key in one.given(value)} | {one.name}
         for key in sorted(given & held):
             if key == one.name or not one.variants:
-                raise InputError(f"{key}: both an axis and shared by all runs")
+                raise InputError(f"{key}: the key is both an axis and a setting of all runs")
         if (
             not one.variants
             and "." not in one.name
@@ -145,8 +147,9 @@ def _check(study: Study) -> None:
         ):
             near = hint(one.name, [*options, "drive", "layers"])
             raise InputError(
-                f"{one.name}: no option of a run and no key of a drive{near}; an axis of another "
-                "name has variants"
+                f"{one.name}: this is neither an option of a run nor a key of a "
+                f"drive{near}; an axis with another "
+                "name needs variants"
             )
 
 
@@ -166,7 +169,8 @@ def load(path: str | os.PathLike[str]) -> Study:
     for key in content:
         if key not in PARTS:
             raise InputError(
-                f"{file}:{line_of(text, key) or 1}: {key}: no part of a study{hint(key, PARTS)} "
+                f"{file}:{line_of(text, key) or 1}: {key}: there is no such part of a "
+                f"study{hint(key, PARTS)} "
                 f"(allowed: {', '.join(PARTS)})"
             )
     try:
@@ -192,7 +196,7 @@ def _of_content(content: Mapping[str, Any], file: Path) -> Study:
                       ("store", str)):  # fmt: skip
         if key in content and not isinstance(content[key], kind):
             expected = {Mapping: "a table", list: "a list", str: "a text"}[kind]
-            raise InputError(f"{key}: {content[key]!r}; expected {expected}")
+            raise InputError(f"{key}: {content[key]!r} must be {expected}")
     shared = {key: _placed(key, value, file) for key, value in content.get("run", {}).items()}
     name = content.get("name", file.stem)
     return defined(

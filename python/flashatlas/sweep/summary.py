@@ -55,7 +55,7 @@ def write_summary(path: Path, runs: Frame, of: Sequence[str], across: str | None
         write_whole(path, _latex(groups, runs, of, across))
         return path
     if across is not None:
-        raise about("across", "only a .tex has values of a factor beside each other")
+        raise about("across", "only a .tex file can have the values of a factor side by side")
     write_whole(path, _csv(groups, of))
     return path
 
@@ -64,7 +64,7 @@ def _latex(groups: Sequence[Group], runs: Frame, of: Sequence[str], across: str 
     factors = list(groups[0].factors)
     if across is not None and across not in factors:
         known = ", ".join(factors) or "none"
-        raise about("across", f"`{across}` is no factor of these runs (factors: {known})")
+        raise about("across", f"`{across}` is not a factor of these runs (factors: {known})")
     down = [name for name in factors if name != across]
     words = {name: _words(groups, runs, name) for name in factors}
     levels: list[Any] = [None] if across is None else list(words[across])

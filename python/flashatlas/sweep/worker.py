@@ -103,7 +103,7 @@ def _ready(sources: str, plugins: tuple[str, ...]) -> None:
     if own != sources:
         raise _core.InputError(
             f"the worker on {socket.gethostname()} runs another build of FlashAtlas ({own}) than "
-            f"the study's ({sources}): install the same build there"
+            f"this study ({sources}): install the same build there"
         )
     for plugin in plugins:
         parts.load(plugin)

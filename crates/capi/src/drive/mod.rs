@@ -60,7 +60,9 @@ pub struct Drive {
 fn powered(power: &mut Power) -> Result<&mut Stack, Refusal> {
     match power {
         Power::On(stack) => Ok(stack),
-        Power::Off { .. } => Err(refuse(FaCode::FA_ERR_POWER_OFF, "the power is off: fa_power_on")),
+        Power::Off { .. } => {
+            Err(refuse(FaCode::FA_ERR_POWER_OFF, "the power is off; call fa_power_on"))
+        }
         Power::Gone(why) => Err(refuse(FaCode::FA_ERR_FAILED, why.clone())),
     }
 }
@@ -128,9 +130,12 @@ impl Drive {
     /// Returns the time of a call, or an error if the time is too early or too late.
     pub(crate) fn reached(&self, now: u64) -> Result<Ps, Refusal> {
         let why = if now < self.clock.0 {
-            format!("{now} ps lies before {} ps, which the drive has reached", self.clock.0)
+            format!(
+                "the time {now} ps is before {} ps, which the drive has already reached",
+                self.clock.0
+            )
         } else if now > FA_LATEST {
-            format!("{now} ps lies after FA_LATEST, {FA_LATEST} ps")
+            format!("the time {now} ps is after FA_LATEST ({FA_LATEST} ps)")
         } else {
             return Ok(Ps(now));
         };
@@ -154,15 +159,18 @@ impl Drive {
         powered(&mut self.power)?;
         let now = self.reached(now)?;
         if tag >> 63 != 0 {
-            let why = format!("tag {tag}: its highest bit must be 0");
+            let why = format!("the highest bit of tag {tag} must be 0");
             return Err(refuse(FaCode::FA_ERR_ARGUMENT, why));
         }
         if self.in_flight.contains_key(&tag) {
-            let why = format!("tag {tag} is in flight already, or complete and not fetched");
+            let why = format!("tag {tag} is already in flight, or is complete but not fetched");
             return Err(refuse(FaCode::FA_ERR_ARGUMENT, why));
         }
         if self.in_flight.len() >= self.queue_depth as usize {
-            let why = format!("{} commands are in flight (host.queue_depth)", self.queue_depth);
+            let why = format!(
+                "{} commands are in flight, which is the limit (host.queue_depth)",
+                self.queue_depth
+            );
             return Err(refuse(FaCode::FA_ERR_QUEUE_FULL, why));
         }
         let content = CONTENT + self.writes;
@@ -234,7 +242,7 @@ impl Drive {
             stack.advance(at, &mut self.arrived);
             self.clock = self.clock.max(at);
             for done in self.arrived.drain(..) {
-                let of = self.in_flight.get_mut(&done.tag.0).expect("it was submitted");
+                let of = self.in_flight.get_mut(&done.tag.0).expect("the command was submitted");
                 of.complete = true;
                 self.incomplete -= 1;
                 self.tally.completed(of.op, done.at.since(of.since));
@@ -279,7 +287,7 @@ impl Drive {
         powered(&mut self.power)?;
         let busy = self.in_flight.len();
         if busy > 0 {
-            let why = format!("{busy} commands are in flight, or complete and not fetched");
+            let why = format!("{busy} commands are in flight, or are complete but not fetched");
             return Err(refuse(FaCode::FA_ERR_BUSY, why));
         }
         let stack = powered(&mut self.power)?;
@@ -303,7 +311,7 @@ impl Drive {
         if operations == u64::MAX {
             return Err(refuse(
                 FaCode::FA_ERR_ARGUMENT,
-                "`operations` is the largest number: that many never happen",
+                "`operations` is the largest number, which no drive reaches",
             ));
         }
         let single = self.config.single_drive("fa_power_cut_after");

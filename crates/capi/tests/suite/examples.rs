@@ -49,7 +49,7 @@ fn the_static_library_does_without_the_shared_one() {
 #[test]
 fn the_example_in_cpp_keeps_what_was_flushed() {
     let output = run("c++", &example("raii.cc"), &["-std=c++11"], &[]);
-    assert!(output.contains("refused 6: the power is off: fa_power_on"), "{output}");
+    assert!(output.contains("refused 6: the power is off; call fa_power_on"), "{output}");
     assert!(output.contains("flushed kept, in the cache lost"), "{output}");
     assert!(output.contains("ftl.victim"), "{output}");
 }

@@ -93,7 +93,7 @@ fn without_power_every_call_says_so() {
     let error = drive.power_on(0).unwrap_err();
     assert_eq!(error, (FaCode::FA_ERR_ARGUMENT, "the power is on".into()));
     drive.power_cut(5).unwrap();
-    let off = Err((FaCode::FA_ERR_POWER_OFF, "the power is off: fa_power_on".into()));
+    let off = Err((FaCode::FA_ERR_POWER_OFF, "the power is off; call fa_power_on".into()));
     let mut text = std::ptr::null_mut();
     // SAFETY: it is a drive
     unsafe {
@@ -108,7 +108,7 @@ fn without_power_every_call_says_so() {
     }
     let (code, text) = drive.power_on(4).unwrap_err();
     assert_eq!(code, FaCode::FA_ERR_TIME);
-    assert_eq!(text, "4 ps lies before 5 ps, which the drive has reached");
+    assert_eq!(text, "the time 4 ps is before 5 ps, which the drive has already reached");
     let ready = drive.power_on(5).unwrap();
     assert_eq!(drive.submit(ready - 1, 1, &read, None).unwrap_err().0, FaCode::FA_ERR_TIME);
     drive.carry_out(ready, &read, None);

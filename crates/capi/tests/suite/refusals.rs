@@ -106,8 +106,8 @@ fn commands_that_mean_nothing_or_too_much_are_refused() {
         (FaCommand { zone_command: 4, ..plain }, unsupported, "`zone_command` is 4"),
         (FaCommand { reserved: 5, ..plain }, unsupported, "`reserved`"),
         (FaCommand { more: [0, 0, 0, 6], ..plain }, unsupported, "`more`"),
-        (FaCommand { op: 0, ..plain }, argument, "op 0: 1 (read)"),
-        (FaCommand { op: 9, ..plain }, argument, "op 9: 1 (read)"),
+        (FaCommand { op: 0, ..plain }, argument, "`op` is 0, but must be 1 (read)"),
+        (FaCommand { op: 9, ..plain }, argument, "`op` is 9, but must be 1 (read)"),
         (FaCommand { fua: 2, ..plain }, argument, "`fua` is 2"),
         (FaCommand { fua: 1, ..command(READ, 0, 4) }, argument, "`fua` is given with a read"),
         (
@@ -118,10 +118,10 @@ fn commands_that_mean_nothing_or_too_much_are_refused() {
         (FaCommand { op: READ as u32, ..write(0, &data) }, argument, "`data` is given with a read"),
         (command(FaOp::FA_OP_FLUSH, 0, 4), argument, "`lba or sectors` is given with a flush"),
         (command(READ, 0, 0), range, "`sectors` is 0"),
-        (command(READ, 2560, 1), range, "ends beyond the drive, which has 2560"),
-        (command(WRITE, 2559, 2), range, "lba 2559 with 2 sectors ends beyond"),
-        (command(FaOp::FA_OP_TRIM, u64::MAX, 2), range, "ends beyond the drive"),
-        (write(0, &data), unsupported, "make it with nand.data=ram"),
+        (command(READ, 2560, 1), range, "end beyond the drive, which has 2560"),
+        (command(WRITE, 2559, 2), range, "2 sectors from lba 2559 on end beyond"),
+        (command(FaOp::FA_OP_TRIM, u64::MAX, 2), range, "end beyond the drive"),
+        (write(0, &data), unsupported, "make the drive with nand.data=ram"),
     ];
     let drive = tiny(&[]);
     for (command, code, part) in &wrong {
@@ -141,14 +141,14 @@ fn bytes_that_are_missing_or_have_no_room_are_refused() {
         let (code, text) = drive.submit(0, 1, command, place).unwrap_err();
         assert!(code == FaCode::FA_ERR_ARGUMENT && text.contains(part), "{code:?}: {text}");
     };
-    refused(&command(WRITE, 0, 4), None, "`data` is null, and the drive keeps the bytes");
+    refused(&command(WRITE, 0, 4), None, "`data` is null, but the drive keeps the bytes");
     let short = FaCommand { sectors: 5, ..write(0, &data) };
-    refused(&short, None, "`data_bytes` is 2048, and 5 sectors have 2560");
+    refused(&short, None, "`data_bytes` is 2048, but 5 sectors have 2560");
     let mut place = reply(&mut room, &mut []);
-    refused(&command(READ, 0, 5), Some(&mut place), "`data_room` is 2048, and the read");
+    refused(&command(READ, 0, 5), Some(&mut place), "`data_room` is 2048, but the read");
     let mut place = reply(&mut [], &mut stamps);
     // sectors 3 to 8 are in three units
-    refused(&command(READ, 3, 6), Some(&mut place), "`stamp_room` is 2; the read has 3 stamps");
+    refused(&command(READ, 3, 6), Some(&mut place), "`stamp_room` is 2, but the read has 3 stamps");
     let mut place = reply(&mut room, &mut []);
     refused(&write(0, &data), Some(&mut place), "only a read puts something");
     let mut place = reply(&mut room, &mut []);
@@ -166,16 +166,21 @@ fn times_tags_and_a_full_queue_are_refused_and_the_drive_goes_on() {
         let (got, text) = drive.submit(now, tag, &read, None).unwrap_err();
         assert!(got == code && text.contains(part), "{got:?}: {text}");
     };
-    refused(1000, 1, FaCode::FA_ERR_ARGUMENT, "tag 1 is in flight already");
-    refused(1000, 1 << 63, FaCode::FA_ERR_ARGUMENT, "its highest bit must be 0");
-    refused(FA_LATEST + 1, 2, FaCode::FA_ERR_TIME, "lies after FA_LATEST");
+    refused(1000, 1, FaCode::FA_ERR_ARGUMENT, "tag 1 is already in flight");
+    refused(
+        1000,
+        1 << 63,
+        FaCode::FA_ERR_ARGUMENT,
+        "the highest bit of tag 9223372036854775808 must be 0",
+    );
+    refused(FA_LATEST + 1, 2, FaCode::FA_ERR_TIME, "is after FA_LATEST");
     drive.submit(1000, 2, &read, None).unwrap();
-    refused(1000, 3, FaCode::FA_ERR_QUEUE_FULL, "2 commands are in flight (host.queue_depth)");
+    refused(1000, 3, FaCode::FA_ERR_QUEUE_FULL, "2 commands are in flight, which is the limit");
     // SAFETY: it is a drive
     let busy = drive.outcome(unsafe { fa_fill(drive.0) }).unwrap_err();
     assert_eq!(busy.0, FaCode::FA_ERR_BUSY);
     let last = drive.advance(FA_NEVER).unwrap()[1].1;
-    refused(last - 1, 3, FaCode::FA_ERR_TIME, "which the drive has reached");
+    refused(last - 1, 3, FaCode::FA_ERR_TIME, "which the drive has already reached");
     drive.submit(last, 3, &read, None).unwrap();
     // no time overflows at `FA_LATEST`
     drive.advance(FA_NEVER).unwrap();

@@ -92,7 +92,7 @@ fn what_a_checkpoint_cannot_hold_or_be_is_said_and_loses_nothing() {
     let bytes = create("tiny", &["nand.data=ram"], 1).unwrap();
     assert!(save(&bytes, &file).unwrap_err().contains("content stamps, not bytes"));
     let other = create("tiny", &["ftl.scheme=mast", "ftl.log_blocks=8"], 1).unwrap();
-    assert!(said(&other, &file).contains("its ftl.scheme is \"page\", here it is \"mast\""));
+    assert!(said(&other, &file).contains("its ftl.scheme is \"page\", but here it is \"mast\""));
     assert!(said(&drive, &folder.path().join("none")).contains("none: No such file"));
     let mut damaged = std::fs::read(&file).unwrap();
     let middle = damaged.len() / 2;
@@ -142,7 +142,9 @@ fn parts_of_a_plugin_are_known_to_drives_that_are_made_afterwards() {
     assert!(read.iter().any(|&stamp| stamp != 0));
     drive.check();
     assert!(
-        plugin(&library).unwrap_err().contains("two parts are called `page-c`: one from page 1.0")
+        plugin(&library)
+            .unwrap_err()
+            .contains("two parts are called `page-c`: one is from page 1.0")
     );
     assert!(plugin(&folder.path().join("none.so")).unwrap_err().contains("none.so: No such file"));
 }

@@ -244,7 +244,7 @@ impl Case {
                     };
                     if !right {
                         return Err(format!(
-                            "step {number}, {step}: unit {unit} reads {stamp:?}, not {:?}",
+                            "step {number}, {step}: unit {unit} reads {stamp:?} instead of {:?}",
                             model.newest(unit)
                         ));
                     }
@@ -269,7 +269,7 @@ impl Case {
             let found = held(&drive, unit).map_err(|e| format!("at the end: {e}"))?;
             if found != model.newest(unit) {
                 return Err(format!(
-                    "at the end unit {unit} holds {found:?}, not {:?}",
+                    "at the end, unit {unit} holds {found:?} instead of {:?}",
                     model.newest(unit)
                 ));
             }
@@ -314,7 +314,7 @@ impl Case {
             };
             if !allowed {
                 return Err(format!(
-                    "{place}: unit {unit} holds {found:?}, allowed are {versions:?}"
+                    "{place}: unit {unit} holds {found:?}, but only {versions:?} are allowed"
                 ));
             }
             if let Some(mirrored) = &mut self.mirrored {

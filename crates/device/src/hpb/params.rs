@@ -17,8 +17,9 @@ pub const SUBREGION: Param<u64> = Param::bytes(
     "hpb.subregion",
     512,
     1 << 40,
-    "bytes that a subregion covers; the host fetches whole subregions, and one changed \
-     entry makes all its entries stale (the paper's group; 16 MB: one of its map pages)",
+    "bytes that a subregion covers; the host fetches whole subregions, and one changed entry makes \
+     all entries of its subregion stale (the paper calls it a group; 16 MB: one map page of the \
+     paper)",
 )
 .or("16MiB");
 
@@ -109,8 +110,8 @@ pub const CHANGES: Param<u32> = Param::int(
     "hpb.changes",
     1,
     1 << 24,
-    "changed entries that wait in the drive for a response; if more change, their subregion must \
-     be fetched",
+    "largest number of changed entries that wait in the drive for a response; if more entries \
+     change, the host must fetch their subregion",
 )
 .or("4096");
 

@@ -63,7 +63,7 @@ impl Ssd {
         subregion: u32,
         reply: &mut Reply,
     ) -> Result<(), FtlError> {
-        let hpb = self.hpb.as_ref().expect("checked before");
+        let hpb = self.hpb.as_ref().expect("the drive was found to have HPB");
         let pages = hpb.terms.pages(subregion);
         let (count, entry_bytes) =
             (u64::from(pages.end - pages.start), hpb.terms.protect.entry_bytes());
@@ -76,7 +76,7 @@ impl Ssd {
                 FtlError::Medium(MediumError::Unreadable(_) | MediumError::Damaged(_)) => error,
                 other => self.fail(other),
             })?;
-        let hpb = self.hpb.as_mut().expect("checked before");
+        let hpb = self.hpb.as_mut().expect("the drive was found to have HPB");
         hpb.export_entries(subregion, place(self.ftl.as_ref()), &mut reply.entries);
         if hashing > Dur::ZERO {
             ready = self.plan.push(OpKind::Delay(hashing), Class::Map, &[ready]);
@@ -95,7 +95,7 @@ impl Ssd {
         region: Option<u32>,
         reply: &mut Reply,
     ) {
-        self.hpb.as_mut().expect("checked before").give_back(region);
+        self.hpb.as_mut().expect("the drive was found to have HPB").give_back(region);
         self.complete(tag, Class::HostRead, &[begun.command.first], reply);
     }
 
@@ -137,14 +137,18 @@ impl Ssd {
         if let Ok(ppn) = opened {
             if let Some(unit) = self.confirmed(ppn, piece.lpn) {
                 self.join_group(begun, groups, ppn, piece, [OpId::NONE, begun.command.first]);
-                self.hpb.as_mut().expect("just asked").counters.valid_entries += 1;
+                self.hpb
+                    .as_mut()
+                    .expect("the drive was found to have HPB")
+                    .counters
+                    .valid_entries += 1;
                 return Ok(Some(
                     self.under_cached(piece.lpn, Some(unit)).expect("a unit was given"),
                 ));
             }
             self.read_in_vain(begun, ppn)?;
         }
-        let hpb = self.hpb.as_mut().expect("just asked");
+        let hpb = self.hpb.as_mut().expect("the drive was found to have HPB");
         hpb.counters.refused[Refusal::Elsewhere as usize] += u64::from(opened.is_ok());
         if missed {
             hpb.missed(piece.lpn);

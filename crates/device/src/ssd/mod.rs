@@ -179,7 +179,7 @@ impl Ssd {
         let awaited = self.in_flight.awaited.as_ref().map_or(0, FxHashMap::len);
         assert!(
             self.in_flight.outstanding + awaited == 0,
-            "{} commands are in flight, {awaited} awaited",
+            "{} commands are in flight, and {awaited} are awaited",
             self.in_flight.outstanding
         );
         while let Some(at) = self.engine.next_event() {

@@ -60,7 +60,7 @@ fn fits_good_blocks(
     left.blocks_per_lane = good / layout.lanes;
     (config.scheme().fits)(&config.scheme_config(), &left).map_err(|e| ConfigError {
         why: format!(
-            "{} of {} blocks are factory-bad: {}",
+            "{} of the {} blocks are factory-bad: {}",
             layout.blocks() - good,
             layout.blocks(),
             e.why
@@ -112,8 +112,9 @@ impl Ssd {
         let engine = Engine::new(&layout, times.clone());
         let mut plan = Plan::default();
         plan.set_recording(false);
-        let ftl = mount(config, seed, &mut medium, &mut plan)
-            .map_err(|e| ConfigError::new("ftl.scheme", format!("cannot mount: {e}")))?;
+        let ftl = mount(config, seed, &mut medium, &mut plan).map_err(|e| {
+            ConfigError::new("ftl.scheme", format!("the drive cannot be mounted: {e}"))
+        })?;
         plan.set_recording(true);
         Ok(Ssd {
             failed: None,

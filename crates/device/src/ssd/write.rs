@@ -368,7 +368,8 @@ impl Ssd {
     pub(super) fn assert_base(&self, entry: &CacheEntry, found: Stamp) {
         assert!(
             entry.base == found,
-            "page {}: fetched sectors of stamp {:?}, the cached unit was built on {:?}",
+            "logical page {}: the fetched sectors have stamp {:?}, but the cached unit was built \
+             on stamp {:?}",
             entry.lpn,
             found,
             entry.base

@@ -43,7 +43,10 @@ fn logs_that_cannot_work_say_what_would() {
         let scheme = format!("ftl.scheme={scheme}");
         let refused =
             |n: u32| log(&[&scheme, &format!("ftl.log_blocks={n}"), "ftl.idle_log_blocks=0"]);
-        assert!(refused(1023).contains("1023 log blocks: the scheme needs at least"), "{scheme}");
+        assert!(
+            refused(1023).contains("1023 log blocks are not possible: the scheme needs"),
+            "{scheme}"
+        );
         assert!(refused(1023).ends_with("to 1016)"), "{scheme}");
         if least > 2 {
             assert!(
@@ -60,7 +63,7 @@ fn logs_that_cannot_work_say_what_would() {
         );
         assert!(
             log(&[&scheme, "ftl.idle_log_blocks=300"])
-                .contains("300 log blocks to keep ready, of 256 in all")
+                .contains("300 log blocks cannot be kept ready: the log has 256")
         );
         let full = log(&[&scheme, "drive.logical_pages=2162600"]);
         assert!(
@@ -72,8 +75,8 @@ fn logs_that_cannot_work_say_what_would() {
     assert_eq!(
         sizes,
         "set: ftl.cold_blocks: with 10 and ftl.scheme=mast (`set`), ftl.log_blocks is refused: the \
-         parts of the log sum to 106 log blocks, not to 256: ftl.sequential_blocks 8, \
-         ftl.locality_blocks 24, ftl.hot_blocks 64, ftl.cold_blocks 10"
+         parts of the log have 106 log blocks in sum, but the log has 256: ftl.sequential_blocks \
+         8, ftl.locality_blocks 24, ftl.hot_blocks 64, ftl.cold_blocks 10"
     );
     assert!(log(&["ftl.scheme=mast", "ftl.locality_blocks=1"]).ends_with("(allowed: 2 to 251)"));
     assert!(
@@ -100,11 +103,10 @@ fn maps_that_cannot_work_say_what_would() {
     assert_eq!(
         hybrid(&["nvm.bytes=20000"]),
         "set: nvm.bytes: 20000 bytes are less than one slot: a segment of 32768 bytes and its \
-         header take 32832 (give 0 for no NVM)"
+         header take 32832 bytes (give 0 for no NVM)"
     );
     assert!(
-        hybrid(&["map.dense_share=0.9", "map.full_share=0.8"])
-            .contains("lies above map.full_share")
+        hybrid(&["map.dense_share=0.9", "map.full_share=0.8"]).contains("is above map.full_share")
     );
     assert_eq!(
         hybrid(&["map.entry_bytes=5"]),
@@ -115,12 +117,14 @@ fn maps_that_cannot_work_say_what_would() {
         "set: map.entry_bytes: an entry of 6 bytes (allowed: 4, 8)"
     );
     let large = hybrid(&["map.dram_bytes=64MiB"]);
-    assert!(large.contains("33554432 pages needs 134217728 bytes, there are 67108864"), "{large}");
+    assert!(large.contains("33554432 pages needs 134217728 bytes, but only 67108864"), "{large}");
     assert!(
         hybrid(&["map.segment_bytes=3000"])
-            .contains("map pages of 3000 bytes: expected a power of two")
+            .contains("map pages of 3000 bytes do not fit: the size must be a power of two")
     );
-    assert!(hybrid(&["map.lanes=5"]).contains("5 lanes for map pages, the drive has 4"));
+    assert!(
+        hybrid(&["map.lanes=5"]).contains("5 lanes for map pages are too many: the drive has 4")
+    );
     for (store, least) in [
         ("demand", 16_384),
         ("dftl", 16),
@@ -154,7 +158,7 @@ fn maps_that_cannot_work_say_what_would() {
     // a small drive has no room for that many map pages
     assert!(
         error("tiny", &["map.store=dftl", "map.over_provisioning=100"])
-            .contains("map pages, which leaves room")
+            .contains("which leaves room")
     );
 }
 
@@ -215,7 +219,7 @@ fn a_file_may_build_on_a_preset() {
     assert!(error.starts_with("mine.toml:2:1: drive.base: drive `tinny` is not known"), "{error}");
     assert_eq!(
         wrong("[drive.base]\nname = \"tiny\"\n"),
-        "mine.toml:1:8: drive.base: is a value, not a section: expected `base = VALUE` \
+        "mine.toml:1:8: drive.base: is a value, not a section: write `base = VALUE` \
          under [drive]"
     );
 }

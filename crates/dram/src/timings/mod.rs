@@ -97,8 +97,8 @@ pub const PRESET: Param<Text> = Param::name(
 
 const CONSTRAINTS: Param<Text> = Param::text(
     "dram.constraints",
-    "the constraints that hold beside the paper's Table I: `all`, `none`, or some of ras, rrd, \
-     faw, ccd_l, refresh, command_bus (one command a clock), with commas",
+    "the constraints in addition to the paper's Table I: `all`, `none`, or a list of `ras`, `rrd`, \
+     `faw`, `ccd_l`, `refresh` and `command_bus` (one command a clock), separated by commas",
 )
 .or("all");
 
@@ -125,9 +125,13 @@ const TIMING_FIELDS: [Field<Timings>; 18] = [
         ),
         |t| &mut t.ccd_s,
     ),
-    (clocks("dram.ccd_l", "tCCD_L: the same of one bank group; 0: as the preset"), |t| {
-        &mut t.ccd_l
-    }),
+    (
+        clocks(
+            "dram.ccd_l",
+            "tCCD_L: clocks from burst to burst of one bank group; 0: as the preset",
+        ),
+        |t| &mut t.ccd_l,
+    ),
     (clocks("dram.ras", "tRAS: clocks from an activation to a precharge; 0: as the preset"), |t| {
         &mut t.ras
     }),
@@ -138,13 +142,17 @@ const TIMING_FIELDS: [Field<Timings>; 18] = [
         ),
         |t| &mut t.rrd_s,
     ),
-    (clocks("dram.rrd_l", "tRRD_L: the same of one bank group; 0: as the preset"), |t| {
-        &mut t.rrd_l
-    }),
+    (
+        clocks(
+            "dram.rrd_l",
+            "tRRD_L: clocks between activations of one bank group; 0: as the preset",
+        ),
+        |t| &mut t.rrd_l,
+    ),
     (
         clocks(
             "dram.faw",
-            "tFAW: clocks in which there are at most four activations; 0: as the preset",
+            "tFAW: window in clocks that holds at most four activations; 0: as the preset",
         ),
         |t| &mut t.faw,
     ),
@@ -159,14 +167,19 @@ const TIMING_FIELDS: [Field<Timings>; 18] = [
     (
         clocks(
             "dram.wtr_s",
-            "tWTR_S: clocks from the end of written data to a read, different bank groups; 0: as \
+            "tWTR_S: clocks from the end of written data to a read of another bank group; 0: as \
              the preset",
         ),
         |t| &mut t.wtr_s,
     ),
-    (clocks("dram.wtr_l", "tWTR_L: the same of one bank group; 0: as the preset"), |t| {
-        &mut t.wtr_l
-    }),
+    (
+        clocks(
+            "dram.wtr_l",
+            "tWTR_L: clocks from the end of written data to a read of the same bank group; 0: as \
+             the preset",
+        ),
+        |t| &mut t.wtr_l,
+    ),
     (clocks("dram.refi", "tREFI: clocks from refresh to refresh; 0: as the preset"), |t| {
         &mut t.refi
     }),
@@ -238,7 +251,7 @@ fn at_least(key: &str, value: u32, least: u32, why: &str) -> Result<(), ConfigEr
     }
     Err(ConfigError::allowing(
         key,
-        format!("{value} contradicts {why}"),
+        format!("the value {value} contradicts {why}"),
         format!("{least} or more"),
     ))
 }
@@ -254,7 +267,7 @@ impl Timings {
         let nothing: Option<&Field<Timings>> =
             TIMING_FIELDS.iter().find(|(_, field)| *field(&mut t.clone()) == 0);
         if let Some((param, _)) = nothing {
-            at_least(param.key(), 0, 1, "a device that has a clock")?;
+            at_least(param.key(), 0, 1, "the clock of a device, which is above 0")?;
         }
         at_least(
             "dram.ras",
@@ -293,12 +306,7 @@ impl Timings {
             &format!("dram.rrd_s = {}: four activations take longer than one", t.rrd_s),
         )?;
         let refresh = t.rfc.saturating_add(t.ras).saturating_add(t.rp).saturating_add(t.rcd);
-        at_least(
-            "dram.refi",
-            t.refi,
-            2 * refresh,
-            "dram.rfc: nothing but refreshes would have room",
-        )
+        at_least("dram.refi", t.refi, 2 * refresh, "dram.rfc: refreshes would take the whole time")
     }
 }
 
@@ -325,7 +333,11 @@ impl Device {
         }
         if !(8..=128).contains(&self.bus_bits) || !self.bus_bits.is_power_of_two() {
             let allowed = "8, 16, 32, 64, 128".to_owned();
-            return bad("dram.bus_bits", format!("a data bus of {} bits", self.bus_bits), allowed);
+            return bad(
+                "dram.bus_bits",
+                format!("a data bus of {} bits cannot be simulated", self.bus_bits),
+                allowed,
+            );
         }
         Ok(())
     }

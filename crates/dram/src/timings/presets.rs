@@ -19,9 +19,9 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "table-1",
         summary: "the paper's device: RCD, CL, RTP, CCD, RP and DL of Song et al. (2019), Table I, \
-                  at 1.5 ns, the only clock that fits CL 9 and RTP 5 of DDR4; what the paper \
-                  leaves out is DDR4-1333's of the 4 Gb x8 part that it cites (MT40A512M8), as \
-                  JESD79-4 has it",
+                  at 1.5 ns, the only clock that fits CL 9 and RTP 5 of DDR4; the other timings \
+                  are those of DDR4-1333 in JESD79-4, for the 4 Gb x8 part that the paper cites \
+                  (MT40A512M8)",
         device: Device {
             groups: 4,
             banks: 16,

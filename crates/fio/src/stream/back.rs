@@ -13,7 +13,7 @@ impl JobStream {
             self.checked_bytes = self.checked_bytes.saturating_add(read.bytes);
             return JobStep::Request(read);
         }
-        let replay = self.job.replay.as_ref().expect("it has a log");
+        let replay = self.job.replay.as_ref().expect("the job has a log");
         let Some(&(_, step)) = replay.steps.get(self.replayed) else { return self.pass_over() };
         self.replayed += 1;
         match step {

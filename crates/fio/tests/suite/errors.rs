@@ -46,14 +46,17 @@ fn option(line: &str) -> String {
 
 #[test]
 fn sections_lines_and_names() {
-    assert_eq!(error(""), "t.fio:1:1: no job; expected at least one section besides [global]");
+    assert_eq!(
+        error(""),
+        "t.fio:1:1: the file has no job; write at least one section besides [global]"
+    );
     assert_eq!(
         error("[global]\nsize=1m\n"),
-        "t.fio:1:1: no job; expected at least one section besides [global]"
+        "t.fio:1:1: the file has no job; write at least one section besides [global]"
     );
     assert_eq!(error("size=1m\n[a]\n"), "t.fio:1:1: `size` stands before the first section");
-    assert_eq!(error("[a\n"), "t.fio:1:1: `[a` is no section; expected [name]");
-    assert_eq!(error("[]\n"), "t.fio:1:1: `[]` is no section; expected [name]");
+    assert_eq!(error("[a\n"), "t.fio:1:1: `[a` is not a section; write [name]");
+    assert_eq!(error("[]\n"), "t.fio:1:1: `[]` is not a section; write [name]");
     assert_eq!(
         option("  iodeph=4"),
         "t.fio:3:3: option `iodeph` is not known to fio; did you mean `iodepth`?"
@@ -66,69 +69,76 @@ fn sections_lines_and_names() {
     );
     assert_eq!(
         error(&format!("[a]\ndescription={}\n", "x".repeat(9000))),
-        "t.fio:2:1: a line longer than fio's limit of 8192 bytes"
+        "t.fio:2:1: the line is longer than fio's limit of 8192 bytes"
     );
 }
 
 #[test]
 fn numbers_and_units() {
-    assert_eq!(option("bs=0"), "t.fio:3:4: bs: 0 is too small; expected at least 1");
+    assert_eq!(option("bs=0"), "t.fio:3:4: bs: 0 is too small; give at least 1");
     assert_eq!(
         option("bs = -4k"),
-        "t.fio:3:6: bs: `-4k` is no number; expected one such as 4096, 4k or 0x1000"
+        "t.fio:3:6: bs: `-4k` is not a number; write a number such as 4096, 4k or 0x1000"
     );
     assert_eq!(
         option("bs=1.5k"),
-        "t.fio:3:4: bs: `1.5k` is no number; expected one such as 4096, 4k or 0x1000"
+        "t.fio:3:4: bs: `1.5k` is not a number; write a number such as 4096, 4k or 0x1000"
     );
-    assert_eq!(option("bs="), "t.fio:3:4: bs: no value; expected one after `=`");
-    assert_eq!(option("bs"), "t.fio:3:1: bs: no value; expected one after `=`");
+    assert_eq!(option("bs="), "t.fio:3:4: bs: the option has no value; write a value after `=`");
+    assert_eq!(option("bs"), "t.fio:3:1: bs: the option has no value; write a value after `=`");
     assert_eq!(
         option("bs=4k,4k,4k,4k"),
-        "t.fio:3:4: bs: 4 values; expected at most three, for reads, writes and trims"
+        "t.fio:3:4: bs: 4 values are given; give at most three: for reads, writes and trims"
     );
     assert_eq!(
         option("io_size=20000p"),
-        "t.fio:3:9: io_size: `20000p` is too large; expected at most 9223372036854775807"
+        "t.fio:3:9: io_size: `20000p` is too large; give at most 9223372036854775807"
     );
     assert_eq!(
         option("bsrange=4k"),
-        "t.fio:3:9: bsrange: `4k` is no range; expected one such as 4k-16k"
+        "t.fio:3:9: bsrange: `4k` is not a range; write a range such as 4k-16k"
     );
     assert_eq!(
         option("runtime=1y"),
-        "t.fio:3:9: runtime: `1y` is no time; expected one such as 10, 10s, 500ms or 2m"
+        "t.fio:3:9: runtime: `1y` is not a time; write a time such as 10, 10s, 500ms or 2m"
     );
     assert_eq!(
         option("runtime=201d"),
-        "t.fio:3:9: runtime: `201d` is too long; expected at most 200 days"
+        "t.fio:3:9: runtime: `201d` is too long; give at most 200 days"
     );
     assert_eq!(
         option("time_based=yes"),
-        "t.fio:3:12: time_based: `yes` is no switch; expected 0 or 1"
+        "t.fio:3:12: time_based: `yes` is not a switch; give 0 or 1"
     );
-    assert_eq!(
-        option("kb_base=1023"),
-        "t.fio:3:9: kb_base: 1023 is no base; expected 1000 or 1024"
-    );
+    assert_eq!(option("kb_base=1023"), "t.fio:3:9: kb_base: 1023 is not a base; give 1000 or 1024");
 }
 
 #[test]
 fn values_out_of_range() {
-    assert_eq!(option("iodepth=0"), "t.fio:3:9: iodepth: 0 is out of range; expected 1 to 65536");
-    assert_eq!(option("numjobs=0"), "t.fio:3:9: numjobs: 0 is out of range; expected 1 to 65536");
+    assert_eq!(
+        option("iodepth=0"),
+        "t.fio:3:9: iodepth: 0 is out of range; give a number from 1 to 65536"
+    );
+    assert_eq!(
+        option("numjobs=0"),
+        "t.fio:3:9: numjobs: 0 is out of range; give a number from 1 to 65536"
+    );
     assert_eq!(
         option("rwmixread=101"),
-        "t.fio:3:11: rwmixread: 101 is out of range; expected 0 to 100"
+        "t.fio:3:11: rwmixread: 101 is out of range; give a number from 0 to 100"
     );
-    assert_eq!(option("loops=0"), "t.fio:3:7: loops: 0 is out of range; expected 1 to 4294967295");
+    assert_eq!(
+        option("loops=0"),
+        "t.fio:3:7: loops: 0 is out of range; give a number from 1 to 4294967295"
+    );
     assert_eq!(
         option("rate=0"),
-        "t.fio:3:6: rate: a rate of 0 would issue nothing; leave it out for no limit"
+        "t.fio:3:6: rate: a rate of 0 would issue no request; leave the option out to set no limit"
     );
     assert_eq!(
         option("rate_iops=,0"),
-        "t.fio:3:11: rate_iops: a rate of 0 would issue nothing; leave it out for no limit"
+        "t.fio:3:11: rate_iops: a rate of 0 would issue no request; leave the option out to set no \
+         limit"
     );
     assert_eq!(
         option("rate_min=1m"),
@@ -137,22 +147,22 @@ fn values_out_of_range() {
     );
     assert_eq!(
         option("rate=1m\nrate_iops=5"),
-        "t.fio:4:11: rate_iops: rate limits reads already; expected one of the two"
+        "t.fio:4:11: rate_iops: `rate` already limits reads; give one of the two options"
     );
     assert_eq!(
         option("time_based"),
-        "t.fio:3:1: time_based: the job would never end; expected a runtime"
+        "t.fio:3:1: time_based: the job would never end; give a runtime"
     );
     assert_eq!(
         option("rw=randred"),
-        "t.fio:3:4: rw: pattern `randred` is not one that is simulated; did you mean `randread`? \
-         (allowed: read, write, trim, randread, randwrite, randtrim, rw, readwrite, randrw, \
-         trimwrite, randtrimwrite)"
+        "t.fio:3:4: rw: pattern `randred` is not simulated; did you mean `randread`? (allowed: \
+         read, write, trim, randread, randwrite, randtrim, rw, readwrite, randrw, trimwrite, \
+         randtrimwrite)"
     );
     assert_eq!(
         option("ioengine=rbd"),
-        "t.fio:3:10: ioengine: engine `rbd` is not one that is simulated (allowed: sync, psync, \
-         vsync, pvsync, pvsync2, mmap, sg, libaio, io_uring, io_uring_cmd, posixaio, null)"
+        "t.fio:3:10: ioengine: engine `rbd` is not simulated (allowed: sync, psync, vsync, pvsync, \
+         pvsync2, mmap, sg, libaio, io_uring, io_uring_cmd, posixaio, null)"
     );
 }
 
@@ -160,89 +170,101 @@ fn values_out_of_range() {
 fn shares_that_cannot_be() {
     assert_eq!(
         option("bssplit=4k/60:8k/50"),
-        "t.fio:3:9: bssplit: the sizes get 110 percent of the requests; expected 100"
+        "t.fio:3:9: bssplit: the sizes get 110 percent of the requests; they must get 100 percent"
     );
     let law = |text: &str| option(&format!("random_distribution={text}"));
     assert_eq!(
         law("zoned:60/10:30/20"),
-        "t.fio:3:21: random_distribution: the zones get 90 percent of the requests; expected 100"
+        "t.fio:3:21: random_distribution: the zones get 90 percent of the requests; they must get \
+         100 percent"
     );
     assert_eq!(
         law("zoned:60/60:40/60"),
-        "t.fio:3:21: random_distribution: the zones take 120 percent of the file; expected at most \
-         100"
+        "t.fio:3:21: random_distribution: the zones take 120 percent of the file; they can take at \
+         most 100 percent"
     );
     assert_eq!(
         law("zoned_abs:60/60k:40/60k"),
-        "t.fio:3:21: random_distribution: zones of 122880 bytes do not fit the 65536 bytes in use"
+        "t.fio:3:21: random_distribution: zones of 122880 bytes do not fit into the 65536 bytes in \
+         use"
     );
     assert_eq!(
         law("zipf:1"),
-        "t.fio:3:21: random_distribution: zipf:1 is not defined by fio; expected a number above 0 \
+        "t.fio:3:21: random_distribution: `zipf:1` is not defined by fio; give a number above 0 \
          other than 1"
     );
     assert_eq!(
         law("pareto:1"),
-        "t.fio:3:21: random_distribution: pareto:1 is out of range; expected a number between 0 \
-         and 1"
+        "t.fio:3:21: random_distribution: `pareto:1` is out of range; give a number between 0 and 1"
     );
     assert_eq!(
         law("normal:101"),
-        "t.fio:3:21: random_distribution: normal:101 is out of range; expected 0 to 100"
+        "t.fio:3:21: random_distribution: `normal:101` is out of range; give a number from 0 to 100"
     );
     assert_eq!(
         law("zipf:nan"),
-        "t.fio:3:21: random_distribution: `nan` is no number; expected one such as 1.2"
+        "t.fio:3:21: random_distribution: `nan` is not a number; write a number such as 1.2"
     );
     assert_eq!(
         law("zipf:1.2:2"),
-        "t.fio:3:21: random_distribution: centre 2 is out of range; expected 0 to 1"
+        "t.fio:3:21: random_distribution: centre 2 is out of range; give a number from 0 to 1"
     );
     assert_eq!(
         law("gauss"),
-        "t.fio:3:21: random_distribution: distribution `gauss` is not known; expected random, \
-         zipf, pareto, normal, zoned or zoned_abs"
+        "t.fio:3:21: random_distribution: distribution `gauss` is not known (allowed: random, \
+         zipf, pareto, normal, zoned, zoned_abs)"
     );
 }
 
 #[test]
 fn jobs_that_do_not_fit() {
-    assert_eq!(error("[a]\nsize=0\n"), "t.fio:2:6: size: 0 is too small; expected at least 1");
-    assert_eq!(error("[a]\nsize=0%\n"), "t.fio:2:6: size: 0 is out of range; expected 1 to 100");
+    assert_eq!(error("[a]\nsize=0\n"), "t.fio:2:6: size: 0 is too small; give at least 1");
+    assert_eq!(
+        error("[a]\nsize=0%\n"),
+        "t.fio:2:6: size: 0 is out of range; give a number from 1 to 100"
+    );
     assert_eq!(
         error("[a]\nsize=2m\n"),
-        "t.fio:2:6: size: the job would end at byte 2097152 of `a.0.0`; the drive has 1048576"
+        "t.fio:2:6: size: the job would end at byte 2097152 of `a.0.0`, but the drive has 1048576 \
+         bytes"
     );
     assert_eq!(
         error("[a]\nfilename=/dev/sdb\noffset=1m\n"),
-        "t.fio:3:8: offset: the job would begin at byte 1048576 of `/dev/sdb`, which has 1048576"
+        "t.fio:3:8: offset: the job would begin at byte 1048576 of `/dev/sdb`, which has 1048576 \
+         bytes"
     );
     assert_eq!(
         error("[a]\nfilename=/dev/sdb\noffset=512k\nsize=768k\n"),
-        "t.fio:3:8: offset: the job would end at byte 1310720 of `/dev/sdb`; the drive has 1048576"
+        "t.fio:3:8: offset: the job would end at byte 1310720 of `/dev/sdb`, but the drive has \
+         1048576 bytes"
     );
     assert_eq!(
         error("[a]\nsize=768k\n[b]\nsize=512k\n"),
-        "t.fio:4:6: size: the files of all jobs take 1310720 bytes; the drive has 1048576"
+        "t.fio:4:6: size: the files of all jobs take 1310720 bytes, but the drive has 1048576 bytes"
     );
     assert_eq!(
         option("bs=128k"),
-        "t.fio:3:4: bs: blocks of 131072 bytes do not fit the 65536 bytes in use"
+        "t.fio:3:4: bs: blocks of 131072 bytes do not fit into the 65536 bytes in use"
     );
     assert_eq!(
         error("[a]\nfilename=/dev/sda\n[b]\nfilename=/dev/sdb\n"),
-        "t.fio:4:10: filename: `/dev/sdb` is a second drive beside `/dev/sda`; one is simulated"
+        "t.fio:4:10: filename: `/dev/sdb` is a second drive beside `/dev/sda`, but only one drive \
+         is simulated"
     );
     assert_eq!(
         error("[a]\nfilename=x\nsize=50%\n"),
-        "t.fio:3:6: size: a file needs a size in bytes, or a filesize"
+        "t.fio:3:6: size: a file needs a size in bytes, or the option `filesize`"
     );
-    assert_eq!(option("numjobs=5000"), "t.fio:3:9: numjobs: more than 4096 jobs in all");
+    assert_eq!(
+        option("numjobs=5000"),
+        "t.fio:3:9: numjobs: the file has more than 4096 jobs in all"
+    );
     let huge =
         parse("[a]\nrw=randread\n", "t.fio", &env, &include).unwrap().layout(1 << 50).unwrap_err();
     assert_eq!(
         huge.to_string(),
-        "t.fio:2:4: rw: maps of more than 4294967296 blocks; use norandommap, or larger blocks"
+        "t.fio:2:4: rw: the random map would have more than 4294967296 blocks; use norandommap, or \
+         larger blocks"
     );
 }
 
@@ -265,15 +287,19 @@ fn includes_and_variables() {
     );
     assert_eq!(
         error("include deep0\n"),
-        "deep14:1:1: too many files; expected at most 16 inside each other and 256 in all"
+        "deep14:1:1: too many files are included; at most 16 files can include each other, and 256 \
+         files in all"
     );
     assert_eq!(error("[a]\nsize=1${NONE}k\n"), "t.fio:2:7: environment variable `NONE` is not set");
-    assert_eq!(error("[a]\nsize=${KIB\n"), "t.fio:2:6: `${` without `}`");
+    assert_eq!(error("[a]\nsize=${KIB\n"), "t.fio:2:6: `${` has no `}` after it");
     assert_eq!(
         error("[a]\nnumjobs=$ncpus\n"),
         "t.fio:2:9: `$ncpus` depends on the machine; write a number instead"
     );
-    assert_eq!(error("[a]\nsize=$x\n"), "t.fio:2:6: a lone `$`; expected ${VARIABLE} or $pagesize");
+    assert_eq!(
+        error("[a]\nsize=$x\n"),
+        "t.fio:2:6: `$` stands alone; write ${VARIABLE} or $pagesize"
+    );
 }
 
 #[test]
@@ -287,21 +313,21 @@ fn warnings_name_each_option_once() {
     assert_eq!(
         warnings,
         [
-            "t.fio:4:1: thread: left out, without influence on the requests: about processors, \
-             memory and processes of the host, whose time is not simulated",
-            "t.fio:5:1: hipri: left out, without influence on the requests: how the host submits \
-             and reaps, which takes no time here",
-            "t.fio:9:1: threads: left out, without influence on the requests: belongs to an option \
-             that is refused by itself (zonemode=zbd, latency_target, rate_min, profile)",
-            "t.fio:11:1: direct: 0 is fio's default: the page cache is not simulated, requests go \
-             to the drive as with direct=1",
+            "t.fio:4:1: thread: this option has no influence on the requests: processors, memory \
+             and processes of the host are not simulated",
+            "t.fio:5:1: hipri: this option has no influence on the requests: the host submits and \
+             reaps in no time",
+            "t.fio:9:1: threads: this option has no influence on the requests: it belongs to an \
+             option that has an error of its own (zonemode=zbd, latency_target, rate_min, profile)",
+            "t.fio:11:1: direct: 0 is fio's default, but the page cache is not simulated: requests \
+             go to the drive as with direct=1",
         ]
     );
     let layout = layout("[a]\ndirect=1\nsize=64k\n[b]\ndirect=1\nfilename=/dev/sda\n");
     let warnings: Vec<String> = layout.warnings.iter().map(ToString::to_string).collect();
     assert_eq!(
         warnings,
-        ["t.fio:6:10: filename: `/dev/sda` is the whole drive, on which the files of [a] lie too"]
+        ["t.fio:6:10: filename: `/dev/sda` is the whole drive, which also holds the files of [a]"]
     );
 }
 
@@ -410,38 +436,37 @@ fn when_a_job_settles() {
     let said = |line: &str| option(line);
     assert_eq!(
         said("steadystate=iops"),
-        "t.fio:3:13: steadystate: `iops` has no limit; expected one such as iops:0.3%"
+        "t.fio:3:13: steadystate: `iops` has no limit; write a limit such as iops:0.3%"
     );
     assert_eq!(
         said("ss=iop:3%"),
-        "t.fio:3:4: ss: criterion `iop` is not one that is simulated; did you mean `iops`? \
-         (allowed: iops, iops_slope, bw, bw_slope, lat, lat_slope)"
+        "t.fio:3:4: ss: criterion `iop` is not simulated; did you mean `iops`? (allowed: iops, \
+         iops_slope, bw, bw_slope, lat, lat_slope)"
     );
     for bad in ["iops:x%", "iops:-3", "iops:0", "iops:nan", "iops:"] {
         let limit = bad.split_once(':').unwrap().1.trim_end_matches('%');
         assert_eq!(
             said(&format!("ss={bad}")),
-            format!(
-                "t.fio:3:4: ss: `{limit}` is no limit; expected a number above 0, such as 0.3%"
-            )
+            format!("t.fio:3:4: ss: `{limit}` is not a limit; give a number above 0, such as 0.3%")
         );
     }
-    assert!(said("ss=lat:3x").contains("`3x` is no time"));
-    assert!(said("ss=bw:3x").contains("`3x` is no number"));
+    assert!(said("ss=lat:3x").contains("`3x` is not a time"));
+    assert!(said("ss=bw:3x").contains("`3x` is not a number"));
     assert_eq!(
         said("ss=iops:1%\nss_dur=1500ms"),
-        "t.fio:4:8: steadystate_duration: 1500000 us hold 1 measurements of 1000000 us; expected \
-         at least two (see steadystate_check_interval)"
+        "t.fio:4:8: steadystate_duration: 1500000 us hold 1 measurements of 1000000 us, but \
+         at least two are needed (see steadystate_check_interval)"
     );
     assert_eq!(
         said("ss_interval=0"),
-        "t.fio:3:13: steadystate_check_interval: an interval of no time measures nothing"
+        "t.fio:3:13: steadystate_check_interval: an interval of no time cannot measure anything"
     );
-    assert!(said("ss_dur=100s\nss_interval=1ms").contains("100000 measurements in the window"));
+    assert!(said("ss_dur=100s\nss_interval=1ms").contains("the window holds 100000 measurements"));
     assert_eq!(
         error("[a]\nsize=64k\nss_dur=5\n[b]\nsize=64k\nss_dur=6\nss=iops:1%\n"),
-        "t.fio:7:4: steadystate: the jobs of a group settle together, and `a` settles by other \
-         options; expected the same in each (in [global]), or `new_group`"
+        "t.fio:7:4: steadystate: the jobs of a group settle together, but the \
+         job `a` has other options of `steadystate`; write the same options for each job (in \
+         [global]), or use `new_group`"
     );
     let warnings = |text: &str| file(text).warnings.len();
     assert_eq!(

@@ -82,7 +82,7 @@ fn what_is_left_out_is_no_error() {
 fn reading_back_and_waiting_have_their_limits() {
     assert_eq!(
         error("wait_for=x").unwrap(),
-        "t.fio:5:10: wait_for: no job `x` above (there are: first)"
+        "t.fio:5:10: wait_for: no earlier job is called `x` (earlier jobs: first)"
     );
     assert!(error("directory=a:b").unwrap().contains("several directories"));
     assert_eq!(error("wait_for=first"), None);
@@ -92,19 +92,20 @@ fn reading_back_and_waiting_have_their_limits() {
     assert_eq!(error("rw=randrw\nverify=md5"), None);
     assert_eq!(
         error("zonemode=strided").unwrap(),
-        "t.fio:5:10: zonemode: zones of no size; expected a zonesize"
+        "t.fio:5:10: zonemode: the zones have no size; give a zonesize"
     );
     assert_eq!(
         error("zonesize=4k").unwrap(),
-        "t.fio:5:10: zonesize: there are no zones; expected zonemode=strided"
+        "t.fio:5:10: zonesize: there are no zones; set zonemode=strided"
     );
     assert!(error("zonemode=zbd").unwrap().contains("zoned drives are not simulated"));
-    assert!(error("exitall=0").unwrap().contains("ends all jobs whatever the value is"));
+    assert!(error("exitall=0").unwrap().contains("ignores the value and ends all jobs"));
     assert!(error("exit_what=groop").unwrap().contains("did you mean `group`?"));
     assert!(error("flow=1001").unwrap().starts_with("t.fio:5:6: flow: 1001"));
     assert_eq!(
         error("rate_process=poisson\nrate=1k").unwrap(),
-        "t.fio:5:14: rate_process: less than one request a second, at which fio 3.33 crashes"
+        "t.fio:5:14: rate_process: the rate is less than one request a second, and fio 3.33 \
+         crashes at such a rate"
     );
     assert!(error("verify=md6").unwrap().contains("did you mean `md5`?"));
 }

@@ -176,41 +176,49 @@ fn logs_that_cannot_be_replayed_say_where() {
     let error = |options: &str, log: &str| steps(&job(options), log).err().unwrap();
     let head = "fio version 2 iolog\n";
     for (options, log, expected) in [
-        ("", "f read 0 512\n", "log:1:1: not an iolog header: `f read 0 512`; expected"),
+        ("", "f read 0 512\n", "log:1:1: not an iolog header: `f read 0 512`; the reader expects"),
         ("", "", "log:1:1: not an iolog header: ``"),
         ("", head, "log:1:1: the log holds no read, write or trim"),
         (
             "",
             "fio version 2 iolog\nf read 0\n",
-            "log:2:1: the wrong number of columns in `f read 0`; expected a file, an action, an \
-             offset and a length",
+            "log:2:1: the wrong number of columns in `f read 0`; the reader expects a file, an \
+             action, an offset and a length",
         ),
         (
             "",
             "fio version 2 iolog\nf reed 0 1\n",
-            "log:2:3: an unknown action `reed`; expected add",
+            "log:2:3: an unknown action `reed`; the reader expects add",
         ),
-        ("", "fio version 2 iolog\nf read x 1\n", "log:2:8: not a number `x`; expected an offset"),
+        (
+            "",
+            "fio version 2 iolog\nf read x 1\n",
+            "log:2:8: not a number `x`; the reader expects an offset",
+        ),
         (
             "",
             "fio version 2 iolog\nf read 0 0\n",
-            "log:2:10: a length that fio cannot send: `0`; expected 1 to 4294967295 bytes",
+            "log:2:10: fio cannot send the length `0`; the reader expects 1 to 4294967295 bytes",
         ),
         ("", "fio version 3 iolog\n5 f wait 3\n", "log:2:5: an unknown action `wait`"),
         ("", "fio version 3 iolog\nf read 0 1\n", "log:2:1: not a number `f`"),
         (
             "",
             "fio version 3 iolog\n1 f open\n99999999999999999 f read 0 1\n",
-            "log:3:1: a time beyond the end of simulated time: `99999999999999999`",
+            "log:3:1: simulated time ends before the time `99999999999999999`",
         ),
         (
             "",
             "fio version 2 iolog\nf read 1099511627776 512\n",
-            "job.fio:3:12: read_iolog: the log reaches byte 1099511628288 of `f`; the drive has \
-             1099511627776 (see replay_scale)",
+            "job.fio:3:12: read_iolog: the log reaches byte 1099511628288 of `f`, but the drive \
+             has 1099511627776 bytes (see replay_scale)",
         ),
         ("replay_align=3", head, "job.fio:4:14: replay_align: 3 is not a power of two"),
-        ("replay_skip=read", head, "job.fio:4:13: replay_skip: fio 3.33 heeds it for recordings"),
+        (
+            "replay_skip=read",
+            head,
+            "job.fio:4:13: replay_skip: fio 3.33 uses it only for recordings",
+        ),
     ] {
         let said = error(options, log);
         assert!(said.starts_with(expected), "{said}");
@@ -227,7 +235,7 @@ fn options_that_a_log_decides_about_are_named() {
     let warnings = file.unwrap().warnings;
     let named: Vec<&str> = warnings.iter().map(|w| w.option.as_str()).collect();
     assert_eq!(named, ["ioengine", "rw", "fsync"]);
-    assert!(warnings[1].why.contains("beside `read_iolog`"), "{}", warnings[1].why);
+    assert!(warnings[1].why.contains("together with `read_iolog`"), "{}", warnings[1].why);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 pub const DEF: CachePolicyDef = CachePolicyDef {
     name: "ghost",
-    summary: "a map page stays if it was missed a short time before, or if there is room",
+    summary: "a map page stays in memory if it was missed a short time before, or if there is room",
     paper: "Johnson and Shasha, 2Q: A Low Overhead High Performance Buffer Management Replacement \
             Algorithm (VLDB 1994)",
     params: &[PAGES.def],

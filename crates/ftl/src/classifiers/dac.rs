@@ -7,7 +7,7 @@ use flashatlas_types::{Index, Lpn, MemoryKind, StreamId, TiVec, ti_vec};
 
 pub const DEF: ClassifierDef = ClassifierDef {
     name: "dac",
-    summary: "one region up at each update, one down at each collection",
+    summary: "a page moves one region up at each update, and one region down at each collection",
     paper: "Chiang, Lee and Chang, Using Data Clustering to Improve Cleaning Performance for Flash \
             Memory (1999)",
     params: &[],

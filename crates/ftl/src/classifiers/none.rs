@@ -6,7 +6,7 @@ use flashatlas_types::StreamId;
 
 pub const DEF: ClassifierDef = ClassifierDef {
     name: "none",
-    summary: "every page alike",
+    summary: "all pages go to one stream",
     paper: "-",
     params: &[],
     streams: None,

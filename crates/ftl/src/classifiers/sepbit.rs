@@ -21,7 +21,7 @@ const BLOCKS: Param<u32> = Param::int(
     "ftl.sepbit_blocks",
     1,
     1 << 20,
-    "number of collected blocks of short-lived pages in each estimate of their mean lifespan",
+    "number of collected blocks of short-lived pages whose mean lifespan is one estimate",
 )
 .or("16");
 

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 pub const DEF: ClassifierDef = ClassifierDef {
     name: "two-lru",
-    summary: "hot when written again while in the candidate list; uses two streams",
+    summary: "a page is hot if it is written again while it is in the candidate list; uses two \
+              streams",
     paper: "Chang and Kuo, An Adaptive Striping Architecture for Flash Memory Storage Systems \
             (RTAS 2002)",
     params: &[HOT_PAGES.def, CANDIDATE_PAGES.def],

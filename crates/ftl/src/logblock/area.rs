@@ -186,7 +186,12 @@ impl Area {
             self.name.to_owned()
         })?;
         Violation::unless(self.len() <= self.budget, "an area of the log keeps its budget", || {
-            format!("{}: {} log blocks of {}", self.name, self.len(), self.budget)
+            format!(
+                "{}: {} log blocks are in use, but the budget is {}",
+                self.name,
+                self.len(),
+                self.budget
+            )
         })
     }
 

@@ -109,7 +109,12 @@ impl LogBudget {
     pub fn check(&self) -> Result<(), Violation> {
         let within = self.in_use + self.free_slots() <= self.limit.max(self.in_use);
         Violation::unless(within, "log blocks and slots keep the budget", || {
-            format!("{} log blocks and {} slots of {}", self.in_use, self.slots.len(), self.limit)
+            format!(
+                "{} log blocks and {} slots are in use, but the budget is {}",
+                self.in_use,
+                self.slots.len(),
+                self.limit
+            )
         })
     }
 }

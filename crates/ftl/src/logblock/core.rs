@@ -266,7 +266,7 @@ impl Core {
         beat(BLOCK_STEPS);
         assert!(
             self.blocks.valid(block) == 0,
-            "block {block} is erased with {} valid pages",
+            "block {block} is erased, but it holds {} valid pages",
             self.blocks.valid(block)
         );
         if self.trims.needs(block) {
@@ -336,7 +336,7 @@ impl Core {
         cx: &mut FtlContext<'_>,
         log: BlockId,
     ) -> Result<(), FtlError> {
-        assert!(self.logs[log].take().is_some(), "block {log} is no log block");
+        assert!(self.logs[log].take().is_some(), "block {log} is not a log block");
         let erased = self.erase(cx, log)?;
         self.budget.release(erased);
         Ok(())

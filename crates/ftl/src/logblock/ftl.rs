@@ -219,7 +219,12 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
         Violation::unless(
             blocks == self.core.budget.in_use(),
             "the areas hold every log block once",
-            || format!("{} log blocks, {areas:?}", self.core.budget.in_use()),
+            || {
+                format!(
+                    "there are {} log blocks, but the areas hold {areas:?}",
+                    self.core.budget.in_use()
+                )
+            },
         )?;
         self.scheme.check(&self.core, medium)
     }
@@ -283,7 +288,7 @@ impl Core {
             Violation::unless(
                 self.blocks.is_valid(ppn),
                 "the newest version of a page is valid",
-                || format!("page {lpn}, slot {ppn}"),
+                || format!("page {lpn} is in slot {ppn}"),
             )?;
             check_names(medium, ppn, lpn)?;
             if self.logs[block].is_some() {
@@ -295,7 +300,7 @@ impl Core {
             Violation::unless(
                 at_home,
                 "a page stands in the log, or in its data block at its offset",
-                || format!("page {lpn}: slot {ppn}, data block {home:?}"),
+                || format!("page {lpn} is in slot {ppn}, but its data block is {home:?}"),
             )?;
         }
         let valid = self.blocks.total();
@@ -303,7 +308,7 @@ impl Core {
         Violation::unless(
             u64::from(mapped) == valid,
             "every valid slot is the newest version of a page",
-            || format!("{mapped} mapped, {valid} valid"),
+            || format!("{mapped} slots are mapped, but {valid} slots are valid"),
         )?;
         Violation::unless(
             live == self.live,
@@ -319,7 +324,8 @@ impl Core {
                     "a log block counts the pages of each logical block",
                     || {
                         format!(
-                            "block {block}, logical block {lbn}: {pages} counted, {found} valid"
+                            "log block {block} counts {pages} pages of logical block {lbn}, but \
+                             {found} of them are valid"
                         )
                     },
                 )?;
@@ -339,20 +345,25 @@ impl Core {
         let own = self.data.iter().flatten().all(|&b| self.blocks.role(b) == Role::Data);
         Violation::unless(
             own && count(Role::Data) == data_blocks,
-            "every data block is some logical block's",
-            || format!("{} data blocks, {data_blocks} mapped", count(Role::Data)),
+            "every data block belongs to a logical block",
+            || format!("there are {} data blocks, but {data_blocks} are mapped", count(Role::Data)),
         )?;
         let without_data_block = self.data.len() - data_blocks;
         Violation::unless(
             without_data_block as u32 == self.without_data_block,
             "logical blocks without a data block are counted",
-            || format!("{} counted, {without_data_block} found", self.without_data_block),
+            || {
+                format!(
+                    "{} logical blocks are counted, but {without_data_block} are found",
+                    self.without_data_block
+                )
+            },
         )?;
         let logs = self.logs.iter().flatten().count();
         let agree = logs as u32 == self.budget.in_use() && count(Role::Log) == logs;
         Violation::unless(agree, "every log block has its metadata", || {
             format!(
-                "{} log blocks, {logs} with metadata, {} counted",
+                "there are {} log blocks: {logs} have metadata, and {} are counted",
                 count(Role::Log),
                 self.budget.in_use()
             )
@@ -361,7 +372,11 @@ impl Core {
         let listed = self.free.iter().filter(|&b| self.blocks.role(b) == Role::Free).count();
         let all = listed as u32 == self.free.len() && count(Role::Free) == listed;
         Violation::unless(all, "every free block is listed", || {
-            format!("{} free, {} listed", count(Role::Free), self.free.len())
+            format!(
+                "{} blocks are free, but {} blocks are listed",
+                count(Role::Free),
+                self.free.len()
+            )
         })
     }
 }

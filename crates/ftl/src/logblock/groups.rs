@@ -44,7 +44,10 @@ pub(crate) fn fits_groups(params: &Params, layout: &Layout, most: u64) -> Result
     if most > budget {
         return Err(ConfigError::new(
             "ftl.group_log_blocks",
-            format!("{most} log blocks for each group: there are {budget} (ftl.log_blocks)"),
+            format!(
+                "a group may have {most} log blocks, but all groups together have {budget} \
+                 (ftl.log_blocks)"
+            ),
         ));
     }
     Ok(())
@@ -187,13 +190,17 @@ impl LogScheme for Groups {
         for (&group, entry) in &self.of {
             let within = (1..=self.most).contains(&(entry.logs.len() as u32));
             Violation::unless(within, "a group has one to K log blocks", || {
-                format!("group {group}: {} of {}", entry.logs.len(), self.most)
+                format!(
+                    "group {group} has {} of at most {} log blocks",
+                    entry.logs.len(),
+                    self.most
+                )
             })?;
             let own = |&log: &BlockId| core.log(log).holds_only(group, self.size);
             Violation::unless(
                 entry.logs.iter().all(own),
                 "a group's log blocks hold its pages only",
-                || format!("group {group}: {:?}", entry.logs),
+                || format!("the log blocks of group {group} hold {:?}", entry.logs),
             )?;
         }
         Ok(())

@@ -165,7 +165,7 @@ impl Core {
         merge(&mut LogContext { core: self, cx }, lbn)?;
         assert!(
             !self.log(log).lbns.contains_key(&lbn),
-            "a merge of {lbn} left pages of it in log block {log}"
+            "the merge of logical block {lbn} left pages of this logical block in log block {log}"
         );
         Ok(false)
     }

@@ -258,7 +258,13 @@ impl Sequential {
         Violation::unless(
             self.len() <= self.budget,
             "the sequential log keeps its budget",
-            || format!("{} of {}", self.len(), self.budget),
+            || {
+                format!(
+                    "the sequential log has {} blocks, but its budget is {}",
+                    self.len(),
+                    self.budget
+                )
+            },
         )?;
         for (&lbn, &Open { log, .. }) in &self.open {
             let metadata = core.log(log);
@@ -266,7 +272,7 @@ impl Sequential {
             Violation::unless(
                 own,
                 "a sequential log block holds its logical block's pages at their offsets",
-                || format!("block {log} of logical block {lbn}: {metadata:?}"),
+                || format!("log block {log} of logical block {lbn} has the metadata {metadata:?}"),
             )?;
         }
         Ok(())

@@ -24,7 +24,8 @@ pub(crate) const IDLE: Param<u32> = Param::int(
     "ftl.idle_log_blocks",
     0,
     1 << 24,
-    "log blocks that idle time keeps free for random writes; 0: no reclamation in idle time",
+    "number of log blocks that reclamation in idle time keeps free for random writes; 0: no \
+     reclamation in idle time",
 )
 .or("0");
 
@@ -89,8 +90,8 @@ pub(crate) fn fits_budget(
         return Err(ConfigError::new(
             "drive.over_provisioning",
             format!(
-                "{} logical pages leave no room for the log: of {blocks} blocks {data} hold data \
-                 and {kept} are for merges and trims, and the scheme needs {least} log blocks",
+                "{} logical pages leave no room for the log: of {blocks} blocks, {data} hold data \
+                 and {kept} are for merges and trims, but the scheme needs {least} log blocks",
                 layout.logical_units
             ),
         ));
@@ -99,14 +100,16 @@ pub(crate) fn fits_budget(
     let budget = u64::from(settings.log_blocks);
     if budget < least || budget > spare {
         let why = format!(
-            "{budget} log blocks: the scheme needs at least {least}, and of {blocks} blocks \
-             {spare} are left beside {data} for data and {kept} for merges and trims"
+            "{budget} log blocks are not possible: the scheme needs at least {least}, and {spare} \
+             of {blocks} blocks are left ({data} are for data, {kept} for merges and trims)"
         );
         return Err(ConfigError::allowing("ftl.log_blocks", why, format!("{least} to {spare}")));
     }
     if settings.idle_log_blocks > settings.log_blocks {
-        let why =
-            format!("{} log blocks to keep ready, of {budget} in all", settings.idle_log_blocks);
+        let why = format!(
+            "{} log blocks cannot be kept ready: the log has {budget} blocks in all",
+            settings.idle_log_blocks
+        );
         return Err(ConfigError::allowing("ftl.idle_log_blocks", why, format!("0 to {budget}")));
     }
     Ok(budget)
@@ -134,14 +137,20 @@ pub(crate) fn fits_parts(
     for &(key, size, least) in parts {
         let others: u64 = parts.iter().filter(|p| p.0 != key).map(|p| p.2).sum();
         if size < least {
-            let why = format!("{size} log blocks, of {budget} in all ({})", list());
+            let why = format!(
+                "{size} log blocks are too few for this part of the log, which has {budget} blocks \
+                 in all ({})",
+                list()
+            );
             let allowed = vec![format!("{least} to {}", budget.saturating_sub(others))];
             return Err(ConfigError { allowed, ..ConfigError::new(key, why) });
         }
     }
     if sum != budget {
-        let why =
-            format!("the parts of the log sum to {sum} log blocks, not to {budget}: {}", list());
+        let why = format!(
+            "the parts of the log have {sum} log blocks in sum, but the log has {budget}: {}",
+            list()
+        );
         return Err(ConfigError::new("ftl.log_blocks", why));
     }
     Ok(())

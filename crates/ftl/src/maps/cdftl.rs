@@ -25,7 +25,7 @@ use flashatlas_types::{FtlError, Lpn, Mechanism, OpId, Param, Ppn, TiVec};
 
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "cdftl",
-    summary: "two levels in SRAM: single entries, and the map pages that they came from",
+    summary: "two levels in SRAM: single entries, and the map pages that hold them",
     paper: "Qin, Wang, Liu and Guan, A Two-Level Caching Mechanism for Demand-based Page-level \
             Address Mapping (RTAS 2011)",
     params: &[

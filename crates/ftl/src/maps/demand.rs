@@ -17,7 +17,7 @@ use flashatlas_types::{FtlError, Lpn, Mechanism, OpId, Param, Ppn, TiVec};
 
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "demand",
-    summary: "whole map pages in SRAM, loaded on demand, the least recently used one leaves",
+    summary: "whole map pages in SRAM, loaded on demand; the least recently used map page leaves",
     paper: "Jeong et al., Improving Flash Storage Performance by Caching Address Mapping Table in \
             Host Memory (HotStorage 2017)",
     params: &[
@@ -60,8 +60,8 @@ const CHANGED_SHARE: Param<f64> = Param::ratio(
     "map.changed_share",
     0.0,
     1.0,
-    "share of the map pages that fit in memory; if more pages have changed, a FLUSH writes the \
-     pages that changed first, down to this share",
+    "largest share of changed pages among the map pages in memory after a FLUSH: the FLUSH writes \
+     the pages that changed first, until this share is left",
 )
 .or("0.5");
 

@@ -21,8 +21,8 @@ use flashatlas_types::{
 
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "dram",
-    summary: "the whole map in DRAM; a FLUSH writes no part of it, its changed pages or segments, \
-              or all of it to flash",
+    summary: "the whole map in DRAM; a FLUSH writes no part of the map, its changed pages or \
+              segments, or the whole map to flash",
     paper: "in common use; the baselines of Lee, Kang and Eom, Optimizing L2P Mapping (2016)",
     params: &concat::<9>(&[&[FLUSH.def, PAGE_BYTES.def, SEGMENT_BYTES.def], PARAMS]),
     fits: &|&StoreConfig { params, .. }, layout| match flushed(params) {
@@ -53,8 +53,8 @@ pub const DEF: MapStoreDef = MapStoreDef {
 const FLUSH: Param<Text> = Param::choice(
     "map.flush",
     &["none", "pages", "segments", "whole"],
-    "the part of the map that a FLUSH writes: `none` (a mount reads every spare area; trims come \
-     back), the changed `pages` (map.page_bytes) or `segments` (map.segment_bytes), or, if an \
+    "the part of the map that a FLUSH writes: `none` (a mount reads every spare area and undoes \
+     trims), the changed `pages` (map.page_bytes) or `segments` (map.segment_bytes), or, if an \
      entry has changed, the `whole` map",
 )
 .or("none");

@@ -31,7 +31,8 @@ use std::collections::BTreeSet;
 
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "leaftl",
-    summary: "learned segments in SRAM that predict where pages stand, checked by the spare area",
+    summary: "learned segments in SRAM that predict the places of pages; the spare area of a page \
+              confirms its place",
     paper: "Sun et al., LeaFTL: A Learning-based Flash Translation Layer for Solid-State Drives \
             (ASPLOS 2023)",
     params: &[
@@ -104,7 +105,7 @@ const LEARN_BATCH: Param<u64> = Param::int(
     "map.learn_batch",
     1,
     1 << 16,
-    "number of changes that are gathered before they are learned; each needs 8 bytes",
+    "number of changes that are gathered before they are learned; each change needs 8 bytes",
 )
 .or("256");
 
@@ -292,7 +293,7 @@ impl Cache for Leaftl {
         let wanted = self.order.of(truth);
         assert!(
             number.abs_diff(wanted) <= self.gamma,
-            "page {lpn} stands at {wanted}, predicted at {number}"
+            "page {lpn} stands at {wanted}, but {number} was predicted"
         );
         if number == wanted {
             return Ok(ready);

@@ -110,15 +110,15 @@ const GROUP_PAGES: Param<u32> = Param::int(
     "map.group_pages",
     1,
     1 << 20,
-    "number of map pages whose data is written to the same frontier out of ftl.streams",
+    "number of map pages whose data goes to the same of the ftl.streams frontiers",
 )
 .or("64");
 
 const TRAIN: Param<Text> = Param::choice(
     "map.train",
     &["blocks", "load"],
-    "when models are trained: `blocks`: when a block is full, as in the paper; `load`: also when a \
-     map page is loaded",
+    "time at which models are trained: when a block is full, as in the paper (`blocks`), or also \
+     when a map page is loaded (`load`)",
 )
 .or("blocks");
 

@@ -36,8 +36,8 @@ use flashatlas_types::{
 
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "nvm-hybrid",
-    summary: "the whole map in DRAM; at a FLUSH changed segments are copied to NVM, and to flash \
-              where that has no room",
+    summary: "the whole map in DRAM; a FLUSH copies changed segments to NVM, or to flash if NVM \
+              has no room",
     paper: "Lee, Kang and Eom, Optimizing L2P Mapping of NAND Flash Storage based on Hybrid Memory \
             Architecture (2016)",
     params: &concat::<11>(&[
@@ -50,13 +50,13 @@ pub const DEF: MapStoreDef = MapStoreDef {
         if nvm > 0 && nvm < slot {
             let why = format!(
                 "{nvm} bytes are less than one slot: a segment of {} bytes and its header take \
-                 {slot} (give 0 for no NVM)",
+                 {slot} bytes (give 0 for no NVM)",
                 params.get(SEGMENT_BYTES)
             );
             return Err(ConfigError::new("nvm.bytes", why));
         }
         if params.get(DENSE_SHARE) > params.get(FULL_SHARE) {
-            return Err(ConfigError::new("map.dense_share", "lies above map.full_share"));
+            return Err(ConfigError::new("map.dense_share", "is above map.full_share"));
         }
         Ok(quota)
     },
@@ -96,8 +96,7 @@ const DENSE_SHARE: Param<f64> = Param::ratio(
     "map.dense_share",
     0.0,
     1.0,
-    "a segment is dense from this share of changed entries on (the paper does not give its \
-     thresholds)",
+    "smallest share of changed entries of a dense segment (the paper does not give its thresholds)",
 )
 .or("0.5");
 
@@ -105,23 +104,23 @@ const FULL_SHARE: Param<f64> = Param::ratio(
     "map.full_share",
     0.0,
     1.0,
-    "a segment is full from this share of changed entries on (the paper: all of them)",
+    "smallest share of changed entries of a full segment (in the paper all entries)",
 )
 .or("1");
 
 const NVM_IDLE: Param<Dur> = Param::time(
     "map.nvm_idle",
-    "idle time after which segments move from NVM to flash; never before host.idle_after; 0: they \
-     stay",
+    "idle time after which segments move from NVM to flash, but not before host.idle_after; 0: \
+     segments stay in NVM",
 )
 .or("200ms");
 
 const NVM_EVICT: Param<Text> = Param::choice(
     "map.nvm_evict",
     &["off", "oldest", "emptiest"],
-    "the segment that is moved from NVM to flash when a changed segment finds no room: `off`, \
-     none; `oldest`, the one that has been in NVM longest; `emptiest`, the one with the fewest \
-     entries that differ from flash",
+    "the segment that moves from NVM to flash if NVM has no room for a changed segment: no segment \
+     (`off`), the segment that has been in NVM longest (`oldest`), or the segment with the fewest \
+     entries that differ from flash (`emptiest`)",
 )
 .or("off");
 

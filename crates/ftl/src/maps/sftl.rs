@@ -23,8 +23,8 @@ use std::collections::BTreeMap;
 
 pub const DEF: MapStoreDef = MapStoreDef {
     name: "sftl",
-    summary: "whole map pages in SRAM, each run of entries kept as its first entry; a buffer of \
-              changed entries",
+    summary: "whole map pages in SRAM, with one entry for each run of entries; a buffer of changed \
+              entries",
     paper: "Jiang, Zhang, Yuan, Chen and Wang, S-FTL: An Efficient Address Translation for Flash \
             Memory (MSST 2011)",
     params: &[
@@ -81,7 +81,8 @@ const BUFFER_SHARE: Param<f64> = Param::ratio(
     "map.buffer_share",
     0.0,
     0.9,
-    "share of the memory for changed entries whose pages have left memory; 0: no buffer for them",
+    "share of the memory for changed entries whose pages have left memory; 0: no buffer for such \
+     entries",
 )
 .or("0.1");
 

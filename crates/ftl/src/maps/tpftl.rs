@@ -73,7 +73,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
 
 pub(crate) const PREFETCH_REQUEST: Param<bool> = Param::flag(
     "map.prefetch_request",
-    "true: load all entries of a map page that the request needs together",
+    "true: load together all entries of a map page that the request needs",
 )
 .or("true");
 
@@ -81,8 +81,8 @@ pub(crate) const PREFETCH_THRESHOLD: Param<u64> = Param::int(
     "map.prefetch_threshold",
     0,
     1 << 20,
-    "selective prefetching begins when this many more nodes have left memory than entered it, and \
-     ends when this many more have entered than left; 0: never",
+    "number of nodes: selective prefetching begins when this number more nodes have left memory \
+     than entered it, and ends when this number more have entered than left; 0: never",
 )
 .or("3");
 

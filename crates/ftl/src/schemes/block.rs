@@ -52,7 +52,7 @@ const SPARE_PAGES: Param<u32> = Param::int(
 .or("0");
 
 const COALESCE: Param<bool> =
-    Param::flag("ftl.coalesce", "pages of one request that fall into one block share one rewrite")
+    Param::flag("ftl.coalesce", "true: pages of one request in the same block share one rewrite")
         .or("true");
 
 const PARAMS: &[ParamDef] = &[SPARE_PAGES.def, COALESCE.def, WEAR_DYNAMIC.def];
@@ -78,7 +78,7 @@ fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
     if main == 0 {
         return Err(ConfigError::new(
             "ftl.spare_pages",
-            format!("must be below the {} pages of a block", layout.frames_per_block),
+            format!("must be less than the {} pages of a block", layout.frames_per_block),
         ));
     }
     let reserve = reserve(layout);
@@ -87,8 +87,8 @@ fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
         return Err(ConfigError::new(
             "drive.over_provisioning",
             format!(
-                "{} logical pages do not fit: {} blocks, {reserve} of them for rewrites and trims, \
-                 hold {room}",
+                "{} logical pages do not fit: {} blocks hold {room} pages, because {reserve} of \
+                 them are for rewrites and trims",
                 layout.logical_units,
                 layout.blocks()
             ),
@@ -424,7 +424,7 @@ impl BlockMapped {
             self.map[lbn] = Some(self.take_free(cx, lbn, cause)?);
         }
         for (i, unit) in run.iter().enumerate() {
-            let block = self.map[lbn].expect("mapped above");
+            let block = self.map[lbn].expect("the block was mapped above");
             match self.in_place(cx.flash.medium, block, unit.lpn) {
                 Some(index) => {
                     self.merges.in_place += 1;
@@ -507,25 +507,25 @@ impl Ftl for BlockMapped {
             Violation::unless(
                 home == Some(block),
                 "a page stands in its logical block's physical block",
-                || format!("page {lpn}: {block}, map {home:?}"),
+                || format!("page {lpn} is in block {block}, but the map names block {home:?}"),
             )?;
             let at_home = offset == self.offset(lpn) || offset >= self.main;
             Violation::unless(at_home, "a page stands at its offset or in a spare page", || {
-                format!("page {lpn} at offset {offset}")
+                format!("page {lpn} is at offset {offset}")
             })?;
             check_names(medium, ppn, lpn)?;
         }
         let valid = self.blocks.total();
         Violation::unless(mapped == valid, "every valid slot is mapped", || {
-            format!("{mapped} mapped, {valid} valid")
+            format!("{mapped} slots are mapped, but {valid} slots are valid")
         })?;
         let (open, homes) = (self.blocks.count(Role::Open), self.map.iter().flatten().count());
-        Violation::unless(open == homes, "every block in use is some logical block's", || {
-            format!("{open} in use, {homes} mapped")
+        Violation::unless(open == homes, "every block in use belongs to a logical block", || {
+            format!("{open} blocks are in use, but {homes} blocks are mapped")
         })?;
         let (listed, free) = (self.free.len(), self.blocks.count(Role::Free));
         Violation::unless(free as u32 == listed, "every free block is listed", || {
-            format!("{free} free, {listed} listed")
+            format!("{free} blocks are free, but {listed} blocks are listed")
         })
     }
 

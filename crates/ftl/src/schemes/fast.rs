@@ -22,7 +22,8 @@ use flashatlas_types::{BlockId, FtlError, MemoryKind, Param, Params, Violation};
 
 pub const DEF: SchemeDef = SchemeDef {
     name: "fast",
-    summary: "log blocks: one for sequential writes, the others for any page, first in first out",
+    summary: "log blocks: one block for sequential writes, and the others for any page, first in, \
+              first out",
     paper: "Lee et al., ACM TECS 6:3 (2007)",
     params: &|_, _| Ok(PARAMS.iter().chain([&EAGER_DEAD.def, &IDLE.def]).collect()),
     fits: &|&SchemeConfig { params, .. }, layout| fits_budget(params, layout, 2).map(drop),
@@ -45,8 +46,9 @@ pub const DEF: SchemeDef = SchemeDef {
 
 const EAGER_DEAD: Param<bool> = Param::flag(
     "ftl.eager_dead",
-    "erase random log blocks without a valid page as soon as a trim has emptied one, and before \
-     another is opened; false: erase each of them when its turn comes",
+    "true: random log blocks without a valid page are erased as soon as a trim has emptied a \
+     block, and before another block is opened; false: each of these blocks is erased when its \
+     turn comes",
 )
 .or("false");
 

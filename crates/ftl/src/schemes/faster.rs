@@ -82,8 +82,8 @@ const ISOLATION_INTERVAL: Param<u32> = Param::int(
     "ftl.isolation_interval",
     1,
     1 << 20,
-    "number of pages that the host writes to the circle between two steps that drain the isolation \
-     area",
+    "number of pages that the host writes to the circle from one drain of the isolation area to \
+     the next",
 )
 .or("4");
 
@@ -112,8 +112,8 @@ fn fits(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
     let least = u64::from(KEPT) + 1;
     if isolation + 3 > budget {
         let why = format!(
-            "{isolation} log blocks, of {budget} in all: one is for sequential writes, and two for \
-             the circle"
+            "{isolation} log blocks are not possible: of {budget} log blocks in all, one is for \
+             sequential writes and two are for the circle"
         );
         let allowed = vec![format!("{least} to {}", budget - 3)];
         return Err(ConfigError { allowed, ..ConfigError::new("ftl.isolation_blocks", why) });

@@ -45,7 +45,7 @@ use std::collections::VecDeque;
 
 pub const DEF: SchemeDef = SchemeDef {
     name: "last",
-    summary: "log blocks: sequential, hot and cold, told by request size and by recent updates",
+    summary: "log blocks: sequential, hot and cold, by request size and recent updates",
     paper: "Lee et al., ACM OSR 42:6 (2008)",
     params: &|_, _| Ok(PARAMS.iter().chain(OWN).chain([&IDLE.def]).collect()),
     fits: &|&SchemeConfig { params, .. }, layout| fits(params, layout),
@@ -105,16 +105,16 @@ const HOT_WINDOW: Param<u64> = Param::int(
     "ftl.hot_window",
     0,
     1 << 30,
-    "k: a page is hot if it is one of the last k pages written to the random log; 0: the number of \
-     pages in the hot partition",
+    "k: the last k pages written to the random log are hot; 0: the number of pages in the hot \
+     partition",
 )
 .or("0");
 
 const HOT_WINDOW_ADAPTIVE: Param<bool> = Param::flag(
     "ftl.hot_window_adaptive",
-    "k changes by the pages of a block when the hot partition gives up a block: it grows if \
-     nothing in the block was valid, and shrinks if more than half was (at \
-     least the pages of one block, at most twice the pages of the partition)",
+    "true: k changes by the pages of a block when the hot partition gives up a block: k grows if \
+     no page of the block was valid, and shrinks if more than half of its pages were valid (k is \
+     at least the pages of one block, and at most twice the pages of the partition)",
 )
 .or("false");
 
@@ -415,7 +415,10 @@ impl LogScheme for Last {
         let listed = recent.order.len() as u64;
         let agree = u64::from(counted) == listed && listed <= recent.window;
         Violation::unless(agree, "the recent pages are counted", || {
-            format!("{counted} counted, {listed} listed, {} kept", recent.window)
+            format!(
+                "{counted} pages are counted, {listed} are listed, and {} are kept",
+                recent.window
+            )
         })
     }
 

@@ -338,15 +338,20 @@ impl LogScheme for Superblocks {
             let own = |&b: &BlockId| core.log(b).holds_only(group as u32, self.size);
             Violation::unless(
                 superblock.blocks.iter().all(own),
-                "a superblock's blocks hold its pages only",
-                || format!("superblock {group}: {:?}", superblock.blocks),
+                "the blocks of a superblock hold only its pages",
+                || format!("the blocks of superblock {group} hold {:?}", superblock.blocks),
             )?;
         }
         let used: u32 = self.all.iter().map(Superblock::extra).sum();
         Violation::unless(
             used == self.used && used <= self.pool,
             "blocks of the pool are counted",
-            || format!("{} counted, {used} in use, {} in the pool", self.used, self.pool),
+            || {
+                format!(
+                    "{} blocks are counted, {used} are in use, and {} are in the pool",
+                    self.used, self.pool
+                )
+            },
         )
     }
 

@@ -5,7 +5,8 @@ use super::cost_benefit::{AGE, ByBenefit};
 
 pub const DEF: VictimDef = VictimDef {
     name: "cat",
-    summary: "the least u / (1 - u) * erases / age, u the share of valid pages",
+    summary: "the block with the least u / (1 - u) * erases / age, where u is its share of valid \
+              pages",
     paper: "Chiang, Lee and Chang, Using data clustering to improve cleaning performance for flash \
             memory (Software: Practice and Experience 29, 1999)",
     params: &[AGE.or("program").def],

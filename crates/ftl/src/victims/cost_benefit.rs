@@ -6,7 +6,7 @@ use flashatlas_types::{LocalBlock, Param, Params, Text, TiVec};
 
 pub const DEF: VictimDef = VictimDef {
     name: "cost-benefit",
-    summary: "the largest (1 - u) * age / 2u, u the share of valid pages",
+    summary: "the block with the largest (1 - u) * age / 2u, where u is its share of valid pages",
     paper: "Rosenblum and Ousterhout, The Design and Implementation of a Log-Structured File \
             System (SOSP 1991)",
     params: &[AGE.or("invalidation").def],
@@ -18,7 +18,7 @@ pub const DEF: VictimDef = VictimDef {
 pub(super) const AGE: Param<Text> = Param::choice(
     "ftl.age",
     &["invalidation", "program"],
-    "a block's age counts from its last invalidation, or from its closing",
+    "event from which a block's age counts: its last invalidation, or its closing",
 );
 
 /// A policy that picks the block with the largest ratio of benefit to cost. The benefit is the

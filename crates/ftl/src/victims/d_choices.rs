@@ -7,7 +7,7 @@ use flashatlas_types::Param;
 
 pub const DEF: VictimDef = VictimDef {
     name: "d-choices",
-    summary: "the fewest valid pages among ftl.d blocks drawn with replacement",
+    summary: "the block with the fewest valid pages among ftl.d blocks drawn with replacement",
     paper: "Van Houdt, A Mean Field Model for a Class of Garbage Collection Algorithms (SIGMETRICS \
             2013)",
     params: &[D.def],

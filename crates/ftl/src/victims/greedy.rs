@@ -20,7 +20,8 @@ pub const DEF: VictimDef = VictimDef {
 const GREEDY_TIE: Param<Text> = Param::choice(
     "ftl.greedy_tie",
     &["oldest", "index"],
-    "of blocks with equally few valid pages: the one closed first, or the first by number",
+    "choice among blocks with equally few valid pages: the block that was closed first, or the \
+     block with the lowest number",
 )
 .or("oldest");
 

@@ -6,7 +6,8 @@ use flashatlas_types::{LocalBlock, Param};
 
 pub const DEF: VictimDef = VictimDef {
     name: "windowed",
-    summary: "greedy within the ftl.window blocks that were closed first",
+    summary: "the block with the fewest valid pages among the ftl.window blocks that were closed \
+              first",
     paper: "Hu et al., Write Amplification Analysis in Flash-Based SSDs (SYSTOR 2009)",
     params: &[WINDOW.def],
     build: &|params, lane, _| {

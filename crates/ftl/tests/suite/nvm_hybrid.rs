@@ -345,5 +345,5 @@ fn a_map_page_that_is_damaged_while_the_drive_runs_is_an_error() {
     let (_, at) = *map_pages(ssd.medium()).iter().rev().find(|p| p.0 == 0).unwrap();
     ssd.faults().corrupt(at);
     let error = read(&mut ssd).unwrap_err().to_string();
-    assert_eq!(error, format!("what stands at {at} does not match its checksum"));
+    assert_eq!(error, format!("the content of physical page {at} does not match its checksum"));
 }

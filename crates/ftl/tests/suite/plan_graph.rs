@@ -489,7 +489,7 @@ fn whatever_a_power_cut_leaves_holds_every_page() {
     }
     assert!(
         failures.is_empty(),
-        "{} of {} runs:\n{}",
+        "the sequential log has {} blocks, but its budget is {} runs:\n{}",
         failures.len(),
         DRIVES.len() * 12,
         failures.join("\n")

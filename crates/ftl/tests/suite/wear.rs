@@ -266,7 +266,7 @@ fn single_mode_refuses_what_it_does_not_look_at() {
     ] {
         let error = load(setting).expect_err(setting);
         assert_eq!(error.key, setting.split('=').next().unwrap());
-        assert!(error.why.starts_with("not with ftl.gc_mode = single"), "{}", error.why);
+        assert!(error.why.starts_with("single mode "), "{}", error.why);
     }
     for setting in ["ftl.wear_static=false", "ftl.wear_threshold=32", "ftl.idle_free=0"] {
         load(setting).unwrap_or_else(|e| panic!("{setting}: {e}"));

@@ -53,7 +53,7 @@ impl Record {
         let length = self.words.len() * 4;
         assert!(
             HEADER_BYTES as usize + length <= superpage_bytes as usize,
-            "{length} bytes in {superpage_bytes}"
+            "{length} bytes do not fit into a superpage of {superpage_bytes} bytes"
         );
         let mut bytes = Vec::with_capacity(superpage_bytes as usize);
         bytes.extend_from_slice(&MAGIC);

@@ -86,7 +86,7 @@ impl Log {
         Violation::unless(
             used <= u64::from(areas.ring),
             "the ring holds every record since the checkpoint",
-            || format!("{used} records, {} places", areas.ring),
+            || format!("{used} records are in a ring of {} places", areas.ring),
         )
     }
 }
@@ -148,7 +148,11 @@ impl Hard {
         self.log.next += 1;
         self.free_vacated(now, tag)?;
         let used = (self.log.next - self.log.start) as u32;
-        assert!(used <= self.areas.ring, "{used} records in a ring of {}", self.areas.ring);
+        assert!(
+            used <= self.areas.ring,
+            "{used} records are in a ring of {} places",
+            self.areas.ring
+        );
         if self.log.checkpoint.is_some() || used >= self.areas.ring / 2 {
             // the checkpoint must be complete before the ring is full
             let done = self.log.checkpoint.as_ref().map_or(0, |c| c.next_chunk);

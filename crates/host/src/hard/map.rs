@@ -200,13 +200,13 @@ impl Map {
         for (&vpn, lpn) in self.forward.iter().zip(0u32..).filter(|(vpn, _)| **vpn != NONE) {
             let back = self.reverse[vpn as usize];
             Violation::unless(back == lpn, "the reverse map leads back", || {
-                format!("page {lpn} is at {vpn}, where the reverse map has {back}")
+                format!("page {lpn} is at {vpn}, but the reverse map has {back} there")
             })?;
             counted[(vpn / self.pages) as usize] += 1;
         }
         for (superpage, (&has, &valid)) in counted.iter().zip(&self.valid).enumerate() {
             Violation::unless(has == valid, "valid pages are counted", || {
-                format!("superpage {superpage} has {has} valid pages, the list says {valid}")
+                format!("superpage {superpage} has {has} valid pages, but the list says {valid}")
             })?;
         }
         let mut empty: Vec<u32> = self.free.iter().chain(&self.vacated).copied().collect();

@@ -42,8 +42,8 @@ use std::collections::VecDeque;
 
 pub const DEF: LayerDef = LayerDef {
     name: "hard",
-    summary: "gathers small random writes into superpage writes, and keeps the map from pages to \
-              where they went",
+    summary: "gathers small random writes into superpage writes, and keeps the map of the places \
+              of pages",
     paper: "Jang and Shin, HARD: Host-Level Address Remapping Driver for Solid-State Disk (2012), \
             chapter 14",
     params: settings::PARAMS,
@@ -333,9 +333,11 @@ impl Storage for Hard {
     fn check_own(&self) -> Result<(), Violation> {
         self.map.check()?;
         let (exported, valid) = (u64::from(self.areas.exported), self.map.valid_count());
-        Violation::unless(valid <= exported, "no more pages are valid than are exported", || {
-            format!("{valid} of {exported}")
-        })?;
+        Violation::unless(
+            valid <= exported,
+            "at most the exported number of pages is valid",
+            || format!("{valid} pages are valid, but {exported} are exported"),
+        )?;
         self.log.check(&self.areas)
     }
 

@@ -124,7 +124,7 @@ impl Hard {
                 // record was damaged
                 Ok(record) if log(&record) && record.sequence > next => {
                     return Err(damaged(&format!(
-                        "log record {next} is missing, {} is there",
+                        "log record {next} is missing, but the later record {} is there",
                         record.sequence
                     )));
                 }

@@ -25,22 +25,22 @@ const RESERVE: Param<f64> = Param::ratio(
     "hard.reserve",
     0.0,
     0.95,
-    "share of the superpages for data that is not exported, so that reclamation has room (the \
-     paper does not state it; 10 % was chosen)",
+    "share of the data superpages that is not exported, so that reclamation has room (the paper \
+     does not state this share; 10 % was chosen)",
 )
 .or("0.1");
 
 const DISPATCH_AFTER: Param<Dur> = Param::time(
     "hard.dispatch_after",
-    "time after its first page at which a superpage is sent although it is not full",
+    "time from the first page of a superpage until the superpage is sent although it is not full",
 )
 .or("5ms");
 
 const FILL: Param<Text> = Param::choice(
     "hard.fill",
     &["reclaim", "pad"],
-    "filling of a superpage that is sent before it is full: all valid pages of another \
-     superpage, if there is one whose valid pages fit (`reclaim`), or nothing (`pad`)",
+    "filling of a superpage that is sent before it is full: all valid pages of another superpage, \
+     if those of some superpage fit (`reclaim`), or padding (`pad`)",
 )
 .or("reclaim");
 
@@ -56,7 +56,7 @@ const BUFFERS: Param<u32> = Param::int(
     "hard.buffers",
     1,
     1 << 16,
-    "number of superpage writes in flight at which a new write waits for the first of them",
+    "number of superpage writes in flight at which a new write waits for the oldest one",
 )
 .or("32");
 
@@ -72,30 +72,31 @@ const LOW_WATER: Param<u32> = Param::int(
     "hard.low_water",
     0,
     1 << 30,
-    "number of superpages, free or soon to be free, below which others are reclaimed, at least 3; \
-     0: 1 %, at least 8",
+    "number of superpages, free or soon to be free, below which other superpages are reclaimed (at \
+     least 3); 0: 1 % of the superpages, but at least 8",
 )
 .or("0");
 
 const SEGMENT: Param<u32> =
-    Param::int("hard.segment", 1, 1 << 16, "superpages after which their summary is written")
+    Param::int("hard.segment", 1, 1 << 16, "number of written superpages for each summary")
         .or("64");
 
 const RING: Param<u32> = Param::int(
     "hard.ring",
     0,
     1 << 20,
-    "superpages for summaries and journals, written in turn; 0: one in 500 of all, at least 16",
+    "superpages for summaries and journals, written in turn; 0: one in 500 of all superpages, but \
+     at least 16",
 )
 .or("0");
 
 const TRIM: Param<bool> =
-    Param::flag("hard.trim", "tell the drive which superpages were vacated").or("true");
+    Param::flag("hard.trim", "true: trims tell the drive which superpages were vacated").or("true");
 
 const LOOKUP_TIME: Param<Dur> = Param::time(
     "hard.lookup_time",
-    "the host's time to look up or change the entry of a page, if a command sends nothing \
-     to the drive (a miss in the host's caches; assumed)",
+    "the host's time to look up or change the entry of a page, if the command sends nothing to the \
+     drive (a miss in the host's caches; assumed)",
 )
 .or("100ns");
 
@@ -155,21 +156,24 @@ impl Areas {
         if page % SECTOR_BYTES != 0 {
             return wrong(
                 "hard.page",
-                format!("{page} bytes are no whole number of {SECTOR_BYTES}-byte sectors"),
+                format!("{page} bytes are not a whole number of {SECTOR_BYTES}-byte sectors"),
             );
         }
         if superpage % page != 0 || superpage == page {
             return wrong(
                 "hard.superpage",
-                format!("{superpage} bytes are not several pages of {page} bytes (hard.page)"),
+                format!(
+                    "{superpage} bytes are not a whole number of at least two pages of {page} \
+                     bytes (hard.page)"
+                ),
             );
         }
         if superpage % unit != 0 {
             return wrong(
                 "hard.superpage",
                 format!(
-                    "{superpage} bytes are no whole number of the {unit} bytes that the lower \
-                     device maps together: each write would be a read-modify-write there"
+                    "{superpage} bytes are not a whole number of mapping units of the lower device \
+                     ({unit} bytes): each write would be a read-modify-write there"
                 ),
             );
         }
@@ -177,8 +181,8 @@ impl Areas {
             return wrong(
                 "hard.page",
                 format!(
-                    "pages of {page} bytes and mapping units of {unit} bytes of the lower device \
-                     do not fit into each other"
+                    "neither of the two sizes is a whole number of the other: pages of {page} \
+                     bytes, and mapping units of the lower device of {unit} bytes"
                 ),
             );
         }
@@ -198,7 +202,7 @@ impl Areas {
             return wrong(
                 "hard.page",
                 format!(
-                    "the lower device has {} pages, the layer knows up to 2^31",
+                    "the lower device has {} pages, but the layer supports less than 2^31",
                     superpages * u64::from(pages)
                 ),
             );
@@ -213,7 +217,10 @@ impl Areas {
         if ring < 8 {
             return wrong(
                 "hard.ring",
-                format!("{ring} records: 8 at least, half of them while a checkpoint is written"),
+                format!(
+                    "{ring} records are too few: the log needs at least 8, because half of them \
+                     must be enough while a checkpoint is written"
+                ),
             );
         }
         let segment = params.get(SEGMENT);
@@ -222,7 +229,8 @@ impl Areas {
             return Err(ConfigError::allowing(
                 "hard.segment",
                 format!(
-                    "a summary of {segment} superpages does not fit into one of {superpage} bytes"
+                    "a summary of {segment} superpages does not fit into one superpage of \
+                     {superpage} bytes"
                 ),
                 format!("1 to {most}"),
             ));
@@ -245,9 +253,9 @@ impl Areas {
             return wrong(
                 "hard.reserve",
                 format!(
-                    "of {superpages} superpages {data} are for data (the others hold the map and \
-                     its log), and {reserve} of these are not exported: reclamation needs {least} \
-                     at least (hard.reserve, hard.low_water, hard.ring)"
+                    "{reserve} superpages are not exported, but reclamation needs at least \
+                     {least}: of {superpages} superpages in all, {data} are for data, and the \
+                     others hold the map and its log (hard.reserve, hard.low_water, hard.ring)"
                 ),
             );
         }

@@ -123,7 +123,8 @@ impl Hard {
         {
             let lba = self.sector_of(vpn);
             let read = self.lower.read(now, lba, page_sectors, &self.sent_after)?;
-            let stamp = self.lower.pages_read(lba, page_sectors).next().expect("it was read")?;
+            let stamp =
+                self.lower.pages_read(lba, page_sectors).next().expect("the page was read")?;
             old = (stamp, data.map(|_| Arc::from(self.lower.bytes_read())));
             self.counters.partial_pages += 1;
             self.buffer.after.push(read);

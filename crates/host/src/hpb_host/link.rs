@@ -18,7 +18,7 @@ pub(super) const WIRE: Param<Text> = Param::choice(
     &["jedec", "samsung", "paper", "off"],
     "the bytes in which map entries travel, encoded and decoded for each command: JEDEC's HPB 2.0, \
      Samsung's driver of 2018, or the paper's (entries of 4 bytes, and the only one that has \
-     entries in responses); off: nothing is encoded",
+     entries in responses); `off`: nothing is encoded",
 )
 .or("jedec");
 
@@ -63,18 +63,17 @@ impl WireFormat {
             WireFormat::Off => Ok(()),
             WireFormat::Paper if terms.protect == Protect::Tagged => no(
                 "hpb.wire",
-                "paper: its entries have 4 bytes, entries of hpb.protect = tagged have 8; \
-                 expected hpb.protect = plain or encrypted, or another format",
+                "the format `paper` has entries of 4 bytes, but entries of hpb.protect = tagged \
+                 have 8 bytes; use hpb.protect = plain or encrypted, or another format",
             ),
             WireFormat::Samsung | WireFormat::Jedec if terms.piggyback => no(
                 "hpb.wire",
-                "only the paper's format has entries in responses (hpb.update = piggyback); \
-                 expected hpb.wire = paper or off",
+                "only the format `paper` has entries in responses (hpb.update = piggyback); use \
+                 hpb.wire = paper or off",
             ),
             WireFormat::Jedec if pages > BLOCKS_MAX => no(
                 "hpb.max_read",
-                "more than 255 pages, the most that an HPB READ names; expected fewer, or another \
-                 hpb.wire",
+                "an HPB READ names at most 255 pages; give fewer, or use another hpb.wire",
             ),
             _ => Ok(()),
         }
@@ -207,7 +206,11 @@ impl Link {
             WireFormat::Off => {}
             WireFormat::Paper => *notice = self.notice_by_paper(&notice),
             WireFormat::Samsung | WireFormat::Jedec => {
-                assert!(notice.pairs.is_empty(), "{:?} has no entries in responses", self.format);
+                assert!(
+                    notice.pairs.is_empty(),
+                    "the format {:?} has no entries in responses",
+                    self.format
+                );
                 *notice = self.sense(&notice);
             }
         }
@@ -284,7 +287,7 @@ fn unpack(data: &[u8], width: usize) -> impl Iterator<Item = u64> + '_ {
 
 /// Returns the decoded value. An error is a panic, because the link itself encoded the bytes.
 fn decoded<T>(result: Result<T, WireError>) -> T {
-    result.unwrap_or_else(|error| panic!("what was encoded is not of the format: {error}"))
+    result.unwrap_or_else(|error| panic!("the encoded bytes do not match the format: {error}"))
 }
 
 /// Returns an entry as 4 bytes.

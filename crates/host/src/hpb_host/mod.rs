@@ -30,8 +30,8 @@ use std::ops::Range;
 
 pub const DEF: LayerDef = LayerDef {
     name: "hpb-host",
-    summary: "keeps a part of the drive's map in host memory, and sends entries along with reads \
-              (HPB)",
+    summary: "keeps a part of the drive's map in host memory, and sends map entries along with \
+              reads (HPB)",
     paper: "Jeong et al., Improving Flash Storage Performance by Caching Address Mapping Table in \
             Host Memory (HotStorage 2017)",
     params: settings::PARAMS,
@@ -242,7 +242,7 @@ impl Device for HpbHost {
             }
             Cmd::ReadBuffer { .. } | Cmd::WriteBuffer { .. } => return cmd.asks_within(0, 0),
             Cmd::Write { .. } | Cmd::WriteUnits { .. } | Cmd::Trim { .. } => {
-                let range = cmd.range(self.device.unit_sectors()).expect("it has one");
+                let range = cmd.range(self.device.unit_sectors()).expect("the command has a range");
                 let pages = self.pages(range);
                 self.written(pages.clone());
                 self.count_write(&pages);

@@ -28,17 +28,22 @@ const PINNED_REGIONS: Param<u32> = Param::int(
     "hpb.pinned_regions",
     0,
     1 << 20,
-    "number of regions, from the first on, that are fetched at the start and never dropped",
+    "number of regions, from the first on, that the host fetches at the start and never drops",
 )
 .or("0");
 
-const REQUESTS: Param<u32> =
-    Param::int("hpb.requests", 1, 32, "subregions that are fetched at the same time").or("1");
+const REQUESTS: Param<u32> = Param::int(
+    "hpb.requests",
+    1,
+    32,
+    "largest number of subregions that the host fetches at the same time",
+)
+.or("1");
 
 const REMARK: Param<bool> = Param::flag(
     "hpb.remark",
     "true: the host does not use fetched entries of pages that were written during the fetch; \
-     false: it uses them, as the driver of Linux does, and the drive must refuse them",
+     false: the host uses such entries, as Linux does, and the drive must refuse them",
 )
 .or("true");
 
@@ -101,15 +106,16 @@ pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceSha
     let no = |why: String| Err(ConfigError::new("layers", why));
     if let Some(layer) = lower.layers.first() {
         return no(format!(
-            "hpb-host must stand on the drive itself: the entries it caches are of the drive's \
-             map, and `{0}` below has one of its own; `{0},hpb-host` would do",
+            "hpb-host must be directly above the drive, because it caches entries of the drive's \
+             map, but the layer `{0}` below has a map of its own; use `{0},hpb-host`",
             layer.name
         ));
     }
     let scheme = params.get(SCHEME);
     if scheme != "page" {
         return no(format!(
-            "hpb-host caches the map of ftl.scheme = page; {scheme} has no map of pages to hand out"
+            "hpb-host caches the map of ftl.scheme = page, but the scheme `{scheme}` has no map of \
+             pages to hand out"
         ));
     }
     let store = params.get(STORE);
@@ -118,8 +124,8 @@ pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceSha
         let able = stores.stores.iter().filter(|m| m.exports_entries).map(|m| m.name);
         let able: Vec<&str> = able.collect();
         return no(format!(
-            "hpb-host saves reads of map pages, which map.store = {store} does not hand out (its \
-             map is in the drive's memory, or is learned): it needs one of {}",
+            "hpb-host saves reads of map pages, but map.store = {store} hands out no map pages \
+             (the map is in the drive's memory, or is learned): use one of the stores {}",
             able.join(", ")
         ));
     }
@@ -129,7 +135,9 @@ pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceSha
         if bytes % unit != 0 || bytes == 0 {
             return Err(ConfigError::new(
                 param.key(),
-                format!("{bytes} bytes are no whole number of the drive's pages ({unit} bytes)"),
+                format!(
+                    "{bytes} bytes are not a whole number of pages of the drive ({unit} bytes)"
+                ),
             ));
         }
     }
@@ -137,7 +145,7 @@ pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceSha
     if region % subregion != 0 {
         return Err(ConfigError::new(
             "hpb.region",
-            format!("{region} bytes are no whole number of subregions of {subregion}"),
+            format!("{region} bytes are not a whole number of subregions of {subregion} bytes"),
         ));
     }
     let regions = lower.shape.bytes().div_ceil(region);
@@ -146,7 +154,8 @@ pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceSha
         return Err(ConfigError::new(
             key,
             format!(
-                "{regions} regions of {} subregions: commands have 16 bits for either",
+                "{regions} regions of {} subregions are too many: a command has 16 bits for each \
+                 of the two numbers",
                 region / subregion
             ),
         ));
@@ -156,8 +165,8 @@ pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceSha
     let (fetched, _) = settings.terms.host_bytes();
     if fetched >= 1 << 24 {
         let why = format!(
-            "the entries of a subregion take {fetched} bytes, READ BUFFER has 24 bits for their \
-             number"
+            "the entries of a subregion take {fetched} bytes, but READ BUFFER has 24 bits for the \
+             number of bytes"
         );
         return Err(ConfigError::new("hpb.subregion", why));
     }
@@ -165,15 +174,15 @@ pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceSha
         if params.get(PROTECT) != "plain" {
             return Err(ConfigError::new(
                 "hpb.update",
-                "piggyback needs hpb.protect = plain: a generation belongs to a whole subregion, \
-                 and an entry that comes alone could not be told from the one it replaces",
+                "`piggyback` needs hpb.protect = plain: a generation belongs to a whole subregion, \
+                 so the host could not distinguish a single new entry from the old entry",
             ));
         }
         if params.get(DIRTY) != "group" {
             return Err(ConfigError::new(
                 "hpb.update",
-                "piggyback needs hpb.dirty = group: a page stays changed until its subregion is \
-                 fetched",
+                "`piggyback` needs hpb.dirty = group: with `page`, a page counts as changed until \
+                 its subregion is fetched",
             ));
         }
     }
@@ -183,8 +192,8 @@ pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceSha
         return Err(ConfigError::new(
             "hpb.host_bytes",
             format!(
-                "{} bytes hold no subregion: the entries of one ({} pages) take {least}; to cache \
-                 nothing, leave the layer out",
+                "{} bytes are less than one subregion needs: its entries ({} pages) take {least} \
+                 bytes; to cache nothing, leave the layer out",
                 settings.memory[0].1, settings.terms.subregion
             ),
         ));
@@ -194,8 +203,8 @@ pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceSha
         return Err(ConfigError::new(
             "hpb.pinned_regions",
             format!(
-                "the entries of {pinned} pinned subregions take {} bytes, more than hpb.host_bytes \
-                 (hpb.pressure)",
+                "the entries of {pinned} pinned subregions take {} bytes, which is more than \
+                 hpb.host_bytes (or a size in hpb.pressure)",
                 u64::from(pinned) * least
             ),
         ));
@@ -278,10 +287,10 @@ fn pressure(text: &str) -> Result<Vec<(Ps, u64)>, ConfigError> {
     let mut steps: Vec<(Ps, u64)> = Vec::new();
     for step in text.split(',').map(str::trim).filter(|step| !step.is_empty()) {
         let (at, bytes) =
-            step.split_once('=').ok_or_else(|| wrong(step, "expected a time and bytes"))?;
+            step.split_once('=').ok_or_else(|| wrong(step, "write a time and a size"))?;
         let (at, bytes) = (AT.parse(at.trim())?, BYTES.parse(bytes.trim())?);
         if steps.last().is_some_and(|last| Ps::ZERO.after(at) <= last.0) {
-            return Err(wrong(step, "expected times that ascend"));
+            return Err(wrong(step, "write the times in ascending order"));
         }
         steps.push((Ps::ZERO.after(at), bytes));
     }

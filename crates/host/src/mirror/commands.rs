@@ -23,7 +23,7 @@ impl Mirror {
             && !self.copies.instant
         {
             self.losses.pop();
-            let what = format!("drive {drive} was lost (mirror.lose), and no other is current");
+            let what = format!("drive {drive} failed (mirror.lose), and no other drive is current");
             let error = LayerError::Damaged { layer: DEF.name, what };
             self.copies.drop_drives(now, SmallVec::from_iter([(drive, error.into())]))?;
         }
@@ -111,7 +111,7 @@ impl Mirror {
                 }
             }
         }
-        Err(error.expect("no drive could read"))
+        Err(error.expect("a read that no drive answered has an error"))
     }
 
     /// Repairs units by copying them from a drive that could read them to drives that could not.

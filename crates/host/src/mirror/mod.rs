@@ -40,8 +40,8 @@ use smallvec::SmallVec;
 
 pub const DEF: LayerDef = LayerDef {
     name: "mirror",
-    summary: "keeps everything on several drives that are alike, and goes on without one that \
-              fails (RAID 1)",
+    summary: "keeps all data on several drives of the same configuration, and continues without a \
+              drive that fails (RAID 1)",
     paper: "Patterson, Gibson and Katz, A Case for Redundant Arrays of Inexpensive Disks (SIGMOD \
             1988), level 1",
     params: PARAMS,
@@ -336,9 +336,11 @@ impl Storage for Mirror {
             let Some(first) = held.next() else { return Ok(()) };
             // a unit that a drive cannot read is not counted as a difference
             let same = held.all(|other| first.is_err() || other.is_err() || first == other);
-            Violation::unless(same, "drives hold alike what is known to be", || {
-                format!("unit {unit} differs between drives {used:?}")
-            })?;
+            Violation::unless(
+                same,
+                "drives hold the same content in the units that are known to be alike",
+                || format!("unit {unit} differs between drives {used:?}"),
+            )?;
         }
         Ok(())
     }

@@ -20,7 +20,10 @@ impl Mirror {
         for drive in self.copies.those(|state| state != State::Out) {
             match self.copies.superblock_of(drive) {
                 Ok(Found::Foreign) if self.copies.states[drive] == State::Current => {
-                    return Err(foreign(drive, "its superblock is not one of a mirror"));
+                    return Err(foreign(
+                        drive,
+                        "its sectors hold other data than the superblock of a mirror",
+                    ));
                 }
                 Ok(superblock) => found[drive] = Some(superblock),
                 Err(error) if is_power_lost(&error) => return Err(error),
@@ -45,8 +48,8 @@ impl Mirror {
         let readable = |drive: usize| found[drive].is_some();
         let Some(newest) = newest else {
             if !(0..drives).all(readable) {
-                let what = "no drive that can be mounted and read has a superblock, and another \
-                            may have one";
+                let what = "no drive that can be mounted and read has a superblock, but one of the \
+                            other drives may have one";
                 return Err(LayerError::Damaged { layer: DEF.name, what: what.into() }.into());
             }
             self.alike = Alike::new(self.shape.units(), true);
@@ -77,7 +80,7 @@ impl Mirror {
         self.copies.alike = false;
         self.copies.damaged = (0..drives).map(|drive| !intact.contains(&drive)).collect();
         if self.copies.first().is_none() {
-            let what = "every drive that had each write is missing".into();
+            let what = "each drive that had all writes is missing".into();
             return Err(LayerError::Damaged { layer: DEF.name, what }.into());
         }
         // a blank drive gets a superblock of the mirror before units are copied to it

@@ -11,7 +11,7 @@ pub(super) const DRIVES: Param<u32> =
 pub(super) const READ: Param<Text> = Param::choice(
     "mirror.read",
     &["least-busy", "first"],
-    "drive to which a read is sent: the one with the fewest commands in flight, in turn among \
+    "drive to which a read is sent: the drive with the fewest commands in flight, in turn among \
      equals (`least-busy`), or the first drive (`first`)",
 )
 .or("least-busy");
@@ -20,7 +20,7 @@ const RESERVE: Param<u32> = Param::bytes(
     "mirror.reserve",
     0,
     1 << 30,
-    "bytes at the end of each drive that are not exported but hold the superblock; 0: one mapping \
+    "bytes at the end of each drive that hold the superblock and are not exported; 0: one mapping \
      unit",
 )
 .or("0");
@@ -29,7 +29,7 @@ pub(super) const RESYNC: Param<u32> = Param::bytes(
     "mirror.resync",
     0,
     16 << 20,
-    "bytes that are copied at a time, in idle time, if drives may differ; 0: no copies",
+    "bytes of each copy in idle time, if the drives may differ; 0: no copies",
 )
 .or("64KiB");
 
@@ -49,7 +49,7 @@ pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceSha
         return Err(ConfigError::new(
             RESERVE.key(),
             format!(
-                "{} bytes are no whole number of the {} bytes that a drive maps together",
+                "{} bytes are not a whole number of mapping units of a drive ({} bytes)",
                 reserve * SECTOR_BYTES,
                 unit * SECTOR_BYTES
             ),
@@ -59,7 +59,7 @@ pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceSha
     if sectors == 0 {
         return Err(ConfigError::new(
             RESERVE.key(),
-            format!("of {} sectors none is left", lower.shape.sectors),
+            format!("none of the {} sectors of a drive is left for data", lower.shape.sectors),
         ));
     }
     losses(params)?;
@@ -74,8 +74,10 @@ pub(super) fn losses(params: &Params) -> Result<Vec<(Ps, usize)>, ConfigError> {
         .map(|step| {
             let wrong = || {
                 let last = params.get(DRIVES) - 1;
-                let why =
-                    format!("`{step}`: expected a drive from 0 to {last} and a time, as 1@2s");
+                let why = format!(
+                    "`{step}` is not a failure: write a drive from 0 to {last} and a time, such as \
+                     1@2s"
+                );
                 ConfigError::new(LOSE.key(), why)
             };
             let (drive, at) = step.split_once('@').ok_or_else(wrong)?;

@@ -51,7 +51,7 @@ impl std::fmt::Display for WireError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             WireError::Length { expected, found } => {
-                write!(f, "{found} bytes, {expected} expected")
+                write!(f, "the length is {found} bytes, but must be {expected} bytes")
             }
             WireError::Value { byte, field, found } => {
                 write!(f, "byte {byte}: {field} is {found:#04x}")

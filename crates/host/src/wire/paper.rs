@@ -117,7 +117,7 @@ impl<'a> Response<'a> {
     pub fn good(lun: u8, tag: u8, dirty_group: Option<u32>, pairs: &'a [u8]) -> Response<'a> {
         assert!(
             pairs.len() % PAIR_BYTES == 0 && pairs.len() <= usize::from(u16::MAX),
-            "{} bytes of pairs",
+            "the pairs have {} bytes, which is not a whole number of pairs",
             pairs.len()
         );
         Response {

@@ -70,7 +70,11 @@ impl ReadBuffer {
     /// # Panics
     /// Panics if the length has more than 24 bits.
     pub fn encode(&self) -> Cdb {
-        assert!(self.bytes < 1 << 24, "{} bytes have more than 24 bits", self.bytes);
+        assert!(
+            self.bytes < 1 << 24,
+            "the length of {} bytes does not fit into 24 bits",
+            self.bytes
+        );
         let mut bytes = [0; 16];
         (bytes[0], bytes[1]) = (READ_BUFFER, BUFFER_ID);
         bytes[2..4].copy_from_slice(&self.region.to_be_bytes());

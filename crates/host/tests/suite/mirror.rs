@@ -162,7 +162,7 @@ fn settings_that_make_no_mirror_say_why() {
         STANDARD.load("tiny", None, &settings).map(drop).unwrap_err().to_string()
     };
     for (settings, said) in [
-        (&["layers=mirror", "mirror.reserve=3000"][..], "no whole number"),
+        (&["layers=mirror", "mirror.reserve=3000"][..], "not a whole number"),
         (&["layers=mirror", "mirror.lose=2@1s"][..], "a drive from 0 to 1"),
         (&["layers=mirror", "mirror.lose=1"][..], "1@2s"),
         (&["layers=mirror", "mirror.drives=1"][..], "2 to 8"),
@@ -197,7 +197,7 @@ fn a_lost_drive_leaves_the_other_and_the_last_one_is_an_error() {
     let late = Ps::ZERO.after(Dur::from_us(3_000_000));
     stack.advance(late, &mut done);
     let said = stack.submit(late, Tag(200), Cmd::Flush, &mut reply).unwrap_err().to_string();
-    assert!(said.contains("drive 0 was lost"), "{said}");
+    assert!(said.contains("drive 0 failed"), "{said}");
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn when_every_drive_is_lost_in_idle_time_commands_are_errors() {
     let (from, until) = (2_000_000, 3_000_000);
     let at = |us| Ps::ZERO.after(Dur::from_us(us));
     let said = stack.idle(at(from), at(until)).unwrap_err().to_string();
-    assert!(said.contains("was lost"), "{said}");
+    assert!(said.contains(" failed (mirror.lose)"), "{said}");
     let read = Cmd::Read { lba: Lba(0), sectors: UNIT };
     let again = stack.submit(at(until), Tag(1), read, &mut Reply::default()).unwrap_err();
     assert_eq!(again.to_string(), said);

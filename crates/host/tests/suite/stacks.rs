@@ -34,19 +34,23 @@ fn stacks_that_cannot_work_say_why() {
     );
     let said = refused(&["hard.superpage=5KiB"]);
     assert!(
-        said.contains("hard.superpage: 5120 bytes are not several pages of 2048 bytes"),
+        said.contains(
+            "hard.superpage: 5120 bytes are not a whole number of at least two pages of 2048 bytes"
+        ),
         "{said}"
     );
     let said = refused(&["hard.page=4KiB"]);
     assert!(
-        said.contains("hard.superpage: 4096 bytes are not several pages of 4096 bytes"),
+        said.contains(
+            "hard.superpage: 4096 bytes are not a whole number of at least two pages of 4096 bytes"
+        ),
         "{said}"
     );
     let said = refused(&["hard.superpage=1KiB", "hard.page=512"]);
     assert!(said.contains("each write would be a read-modify-write there"), "{said}");
     let said = refused(&["hard.reserve=0.01"]);
     assert!(
-        said.contains("hard.reserve=0.01") && said.contains("reclamation needs 6 at least"),
+        said.contains("hard.reserve=0.01") && said.contains("reclamation needs at least 6"),
         "{said}"
     );
     let said = refused(&["hard.ring=7"]);

@@ -23,7 +23,7 @@ pub const DEF: HashDef = HashDef {
         };
         if divisor == 0 || divisor > sets {
             return Err(bad(format!(
-                "a divisor of {divisor} does not give the keys of {sets} sets"
+                "the divisor {divisor} does not give a key for each of {sets} sets"
             )));
         }
         Ok(Box::new(Division { divisor }))
@@ -33,7 +33,7 @@ pub const DEF: HashDef = HashDef {
 const DIVISOR: Param<Text> = Param::text(
     "lookup.divisor",
     "divisor of `division`: a number from 1 to the number of sets, or `prime`, the largest prime \
-     number of these",
+     number in this range",
 )
 .or("prime");
 

@@ -14,7 +14,7 @@ pub const DEF: HashDef = HashDef {
             bits if bits > la_bits => {
                 return Err(ConfigError::allowing(
                     "lookup.fold_bits",
-                    format!("addresses of {la_bits} bits have no part of {bits}"),
+                    format!("an address of {la_bits} bits has no part of {bits} bits"),
                     format!("0 to {la_bits}"),
                 ));
             }
@@ -33,8 +33,8 @@ pub const DEF: HashDef = HashDef {
 const FOLD: Param<Text> = Param::choice(
     "lookup.fold",
     &["sum", "xor", "boundary"],
-    "operation by which `folding` joins the parts: their `sum`, their exclusive or (`xor`), or \
-     the sum with the bits of each second part reversed, as if folded over its edge (`boundary`)",
+    "operation by which `folding` joins the parts: their `sum`, their exclusive or (`xor`), or the \
+     sum in which every second part has its bits reversed (`boundary`)",
 )
 .or("sum");
 
@@ -42,7 +42,7 @@ const FOLD_BITS: Param<u32> = Param::int(
     "lookup.fold_bits",
     0,
     31,
-    "bits of a part, from the lowest on; 0: the number of bits of a set's number",
+    "bits of a part, from the lowest bit on; 0: as many bits as the number of a set has",
 )
 .or("0");
 

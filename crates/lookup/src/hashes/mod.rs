@@ -49,7 +49,7 @@ flashatlas_types::entry!(HashDef, "hash function", "lookup.hash");
 pub const HASH: Param<Text> = Param::part(
     "lookup.hash",
     HashDef::KIND,
-    "the hash function from an address to a set: `folding` is the one of the paper's Table VI",
+    "the hash function from an address to a set; the paper's Table VI uses `folding`",
 )
 .or("folding");
 

@@ -15,7 +15,7 @@ pub const DEF: HashDef = HashDef {
         if to <= from || gcd(from, to) != 1 {
             return Err(ConfigError::allowing(
                 "lookup.radix_to",
-                format!("digits of base {from} cannot be read in base {to}"),
+                format!("digits in base {from} cannot be read in base {to}"),
                 format!("more than {from} (lookup.radix_from), with no divisor in common"),
             ));
         }
@@ -35,7 +35,8 @@ const RADIX_TO: Param<u32> = Param::int(
     "lookup.radix_to",
     3,
     1 << 16,
-    "base in which `radix` reads it: larger than radix_from, and without a divisor in common",
+    "base in which `radix` reads the digits of the address: larger than radix_from, and without a \
+     divisor in common",
 )
 .or("11");
 

@@ -13,7 +13,7 @@ pub const DEF: HashDef = HashDef {
         if shift > 0 && shift >= la_bits {
             return Err(ConfigError::allowing(
                 "lookup.shift",
-                format!("{shift} bits leave nothing of addresses of {la_bits} bits"),
+                format!("a shift by {shift} bits leaves no bit of an address of {la_bits} bits"),
                 format!("0 to {}", la_bits - 1),
             ));
         }
@@ -25,7 +25,8 @@ const SHIFT: Param<u32> = Param::int(
     "lookup.shift",
     0,
     31,
-    "bits of the address that `shifting` drops: 0 takes the lowest ones",
+    "number of low bits of the address that `shifting` drops; 0 takes the lowest bits of the \
+     address",
 )
 .or("0");
 

@@ -20,9 +20,13 @@ pub(crate) const POLICY: Param<Text> = Param::name(
 )
 .or("dynamic");
 
-pub(crate) const BANKS: Param<u32> =
-    Param::int("lookup.banks", 1, 64, "banks that hold the LPMT (with `single` always one)")
-        .or("4");
+pub(crate) const BANKS: Param<u32> = Param::int(
+    "lookup.banks",
+    1,
+    64,
+    "number of banks that hold the LPMT; with the policy `single` it is always one",
+)
+.or("4");
 
 pub(crate) const SPREAD: Param<u32> = Param::int(
     "lookup.spread",
@@ -52,17 +56,17 @@ pub(crate) const PROBE: Param<Text> = Param::choice(
 pub(crate) const SCAN: Param<Text> = Param::choice(
     "lookup.scan",
     &["full", "stop", "pipelined"],
-    "end of the reads of a set: its own end (`full`), the entry that is looked for (`stop`, as if \
-     its place were known), or the moment when that entry's data has come back, with the reads \
-     that were issued by then (`pipelined`)",
+    "where the reads of a set end: at the end of the set (`full`), at the wanted entry, as if its \
+     place were known (`stop`), or when the data of the wanted entry has arrived, so that reads \
+     issued before that also count (`pipelined`)",
 )
 .or("full");
 
 pub(crate) const CHAIN: Param<Text> = Param::choice(
     "lookup.chain",
     &["wait", "stream"],
-    "moment at which the next set of a chain is read: when NSid has arrived (`wait`), or directly \
-     after the previous set, as if NSid had been known (`stream`)",
+    "time at which the next set of a chain is read: when NSid has arrived (`wait`), or directly \
+     after the previous set, as if NSid were known (`stream`)",
 )
 .or("wait");
 
@@ -77,7 +81,8 @@ pub(crate) const SECONDARY: Param<Text> = Param::choice(
 pub(crate) const BLOCK_TABLES: Param<Text> = Param::choice(
     "lookup.block_tables",
     &["shared", "apart"],
-    "banks of the block tables: the banks of the LPMT (`shared`), or one of their own (`apart`)",
+    "banks of the block tables: the banks of the LPMT (`shared`), or one bank of their own \
+     (`apart`)",
 )
 .or("shared");
 

@@ -124,7 +124,7 @@ impl Places {
             let fits: Vec<String> = fits.map(|spread| spread.to_string()).collect();
             let why = match banks % spread {
                 0 => format!(
-                    "{} ways (lookup.ways) leave some of {spread} banks without any",
+                    "{} ways (lookup.ways) leave some of the {spread} banks of a set without a way",
                     shape.ways
                 ),
                 _ => format!("{banks} banks (lookup.banks) do not make groups of {spread}"),
@@ -136,13 +136,12 @@ impl Places {
             "high" => SetToBank::High,
             "xor" if !groups.is_power_of_two() => {
                 let why = format!(
-                    "the exclusive or of a set's bits does not choose one of {groups} groups of \
-                     banks"
+                    "the exclusive or of a set's bits cannot choose one of {groups} groups of banks"
                 );
                 return bad(
                     "lookup.set_to_bank",
                     why,
-                    "low, high; or a power of two of groups".into(),
+                    "low, high; or a number of groups that is a power of two".into(),
                 );
             }
             "xor" => SetToBank::Xor,
@@ -160,7 +159,7 @@ impl Places {
         let used = banks * if apart { 2 } else { 1 } + u32::from(own);
         if used > device.banks {
             let why = format!(
-                "the tables are to lie in {used} banks, the device has {} (dram.device_banks)",
+                "the tables need {used} banks, but the device has {} (dram.device_banks)",
                 device.banks
             );
             return match (device.banks - u32::from(own)) / if apart { 2 } else { 1 } {
@@ -187,7 +186,7 @@ impl Places {
         let sets_per_row = device.row_bytes() / stripe;
         if sets_per_row == 0 {
             let why = format!(
-                "{} ways take {stripe} bytes of a bank, a row has {}",
+                "{} ways take {stripe} bytes of a bank, but a row has {} bytes",
                 shape.ways,
                 device.row_bytes()
             );
@@ -213,7 +212,10 @@ impl Places {
         let most =
             after.max(u64::from(lpmt_rows)).max(u64::from(if apart { secondary } else { 0 }));
         if most > u64::from(device.rows) {
-            let why = format!("the tables take {most} rows of a bank, there are {}", device.rows);
+            let why = format!(
+                "the tables take {most} rows of a bank, but a bank has {} rows",
+                device.rows
+            );
             return bad("dram.rows", why, format!("{most} or more; or use more lookup.banks"));
         }
         let row_bytes = u64::from(device.row_bytes());

@@ -54,8 +54,8 @@ pub const POLICIES: &[PolicyDef] = &[
     },
     PolicyDef {
         name: "dynamic",
-        summary: "each set spread over lookup.spread banks; the bank that was activated longest \
-                  ago is visited first",
+        summary: "each set spread over lookup.spread banks, which are visited in the order of \
+                  their last activation, the earliest first",
         paper: "Song et al. (2019), Fig. 7 and Table VI: 4 Banks Dynamic Order",
         one_bank: false,
         spread: true,

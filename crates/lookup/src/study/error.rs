@@ -88,35 +88,36 @@ impl fmt::Display for StudyError {
         match self {
             StudyError::Tables(error) => write!(
                 f,
-                "{error}: see lookup.sets, lookup.secondary_sets, lookup.block_tables_count"
+                "{error}; lookup.sets, lookup.secondary_sets and lookup.block_tables_count set the \
+                 sizes of the tables"
             ),
             StudyError::NoSets => write!(
                 f,
-                "sets are scanned in the LPMT: a flat array (lookup.table = flat) has none"
+                "only the LPMT has sets to scan: a flat array (lookup.table = flat) has no sets"
             ),
             StudyError::NoRequests => {
                 write!(f, "the source holds no request that looks an address up")
             }
             StudyError::ManyRequests { most } => {
-                write!(f, "a study holds {most} requests at most: end it before that with a limit")
+                write!(f, "a study holds at most {most} requests: set a limit for its requests")
             }
             StudyError::ManyCommands { most } => write!(
                 f,
-                "more than {most} commands: a study keeps no more; end it before, with a limit"
+                "a study keeps at most {most} commands of the DRAM: set a limit for its requests"
             ),
             StudyError::Small { key, value, least } => {
-                write!(f, "{key} = {value}: {least} or more was expected")
+                write!(f, "{key} = {value} is too small; give at least {least}")
             }
             StudyError::Share { key, value, most } => {
-                write!(f, "{key} = {value}: a share from 0 to {most} was expected")
+                write!(f, "{key} = {value} is out of range; give a share from 0 to {most}")
             }
             StudyError::FewSets(sets) => {
-                write!(f, "skew needs four sets, there are {sets} (lookup.sets)")
+                write!(f, "skew needs at least four sets, but the table has {sets} (lookup.sets)")
             }
             StudyError::Files { files, room, stride, bits } => write!(
                 f,
-                "{files} files: there are {room} multiples of {stride} among addresses of {bits} \
-                 bits (lookup.la_bits)"
+                "{files} files do not fit: addresses of {bits} bits (lookup.la_bits) have only \
+                 {room} multiples of {stride}"
             ),
             StudyError::Wide { address, unit, bits } => write!(
                 f,

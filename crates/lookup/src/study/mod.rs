@@ -62,8 +62,8 @@ pub const LOOK_AHEAD: Param<u32> = Param::int(
     "lookup.look_ahead",
     0,
     1 << 16,
-    "number of lookups that have arrived before the first of them has issued its last read; 1: \
-     each waits for the previous one; 0: all arrive at once",
+    "number of lookups that have arrived and have not issued their last read; 1: each lookup waits \
+     for the previous one; 0: all lookups arrive at once",
 )
 .or("0");
 
@@ -72,17 +72,17 @@ pub const QUEUE: Param<u32> = Param::int(
     "lookup.queue",
     0,
     1 << 12,
-    "bursts that wait in the memory controller, which first serves the burst whose data can come \
-     first, and row hits before others (FR-FCFS); 0: lookups are served in order, as by the \
-     paper's hardware",
+    "bursts in the queue of the memory controller, which first serves the burst whose data can \
+     come first, and row hits before other bursts (FR-FCFS); 0: lookups are served in order, as in \
+     the paper's hardware",
 )
 .or("0");
 
 const PAGES: Param<Text> = Param::choice(
     "lookup.pages",
     &["first", "all"],
-    "target of a lookup: the `first` page of a file, as the paper measures it, or `all` pages \
-     that the request asks for, along the block tables",
+    "target of a lookup: the `first` page of a file, as the paper measures lookups, or `all` pages \
+     that the request asks for, found through the block tables",
 )
 .or("first");
 
@@ -90,7 +90,7 @@ const PAGES: Param<Text> = Param::choice(
 pub const CHANGES: Param<Text> = Param::choice(
     "lookup.changes",
     &["free", "timed"],
-    "insertions and deletions: they take no time (`free`), or time on the DRAM (`timed`); the \
+    "whether insertions and deletions take no time (`free`) or time on the DRAM (`timed`); the \
      paper times lookups only",
 )
 .or("free");
@@ -127,7 +127,7 @@ pub fn settings(hashes: Entries<HashDef>, given: &[String]) -> Result<Params, Co
         let (key, text) = setting.split_once('=').ok_or_else(|| {
             ConfigError::new(
                 setting.as_str(),
-                "a setting is written key=value, for example lookup.banks=8",
+                "a setting needs `=`: write KEY=VALUE, such as lookup.banks=8",
             )
         })?;
         raw.set(key.trim(), text.trim(), "set");
@@ -192,21 +192,26 @@ impl Flat {
             |key: &str, why: String, allowed: String| Err(ConfigError::allowing(key, why, allowed));
         let banks = probe::banks(params)?;
         if banks > device.banks {
-            let why = format!("{banks} banks, the device has {} (dram.device_banks)", device.banks);
+            let why = format!(
+                "the LPMT takes {banks} banks, but the device has {} (dram.device_banks)",
+                device.banks
+            );
             return bad("lookup.banks", why, format!("1 to {}", device.banks));
         }
         if params.get(PAGES) == "all" {
             return bad(
                 "lookup.pages",
-                "a flat array is not asked for all pages of a file".into(),
+                "a flat array cannot look up all pages of a file".into(),
                 "first".into(),
             );
         }
         let places = Linear::new(device, 0, banks, 0, params.get(FLAT_BYTES) * 8);
         let rows = places.rows(1 << la_bits);
         if rows > u64::from(device.rows) {
-            let why =
-                format!("the flat array takes {rows} rows of a bank, there are {}", device.rows);
+            let why = format!(
+                "the flat array takes {rows} rows of a bank, but a bank has {} rows",
+                device.rows
+            );
             return bad("dram.rows", why, format!("{rows} or more; or use more lookup.banks"));
         }
         Ok(Flat { places, bytes: rows * u64::from(banks) * u64::from(device.row_bytes()) })
@@ -216,7 +221,7 @@ impl Flat {
 /// Returns the queue before the DRAM, if there is one.
 fn queue(params: &Params) -> Result<Option<Queue>, ConfigError> {
     let no = |with: &str| {
-        let why = format!("all lookups that go through a queue are known beforehand: not {with}");
+        let why = format!("a queue needs all lookups beforehand, so it cannot be used {with}");
         Err(ConfigError::new(QUEUE.key(), why))
     };
     match params.get(QUEUE) {
@@ -437,7 +442,7 @@ impl Study {
         let known = match self.look_ahead {
             0 => 0,
             ahead if self.ends.len() < ahead => 0,
-            _ => self.ends.pop_front().expect("as many as are looked ahead"),
+            _ => self.ends.pop_front().expect("there is one end for each lookup ahead"),
         };
         let served = self.commands.serve_all(&mut self.dram, accesses, known);
         let service = (served.last - self.last.last) as u64;

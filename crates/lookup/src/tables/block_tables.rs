@@ -88,7 +88,7 @@ impl BlockTables {
         self.in_range(pn)?;
         match self.row(pn).flags & VALID {
             0 => Ok(()),
-            _ => Err(LookupError::Row { pn, why: "holds a page already" }),
+            _ => Err(LookupError::Row { pn, why: "already holds a page" }),
         }
     }
 

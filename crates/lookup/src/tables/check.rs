@@ -36,12 +36,14 @@ impl Tables {
                 }
                 if set != key && valid.is_empty() {
                     return broken(format!(
-                        "secondary set {set} is empty, and in the chain of {key}"
+                        "secondary set {set} is empty, but is in the chain of {key}"
                     ));
                 }
                 let Some(next) = self.lpmt.next(set) else { break };
                 if shape.dense && valid.len() < shape.ways as usize {
-                    return broken(format!("set {set} is not the last of its chain, and not full"));
+                    return broken(format!(
+                        "set {set} is not the last of its chain, but is not full"
+                    ));
                 }
                 if self.lpmt.previous(next) != Some(set) {
                     return broken(format!(
@@ -59,20 +61,22 @@ impl Tables {
         let free = self.lpmt.free_sets().take(shape.secondary_sets as usize + 1).count() as u32;
         if free + in_chains != shape.secondary_sets || in_chains != self.lpmt.secondary_used {
             return broken(format!(
-                "of {} secondary sets {in_chains} are in chains and {free} free",
+                "of {} secondary sets, {in_chains} are in chains and {free} are free",
                 shape.secondary_sets
             ));
         }
         if entries != self.lpmt.used {
             return broken(format!(
-                "{entries:?} entries were counted, {:?} are noted",
+                "{entries:?} entries were found, but {:?} are noted",
                 self.lpmt.used
             ));
         }
         let valid: u64 =
             (0..shape.block_tables).map(|table| u64::from(self.blocks.valid_rows(table))).sum();
         if valid != pages {
-            return broken(format!("{valid} rows are valid, {pages} are reached from the LPMT"));
+            return broken(format!(
+                "{valid} rows are valid, but {pages} rows are reached from the LPMT"
+            ));
         }
         Ok(())
     }
@@ -92,7 +96,7 @@ impl Tables {
         }
         if self.blocks.location(first) != Some(at) {
             return broken(format!(
-                "PPid of its first page is {:?}, its entry is at {at:?}",
+                "PPid of its first page is {:?}, but its entry is at {at:?}",
                 self.blocks.location(first)
             ));
         }
@@ -101,7 +105,7 @@ impl Tables {
         while let Some(next) = self.blocks.next(pn) {
             if self.blocks.flags(next) != [true, false, self.blocks.next(next).is_none()] {
                 return broken(format!(
-                    "page {next} after {pn} has V, F, L {:?}",
+                    "page {next}, which follows page {pn}, has the wrong flags V, F, L: {:?}",
                     self.blocks.flags(next)
                 ));
             }
@@ -114,12 +118,12 @@ impl Tables {
             count += 1;
             if count > u64::from(self.lpmt.shape().block_tables) * u64::from(self.lpmt.shape().rows)
             {
-                return broken("it has no end".into());
+                return broken("its list of pages has no end".into());
             }
             pn = next;
         }
         if single != (count == 1) {
-            return broken(format!("S is {single}, and it has {count} pages"));
+            return broken(format!("S is {single}, but the file has {count} pages"));
         }
         Ok(count)
     }

@@ -20,7 +20,10 @@ impl Writer {
     /// # Panics
     /// Panics if `value` has more than `bits` bits.
     pub fn put(&mut self, value: u64, bits: u32) {
-        assert!(bits == 64 || value >> bits == 0, "{value} does not fit {bits} bits");
+        assert!(
+            bits == 64 || value >> bits == 0,
+            "the value {value} does not fit into {bits} bits"
+        );
         for i in 0..bits {
             if self.bits % 8 == 0 {
                 self.bytes.push(0);

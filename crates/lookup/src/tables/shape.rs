@@ -26,9 +26,10 @@ const SECONDARY_SETS: Param<u64> = Param::int(
 const ON_DELETE: Param<Text> = Param::choice(
     "lookup.on_delete",
     &["leave", "fill"],
-    "place of a deleted entry in a chain of sets: it is left empty (`leave`), so that chains of \
-     nearly empty sets may use up the secondary table; or the last entry of the chain takes it \
-     (`fill`), and as many secondary sets as primary ones are always enough",
+    "place of a deleted entry in a chain of sets: the place stays empty (`leave`), so that chains \
+     of nearly empty sets may use up the secondary table; or the last entry of the chain moves \
+     there (`fill`), so that it is always enough to have the same number of secondary and primary \
+     sets",
 )
 .or("fill");
 
@@ -88,7 +89,7 @@ impl TableShape {
                     format!("{} or {}", sets.next_power_of_two() / 2, sets.next_power_of_two());
                 return Err(ConfigError::allowing(
                     "lookup.sets",
-                    format!("{sets} is no power of two, as the bits of a key need it"),
+                    format!("{sets} is not a power of two"),
                     near,
                 ));
             }
@@ -97,10 +98,8 @@ impl TableShape {
         let secondary = match params.get(SECONDARY_SETS) {
             0 => sets,
             secondary if secondary > sets => {
-                let why = format!(
-                    "{secondary} secondary sets do not fit the number of a set, of which there are \
-                     {sets}"
-                );
+                let why =
+                    format!("{secondary} secondary sets are more than the {sets} primary sets");
                 return Err(ConfigError::allowing(
                     "lookup.secondary_sets",
                     why,
@@ -132,7 +131,9 @@ impl TableShape {
         let short = |key: &str, sets: u64| {
             ConfigError::allowing(
                 key,
-                format!("{sets} sets of {ways} entries do not hold {files} addresses of one key"),
+                format!(
+                    "{sets} sets of {ways} entries cannot hold {files} addresses with the same key"
+                ),
                 format!("{} or more", files.div_ceil(ways)),
             )
         };

@@ -36,12 +36,15 @@ fn files_have_distinct_addresses_until_all_are_known() {
     let refused = |files| draw(files, None).unwrap_err();
     assert_eq!(
         refused(DrawnFiles { files: 17, ..FILES }),
-        "17 files: there are 16 multiples of 4 among addresses of 6 bits (lookup.la_bits)"
+        "17 files do not fit: addresses of 6 bits (lookup.la_bits) have only 16 multiples of 4"
     );
-    assert_eq!(refused(DrawnFiles { stride: 0, ..FILES }), "stride = 0: 1 or more was expected");
+    assert_eq!(
+        refused(DrawnFiles { stride: 0, ..FILES }),
+        "stride = 0 is too small; give at least 1"
+    );
     assert_eq!(
         refused(DrawnFiles { again: 1.0, ..FILES }),
-        "again = 1: a share from 0 to 0.999 was expected"
+        "again = 1 is out of range; give a share from 0 to 0.999"
     );
 }
 
@@ -57,7 +60,10 @@ fn a_skew_prefers_every_fourth_set() {
     assert_eq!(fourths(draw(64, Some(1.0)).unwrap()), 2000);
     assert_eq!(fourths(draw(64, Some(0.0)).unwrap()), 0);
     assert!((400..600).contains(&fourths(draw(64, None).unwrap())), "a quarter of the sets");
-    assert_eq!(draw(2, Some(0.5)).unwrap_err(), "skew needs four sets, there are 2 (lookup.sets)");
+    assert_eq!(
+        draw(2, Some(0.5)).unwrap_err(),
+        "skew needs at least four sets, but the table has 2 (lookup.sets)"
+    );
 }
 
 #[test]

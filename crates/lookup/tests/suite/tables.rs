@@ -183,7 +183,7 @@ fn what_is_refused_changes_nothing() {
     tables.insert(5, 9, &mut ()).unwrap();
     let row = |pn, why| Err(LookupError::Row { pn, why });
     assert_eq!(tables.insert(256, 1, &mut ()), Err(LookupError::Wide { la: 256, bits: 8 }));
-    assert_eq!(tables.insert(6, 9, &mut ()).map(drop), row(9, "holds a page already"));
+    assert_eq!(tables.insert(6, 9, &mut ()).map(drop), row(9, "already holds a page"));
     assert_eq!(
         tables.insert(6, 16 * 8, &mut ()).map(drop),
         row(128, "lies beyond the block tables")

@@ -132,7 +132,8 @@ impl Medium {
             return Err(ConfigError::new(
                 "drive.spare_bytes",
                 format!(
-                    "the spare area of a frame has {spare} bytes, its OOB record needs {record}"
+                    "the spare area of a frame has {spare} bytes, but its OOB record needs \
+                     {record} bytes"
                 ),
             ));
         }
@@ -291,7 +292,7 @@ impl Medium {
         match self.rules.order {
             ProgramOrder::Strict => readable.next(),
             ProgramOrder::Any => {
-                readable.max_by_key(|&f| self.frame_sequence(f).expect("it can be read"))
+                readable.max_by_key(|&f| self.frame_sequence(f).expect("the frame can be read"))
             }
         }
     }
@@ -305,7 +306,7 @@ impl Medium {
             return;
         }
         let state = &mut self.blocks[block];
-        assert!(state.next == 0, "block {block} is opened as {role:?} but not erased");
+        assert!(state.next == 0, "block {block} is opened as {role:?}, but it is not erased");
         state.role = role;
         self.note(|| Change::Open(block, role));
     }
@@ -389,16 +390,17 @@ impl Medium {
         let index = self.layout.index_in(block, frame);
         let state = &self.blocks[block];
         if state.bad {
-            return Some(format!("program of a bad block: {block}"));
+            return Some(format!("bad block {block} is programmed"));
         }
         if self.state[frame] != FrameState::Erased as u8 {
             return Some(format!(
-                "program of a page that is not erased: {frame}, page {index} of block {block}"
+                "frame {frame} (page {index} of block {block}) is programmed, but it is not erased"
             ));
         }
         (self.rules.order == ProgramOrder::Strict && index < state.next).then(|| {
             format!(
-                "program out of order: frame {index} of block {block}, expected {} or later",
+                "frame {index} of block {block} is programmed out of order: the next frame of this \
+                 block is {} or a later one",
                 state.next
             )
         })
@@ -432,7 +434,11 @@ impl Medium {
             panic!("{why}");
         }
         let (block, slots) = (self.layout.block_of_frame(frame), self.layout.slots_per_frame);
-        assert!(units.len() <= slots as usize, "{} units for {slots} slots", units.len());
+        assert!(
+            units.len() <= slots as usize,
+            "{} units were given for {slots} slots",
+            units.len()
+        );
         if self.program_fails(block) {
             self.change(Change::ProgramFailed(frame));
             return Err(MediumError::ProgramFailed(frame));
@@ -500,7 +506,7 @@ impl Medium {
         if self.draw_power_for(Cut::Erase(block)) != Draw::On {
             return Err(MediumError::PowerLost);
         }
-        assert!(!self.is_bad(block), "erase of a bad block: {block}");
+        assert!(!self.is_bad(block), "bad block {block} is erased");
         if self.erase_fails(block) {
             self.change(Change::EraseFailed(block));
             return self.replace(block, None);

@@ -414,7 +414,7 @@ impl Connection {
         let data = if failed { Vec::new() } else { data };
         let length = u32::try_from(data.len()).expect("data of less than 4 GiB");
         assert!(length == 0 || length <= slot.reserved, "{length} bytes for {}", slot.reserved);
-        assert!(length % 4 == 0, "{length} bytes are no dwords");
+        assert!(length % 4 == 0, "{length} bytes are not whole dwords");
         let head = self.advance();
         let success = plain && length > 0 && !self.shape.flow_control;
         self.send_data(id, data.into(), success);

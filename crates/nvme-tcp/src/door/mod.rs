@@ -89,7 +89,11 @@ impl fmt::Display for DoorError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             DoorError::NotLoopback(address) => {
-                write!(f, "{address} is open to the network; only loopback addresses are allowed")
+                write!(
+                    f,
+                    "the address {address} is open to the network; only loopback addresses are \
+                     allowed"
+                )
             }
             DoorError::Listen(address, error) => write!(f, "cannot listen on {address}: {error}"),
             DoorError::Threads(error) => write!(f, "cannot start threads: {error}"),

@@ -48,7 +48,7 @@ fn another_version_and_length_are_refused_with_their_place() {
     bytes[8] = 2;
     let error = Durable::from_bytes(&bytes).unwrap_err();
     assert_eq!(error, DurableError::Version { found: 2 });
-    assert_eq!(error.to_string(), "NVMe state: byte 8: version 2, this program knows 1");
+    assert_eq!(error.to_string(), "NVMe state: byte 8: the version is 2, but this program knows 1");
     bytes[0] = b'X';
     assert_eq!(Durable::from_bytes(&bytes), Err(DurableError::Magic));
 }

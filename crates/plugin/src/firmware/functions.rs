@@ -76,7 +76,7 @@ unsafe extern "C" fn read(
     unsafe {
         serve(host, "read", FA_REFUSED, |session| {
             if buffer.is_null() {
-                return session.refuse("read into a null buffer".into());
+                return session.refuse("a read has a null buffer".into());
             }
             let buffer = std::slice::from_raw_parts_mut(buffer.cast::<u8>(), bytes as usize);
             status(session.read(page, offset, buffer))
@@ -89,7 +89,7 @@ unsafe extern "C" fn program(host: *const FaHost, page: u32, data: *const c_void
     unsafe {
         serve(host, "program", FA_REFUSED, |session| {
             if data.is_null() {
-                return session.refuse("program from a null buffer".into());
+                return session.refuse("a program has a null buffer".into());
             }
             let frame = match session.frame("program", page) {
                 Ok(frame) => frame,
@@ -125,7 +125,7 @@ unsafe extern "C" fn spare(host: *const FaHost, page: u32, spare: *mut FaSpare) 
                 *spare = found;
                 FA_OK
             }
-            (Ok(_), None) => session.refuse("spare into a null pointer".into()),
+            (Ok(_), None) => session.refuse("a read of a spare area has a null pointer".into()),
             (Err(status), _) => status,
         })
     }
@@ -176,7 +176,10 @@ unsafe extern "C" fn after(host: *const FaHost, operations: *const u64, count: u
             };
             let next = session.cx.flash.plan.next_id().0;
             match named.iter().find(|&&op| op >= next) {
-                Some(op) => drop(session.refuse(format!("after operation {op}, which is not yet"))),
+                Some(op) => drop(
+                    session
+                        .refuse(format!("`after` names operation {op}, which does not exist yet")),
+                ),
                 None => session.after = Some(named.iter().map(|&op| OpId(op)).collect()),
             }
         });

@@ -161,7 +161,7 @@ impl<'a, 'b> Session<'a, 'b> {
         call: impl FnOnce(*const FaHost) -> T,
     ) -> Result<T, FtlError> {
         if let Some(function) = cell.stray() {
-            self.raise(format!("`{function}` was called outside of any call of the firmware"));
+            self.raise(format!("`{function}` was called outside of every call of the firmware"));
         }
         let watched = watch::enter(self.state.who, self.callback, self.cx.command.now.0);
         let before = cell.session.replace(ptr::from_mut(self).cast());
@@ -216,7 +216,9 @@ impl<'a, 'b> Session<'a, 'b> {
         self.operations += 1;
         let most = AT_LEAST.max(PER_PAGE * u64::from(self.state.shadow.layout.frames()));
         if self.operations > most {
-            return Err(self.refuse(format!("{most} operations in one call, expected an end")));
+            return Err(
+                self.refuse(format!("one call made more than {most} operations and did not end"))
+            );
         }
         let mut after = self.after.take().unwrap_or_else(|| smallvec![self.state.chain]);
         after.extend_from_slice(more);
@@ -229,7 +231,10 @@ impl<'a, 'b> Session<'a, 'b> {
         if page < frames {
             return Ok(FrameId(page));
         }
-        Err(self.refuse(format!("{function} of page {page}, the drive has 0 to {}", frames - 1)))
+        Err(self.refuse(format!(
+            "`{function}` of page {page} is not possible: the drive has the pages 0 to {}",
+            frames - 1
+        )))
     }
 
     pub(super) fn block(&mut self, function: &str, block: u32) -> Result<BlockId, FaStatus> {
@@ -237,7 +242,10 @@ impl<'a, 'b> Session<'a, 'b> {
         if block < blocks {
             return Ok(BlockId::new(block));
         }
-        Err(self.refuse(format!("{function} of block {block}, the drive has 0 to {}", blocks - 1)))
+        Err(self.refuse(format!(
+            "`{function}` of block {block} is not possible: the drive has the blocks 0 to {}",
+            blocks - 1
+        )))
     }
 
     /// Returns the content of a buffer that is to be programmed.
@@ -258,7 +266,7 @@ impl<'a, 'b> Session<'a, 'b> {
                     Ok((medium.unit(from).map_err(|e| self.failed(e))?, Some(from), OpId::NONE))
                 }
                 _ => Err(self.refuse(format!(
-                    "program of data that was read from page {from}, which was erased since"
+                    "the programmed data was read from page {from}, which was erased since then"
                 ))),
             };
         }
@@ -267,7 +275,7 @@ impl<'a, 'b> Session<'a, 'b> {
                 Ok((unit.clone(), None, arrived))
             }
             _ => Err(self.refuse(format!(
-                "program of the data of page {} from an earlier `write`",
+                "the programmed data of page {} is that of an earlier `write`",
                 token.lpn
             ))),
         }
@@ -343,8 +351,8 @@ impl<'a, 'b> Session<'a, 'b> {
         let (end, page_bytes) =
             (u64::from(offset) + buffer.len() as u64, self.state.shadow.layout.unit_bytes);
         if end > u64::from(page_bytes) {
-            let what = format!("read of bytes {offset} to {end} of page {page}");
-            return Err(self.refuse(format!("{what}, a page has {page_bytes}")));
+            let what = format!("bytes {offset} to {end} of page {page} are read");
+            return Err(self.refuse(format!("{what}, but a page has {page_bytes} bytes")));
         }
         if !self.silent {
             let after = self.begin(&[])?;
@@ -398,11 +406,12 @@ impl<'a, 'b> Session<'a, 'b> {
     pub(super) fn erase(&mut self, block: u32) -> Result<(), FaStatus> {
         let block = self.block("erase", block)?;
         if self.cx.flash.medium.is_bad(block) {
-            return Err(self.refuse(format!("erase of block {block}, which is bad")));
+            return Err(self.refuse(format!("bad block {block} is erased")));
         }
         if let Some((lpn, at)) = self.state.shadow.resident(self.cx.flash.medium, block) {
             return Err(self.refuse(format!(
-                "erase of block {block} loses page {lpn}, whose newest version is in page {at}"
+                "the erase of block {block} loses logical page {lpn}, whose newest version is in \
+                 page {at}"
             )));
         }
         let oldest = self.cx.command.oldest_unfinished;
@@ -445,7 +454,7 @@ impl<'a, 'b> Session<'a, 'b> {
 
     pub(super) fn access(&mut self, memory: u32, accesses: u32, bytes: u32, write: bool) {
         let Some(kind) = tables::memory_of(memory) else {
-            self.refuse(format!("access to memory {memory}, which is no fa_memory"));
+            self.refuse(format!("an access names memory {memory}, which is not an fa_memory"));
             return;
         };
         if self.silent {

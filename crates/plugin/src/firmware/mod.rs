@@ -114,7 +114,8 @@ fn fits(
     if layout.slots_per_frame > 1 {
         let (frame, unit) = (layout.frame_bytes(), layout.unit_bytes);
         let why = format!(
-            "{who} programs whole frames: the unit must be one ({frame} bytes), not {unit}"
+            "{who} programs whole frames: the unit must be one frame ({frame} bytes), not {unit} \
+             bytes"
         );
         return Err(ConfigError::new("map.unit", why));
     }
@@ -132,8 +133,11 @@ fn fits(
         return Ok(());
     }
     let why = CStr::from_bytes_until_nul(&why).map(CStr::to_string_lossy).unwrap_or_default();
-    let why =
-        if why.is_empty() { "the drive does not fit it, it says no more".into() } else { why };
+    let why = if why.is_empty() {
+        "the drive does not fit it, the plug-in gives no reason".into()
+    } else {
+        why
+    };
     Err(ConfigError::new("ftl.scheme", format!("{who}: {why}")))
 }
 
@@ -168,8 +172,8 @@ impl Firmware {
             ops.mount.expect("checked")(host, &shape, values.as_ptr())
         })?;
         if ftl.is_null() {
-            let why = session.why.take().unwrap_or_else(|| "it says no more".into());
-            session.raise(format!("answers with null: {why}"));
+            let why = session.why.take().unwrap_or_else(|| "the plug-in gives no reason".into());
+            session.raise(format!("the callback returned null: {why}"));
         }
         let mut data = vec![0; shape.page_bytes as usize];
         data.shrink_to_fit();
@@ -200,8 +204,13 @@ impl Firmware {
                 }
                 if found != Ok(lpn) {
                     let session = Session::new(cx, &mut self.state, "locate");
-                    let found = found.map_or_else(|e| e.to_string(), |f| format!("holds page {f}"));
-                    session.raise(format!("after the mount, page {lpn}: in page {at}, {found}"));
+                    let found = found.map_or_else(
+                        |e| e.to_string(),
+                        |f| format!("page {at} holds logical page {f}"),
+                    );
+                    session.raise(format!(
+                        "after the mount, logical page {lpn} should be in page {at}, but: {found}"
+                    ));
                 }
                 let frame = self.state.shadow.layout.frame_of(at);
                 self.state.shadow.moved(lpn, frame, OpId::NONE, OpId::NONE);
@@ -224,7 +233,10 @@ impl Firmware {
         })?;
         answered(&mut session, answer)?;
         if page != FA_NOWHERE && page >= frames {
-            session.raise(format!("page {lpn}: in page {page}, the drive has 0 to {}", frames - 1));
+            session.raise(format!(
+                "logical page {lpn} cannot be in page {page}: the drive has the pages 0 to {}",
+                frames - 1
+            ));
         }
         Ok(if page == FA_NOWHERE { Ppn::NONE } else { Ppn(page) })
     }
@@ -276,7 +288,9 @@ fn answered(session: &mut Session<'_, '_>, answer: u32) -> Result<(), FtlError> 
         other => match (session.medium_error(other), session.why.take()) {
             (Some(error), _) => Err(error.into()),
             (None, Some(why)) => session.raise(why),
-            (None, None) => session.raise(format!("answers {other}, expected FA_OK")),
+            (None, None) => {
+                session.raise(format!("the callback returned {other} instead of FA_OK"))
+            }
         },
     }
 }
@@ -295,7 +309,7 @@ impl Ftl for Firmware {
             let named = |at: Ppn| at.mapped().map_or("nowhere".into(), |at| format!("page {at}"));
             let session = Session::new(cx, &mut self.state, "locate");
             session.raise(format!(
-                "page {lpn}: {}, its newest version is {}",
+                "logical page {lpn} is said to be in {}, but its newest version is in in {}",
                 named(found),
                 named(newest)
             ));
@@ -329,7 +343,10 @@ impl Ftl for Firmware {
             })?;
             answered(&mut session, answer)?;
             if !session.programmed {
-                session.raise(format!("page {} is not programmed when it returns", unit.lpn));
+                session.raise(format!(
+                    "page {} is not programmed when the callback returns",
+                    unit.lpn
+                ));
             }
         }
         Ok(())
@@ -421,7 +438,9 @@ impl Drop for Firmware {
             unsafe { self.ops.destroy.expect("checked")(self.ftl, host) };
         }
         if let (bytes @ 1.., pieces) = self.cell.allocated() {
-            eprintln!("warning: {who}: `destroy` leaves {pieces} allocations of {bytes} bytes");
+            eprintln!(
+                "warning: {who}: `destroy` leaves {pieces} allocations with {bytes} bytes in all"
+            );
         }
     }
 }

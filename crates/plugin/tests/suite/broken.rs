@@ -33,44 +33,52 @@ fn what_a_firmware_does_to_the_flash_is_named() {
         (
             program,
             "done = host->program(host, 0, data);",
-            "program of a page that is not erased: 0, page 0 of block 0",
+            "frame 0 (page 0 of block 0) is programmed, but it is not erased",
         ),
-        (
-            program,
-            "done = host->program(host, page ^ 1, data);",
-            "program out of order: frame 0 of block ",
-        ),
+        (program, "done = host->program(host, page ^ 1, data);", "frame 0 of block "),
         (
             program,
             "done = host->program(host, 1000000, data);",
-            "program of page 1000000, the drive has 0 to ",
+            "`program` of page 1000000 is not possible: the drive has the pages 0 to ",
         ),
-        (program, "done = FA_OK;", "is not programmed when it returns"),
-        (program, "done = 42;", "answers 42, expected FA_OK"),
+        (program, "done = FA_OK;", "is not programmed when the callback returns"),
+        (program, "done = 42;", "returned 42 instead of FA_OK"),
         (program, "host->fail(host, \"no more ideas\"); return FA_FAILED;", "no more ideas"),
         (
             program,
             "{ char b; do done = host->read(host, 0, 0, 1, &b); while (done != FA_REFUSED); }",
-            "operations in one call, expected an end",
+            "operations and did not end",
         ),
         (
             program,
             "{ uint64_t op = 1u << 30; host->after(host, &op, 1); done = 0; }",
-            "after operation 1073741824, which is not yet",
+            "`after` names operation 1073741824, which does not exist yet",
         ),
-        ("ftl->valid[*victim] > 0; page++", "ftl->valid[*victim] > 1; page++", "erase of block "),
+        (
+            "ftl->valid[*victim] > 0; page++",
+            "ftl->valid[*victim] > 1; page++",
+            "the erase of block ",
+        ),
         (
             erase,
             "uint32_t done = host->erase(host, 4096);",
-            "erase of block 4096, the drive has 0 to 127",
+            "`erase` of block 4096 is not possible: the drive has the blocks 0 to 127",
         ),
         (
             "*page = ftl->l2p[lpn];",
             "*page = ftl->l2p[lpn ? lpn - 1 : 0];",
-            "its newest version is ",
+            "its newest version is in ",
         ),
-        ("*page = ftl->l2p[lpn];", "*page = 1u << 30;", "in page 1073741824, the drive has 0 to "),
-        ("host->fail(host, \"out of memory\");", "", "answers with null: it says no more"),
+        (
+            "*page = ftl->l2p[lpn];",
+            "*page = 1u << 30;",
+            "cannot be in page 1073741824: the drive has the pages 0 to ",
+        ),
+        (
+            "host->fail(host, \"out of memory\");",
+            "",
+            "the callback returned null: the plug-in gives no reason",
+        ),
     ] {
         let bad = page_with(good, bad);
         let bad =
@@ -110,12 +118,12 @@ fn calls_outside_of_a_call_are_named() {
     let bad = page_with("ftl->shape = *shape;", "ftl->shape = *shape; kept = host;");
     let bad = bad.replace(
         "static uint32_t page_tables(void *of, fa_table *tables, uint32_t count) {",
-        "static uint32_t page_tables(void *of, fa_table *tables, uint32_t count) {\n\
-             kept->erase(kept, 0);",
+        "static uint32_t page_tables(void *of, fa_table *tables, uint32_t count) \
+         {\nkept->erase(kept, 0);",
     );
     let bad = bad.replace("enum { HOST,", "static const fa_host *kept;\nenum { HOST,");
     let said = said(&bad, &["ftl.scheme=page-c"]);
-    assert!(said.contains("`erase` was called outside of any call of the firmware"), "{said}");
+    assert!(said.contains("`erase` was called outside of every call of the firmware"), "{said}");
 }
 
 #[test]
@@ -181,12 +189,12 @@ fn a_policy_that_picks_what_is_not_there_is_named() {
     for (bad, expected) in [
         (
             "return 99999;",
-            "victim policy `mine`: picked block 99999 of lane 0, expected a closed one; it has \
-             blocks 0 to ",
+            "victim policy `mine`: picked block 99999 of lane 0, which is not a closed block; the \
+             lane has blocks 0 to ",
         ),
         (
             "for (uint32_t b = 0; b < lane->blocks; b++) if (!((char *)p)[b]) return b;",
-            "expected a closed one; which is ",
+            "which is not a closed block; block ",
         ),
         ("return FA_FAULT;", "plug-in lib: mine: `pick` at "),
     ] {
@@ -247,25 +255,24 @@ fn a_library_that_is_none_is_refused() {
         refused(&VICTIM.replace(good, bad))
     };
     assert!(refused("int nothing;").starts_with(
-        "x.so: it has no symbol `flashatlas_plugin`; expected a library made with \
-         flashatlas_plugin.h"
+        "x.so: the library has no symbol `flashatlas_plugin`; build it with flashatlas_plugin.h"
     ));
     assert_eq!(
         with("{FA_ABI_VERSION,", "{7,"),
-        "x.so: made for version 7 of flashatlas_plugin.h, this FlashAtlas has version 1: build it \
-         again with the header of `flashatlas plugin-header`"
+        "x.so: the library was built with version 7 of flashatlas_plugin.h, but this FlashAtlas \
+         has version 1: build the library again with the header of `flashatlas plugin-header`"
     );
     assert_eq!(
         with(".removed = removed,", ""),
-        "x.so: plug-in lib: mine: callback `removed` is null, expected a function"
+        "x.so: plug-in lib: mine: the callback `removed` is null; it must be a function"
     );
     assert_eq!(
         with("\"0.5\"", "\"2\""),
-        "x.so: plug-in lib: mine: parameter `ftl.mine`: its fallback: ftl.mine: 2 is out of range \
-         (allowed: 0 to 1)"
+        "x.so: plug-in lib: mine: parameter `ftl.mine`: the fallback is wrong: ftl.mine: 2 is out \
+         of range (allowed: 0 to 1)"
     );
-    assert!(with("\"ftl.mine\"", "\"mine\"").contains("expected a section and a name"));
-    assert_eq!(with("parts, 1}", "parts, 0}"), "x.so: it has no parts");
+    assert!(with("\"ftl.mine\"", "\"mine\"").contains("the key needs a section and a name"));
+    assert_eq!(with("parts, 1}", "parts, 0}"), "x.so: the library has no parts");
     let text = std::env::temp_dir().join(format!("flashatlas-no-library-{}", std::process::id()));
     std::fs::write(&text, "text").unwrap();
     let said = load(text.to_str().unwrap(), b"", PATIENCE).err().unwrap().to_string();
@@ -276,7 +283,7 @@ fn a_library_that_is_none_is_refused() {
 fn names_and_keys_of_plug_ins_clash_as_others_do() {
     let library = build::loaded(VICTIM);
     let again = build::registry(&library).with(library.parts[0]).unwrap_err().to_string();
-    assert!(again.contains("two of the registry are called `mine`"), "{again}");
+    assert!(again.contains("two entries of the registry are called `mine`"), "{again}");
     let clash = build::loaded(&VICTIM.replace("ftl.mine", "ftl.streams"));
     let said = flashatlas_host::STANDARD.with(clash.parts[0]).unwrap_err().to_string();
     assert!(said.contains("ftl.streams: victim policy `mine` and "), "{said}");

@@ -61,13 +61,13 @@ fn a_wrong_answer_of_a_map_is_named() {
         (
             "return before;",
             "return before + 1;",
-            "`set`: page 0 is nowhere, it answers page 0 of the flash",
+            "`set`: page 0 is nowhere, but the plug-in returned page 0 of the flash",
         ),
-        ("FA_SRAM : FA_DRAM", "FA_SRAM : 7", "an access to what is no fa_memory"),
+        ("FA_SRAM : FA_DRAM", "FA_SRAM : 7", "an access names a memory that is not an fa_memory"),
         (
             "touch(of, at, lpn, false);",
             "for (int i = 0; i < 1 << 20; i++) touch(of, at, lpn, false);",
-            "more than 65536 accesses, expected an end",
+            "more than 65536 accesses and did not end",
         ),
     ] {
         let text = source();

@@ -89,7 +89,10 @@ impl CachePolicy for Keeper {
         if let Some(page) = ahead.iter().find(|&&page| page >= self.pages) {
             PartFault::raise(
                 self.who,
-                format!("`prefetch`: map page {page}, expected 0 to {}", self.pages - 1),
+                format!(
+                    "`prefetch` returned map page {page}, but the map pages are 0 to {}",
+                    self.pages - 1
+                ),
             );
         }
         stays

@@ -65,7 +65,10 @@ impl Sorter {
             let (lpn, most) = (page.lpn, streams - 1);
             PartFault::raise(
                 self.who,
-                format!("`{method}` of page {lpn}: stream {stream}, expected 0 to {most}"),
+                format!(
+                    "`{method}` returned stream {stream} for page {lpn}, but the streams are 0 to \
+                     {most}"
+                ),
             );
         }
         StreamId::new(stream)

@@ -65,11 +65,11 @@ fn declared(params: Vec<Declared>) -> PyResult<&'static [ParamDef]> {
             "whole" => ParamKind::Int(low as u64, high as u64),
             "real" => ParamKind::Ratio(low, high),
             "flag" => ParamKind::Bool,
-            other => return Err(wrong(format!("{other} is no kind"))),
+            other => return Err(wrong(format!("`{other}` is not a kind of parameter"))),
         };
         let def = ParamDef { key, kind, default: Some(default.leak()), doc: doc.leak() };
         def.parse(def.default.expect("just set"))
-            .map_err(|e| wrong(format!("its default: {e}")))?;
+            .map_err(|e| wrong(format!("the default is wrong: {e}")))?;
         all.push(def);
     }
     Ok(all.leak())

@@ -149,7 +149,8 @@ impl VictimPolicy for Victim {
                     PartFault::raise(
                         self.who,
                         format!(
-                            "`pick` at {}: block {block}, expected one of those that are closed",
+                            "`pick` at {} returned block {block}, which is not one of the closed \
+                             blocks",
                             Dur(lane.at.now.0)
                         ),
                     );

@@ -27,20 +27,23 @@ fn what_is_no_image_of_this_drive_is_left_alone() {
     let path = folder.path().join("drive.img");
     let plan = plan(&config(&[]), &path);
     fs::write(&path, "a letter to my sister, which is longer than a header").unwrap();
-    assert!(refused(&plan).contains("byte 0: not an image"), "{}", refused(&plan));
+    assert!(refused(&plan).contains("byte 0: the file is not an image"), "{}", refused(&plan));
     fs::write(&path, "short").unwrap();
-    assert!(refused(&plan).contains("byte 0: not an image"));
+    assert!(refused(&plan).contains("byte 0: the file is not an image"));
     fs::remove_file(&path).unwrap();
 
     let server = begin(&plan);
-    assert!(refused(&plan).ends_with("drive.img: another process has it open"));
+    assert!(refused(&plan).ends_with("drive.img: another process has the image open"));
     assert!(server.end().complaint.is_none());
     drop(server);
     let whole = fs::read(&path).unwrap();
 
     let other = crate::plan(&config(&["drive.pages=32", "drive.blocks=12"]), &path);
     let said = refused(&other);
-    assert!(said.contains("image of another drive: drive.blocks = 24 there, 12 here"), "{said}");
+    assert!(
+        said.contains("image is of another drive: drive.blocks is 24 there, but 12 here"),
+        "{said}"
+    );
     assert!(fs::read(&path).unwrap() == whole, "nothing was changed");
 
     let smaller = crate::plan(&config(&["drive.logical_pages=500"]), &path);
@@ -49,15 +52,15 @@ fn what_is_no_image_of_this_drive_is_left_alone() {
     );
     let hpb = ["drive.logical_pages=400", "map.store=demand", "map.cache_bytes=4KiB"];
     let under = crate::plan(&config(&[&hpb[..], &["layers=hpb-host"]].concat()), &path);
-    assert!(refused(&under).contains("image of another drive"), "{}", refused(&under));
+    assert!(refused(&under).contains("image is of another drive"), "{}", refused(&under));
     assert!(fs::read(&path).unwrap() == whole, "nothing was changed");
 
     fs::write(&path, &whole[..whole.len() - 512]).unwrap();
-    assert!(refused(&plan).contains("it was cut"), "{}", refused(&plan));
+    assert!(refused(&plan).contains("its end is missing"), "{}", refused(&plan));
     let mut newer = whole.clone();
     newer[8] = 9;
     fs::write(&path, &newer).unwrap();
-    assert!(refused(&plan).contains("version 9; this program reads versions 2 and 3"));
+    assert!(refused(&plan).contains("version 9, but this program reads versions 2 and 3"));
     let mut damaged = whole;
     damaged[40] ^= 1;
     fs::write(&path, &damaged).unwrap();
@@ -137,7 +140,7 @@ fn requests_outside_of_the_drive_are_refused_and_change_nothing() {
     let bytes = server.bytes();
     for (offset, length) in [(bytes, 512), (bytes - 512, 1024), (7, 512), (0, 100)] {
         let error = server.write(&vec![1; length], offset, false).unwrap_err();
-        assert!(error.to_string().contains("expected whole sectors of 512 bytes"), "{error}");
+        assert!(error.to_string().contains("are not whole sectors (512 bytes)"), "{error}");
     }
     assert_eq!(server.extents(0, bytes).unwrap(), [(bytes, true)]);
     server.write(&[1; 2048], 4096, false).unwrap();

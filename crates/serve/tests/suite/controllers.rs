@@ -126,7 +126,7 @@ fn a_drive_keeps_its_names_and_a_damaged_record_is_said() {
     assert_eq!(named.identity.serial, first.identity.serial);
     let wrong = NvmeSpec { nqn: Some("drive".into()), ..spec(2) };
     let said = durable(&server, "tiny", &wrong).unwrap_err().to_string();
-    assert!(said.contains("nqn: expected a name that begins with `nqn.`"), "{said}");
+    assert!(said.contains("nqn: the name must begin with `nqn.`"), "{said}");
     let mut bytes = first.to_bytes();
     bytes[100] ^= 1;
     server.keep(&bytes).unwrap();
@@ -146,7 +146,7 @@ fn a_page_that_cannot_be_read_is_told_apart_from_a_drive_that_cannot_go_on() {
     }
     assert!(server.end().complaint.is_none());
     let mut media = media_of(&server);
-    assert_eq!(media.flush(), Err(MediaError::Other), "it has ended");
+    assert_eq!(media.flush(), Err(MediaError::Other), "the server has ended");
     assert!(media.health().read_only);
     drop(media);
     drop(server);

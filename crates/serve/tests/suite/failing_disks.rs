@@ -103,7 +103,7 @@ fn play(plan: &ServeSpec, blank: &Memory, failing: (i64, i64)) -> bool {
     for number in 0..150u64 {
         let (at, version) = (number * 7 % units, (number / units + 1) as u8);
         if let Err(why) = server.write(&vec![version; unit as usize], at * unit, false) {
-            assert!(why.to_string().contains("the image: "), "{why}");
+            assert!(why.to_string().contains("the image cannot be read or written: "), "{why}");
             break;
         }
         written[at as usize] = version;
@@ -112,7 +112,7 @@ fn play(plan: &ServeSpec, blank: &Memory, failing: (i64, i64)) -> bool {
                 durable.clone_from(&written);
                 continue;
             };
-            assert!(why.to_string().contains("the image: "), "{why}");
+            assert!(why.to_string().contains("the image cannot be read or written: "), "{why}");
             break;
         }
     }

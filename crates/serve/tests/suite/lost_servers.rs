@@ -75,7 +75,10 @@ fn nothing_that_was_flushed_is_lost_on_any_drive() {
         let plan_of = |config| plan(config, &image);
         if config.drives() > 1 {
             let error = Server::begin(&plan_of(&config), Still::default()).map(drop).unwrap_err();
-            assert!(error.to_string().contains("what is served has one"), "{name}: {error}");
+            assert!(
+                error.to_string().contains("the state of a served drive supports only one drive"),
+                "{name}: {error}"
+            );
             assert!(!image.exists(), "nothing was made");
             continue;
         }

@@ -184,7 +184,7 @@ impl Checkpoint {
         if length > HEADER_BYTES_MAX {
             return Err(CheckpointError::Damaged {
                 at: 12,
-                why: format!("a header of {length} bytes"),
+                why: format!("the header has {length} bytes, which no checkpoint has"),
             });
         }
         head.resize(16 + length, 0);
@@ -200,7 +200,7 @@ impl Checkpoint {
         if header.schema != SCHEMA {
             return Err(CheckpointError::Damaged {
                 at: 16,
-                why: format!("schema {}, expected {SCHEMA}", header.schema),
+                why: format!("the schema is {}, but this program reads {SCHEMA}", header.schema),
             });
         }
         header.must_suit(config, layout.logical_units)?;
@@ -245,7 +245,7 @@ impl Checkpoint {
         if end != END || input.input.read(&mut [0])? != 0 {
             return Err(CheckpointError::Damaged {
                 at,
-                why: "more bytes than were written".into(),
+                why: "the file has more bytes than were written".into(),
             });
         }
         Ok(Checkpoint { header, image, expected, extents })

@@ -86,12 +86,17 @@ impl Input<'_> {
         if found != *tag {
             let names =
                 [&found, tag].map(|t| String::from_utf8_lossy(t).escape_default().to_string());
-            return self.damaged(at, format!("section `{}`, expected `{}`", names[0], names[1]));
+            return self.damaged(
+                at,
+                format!("found section `{}` where section `{}` belongs", names[0], names[1]),
+            );
         }
         let length = u64::from(self.word()?) | u64::from(self.word()?) << 32;
         if length > most as u64 {
-            return self
-                .damaged(at + 4, format!("a section of {length} bytes, expected at most {most}"));
+            return self.damaged(
+                at + 4,
+                format!("a section has {length} bytes, but can have at most {most}"),
+            );
         }
         Ok(length as usize)
     }
@@ -110,7 +115,12 @@ impl Input<'_> {
                 (self.word()? as usize, self.word()? as usize, self.word()?);
             if raw != left.min(CHUNK_BYTES) || packed > zstd::zstd_safe::compress_bound(CHUNK_BYTES)
             {
-                return self.damaged(at, format!("a chunk of {raw} bytes, {packed} as stored"));
+                return self.damaged(
+                    at,
+                    format!(
+                        "a chunk has impossible sizes: {raw} bytes, and {packed} bytes as stored"
+                    ),
+                );
             }
             stored.resize(packed, 0);
             self.exact(&mut stored)?;
@@ -120,10 +130,14 @@ impl Input<'_> {
             match unpacker.decompress(&stored, raw) {
                 Ok(bytes) if bytes.len() == raw => take(&bytes),
                 Ok(bytes) => {
-                    return self
-                        .damaged(at, format!("a chunk of {} bytes, expected {raw}", bytes.len()));
+                    return self.damaged(
+                        at,
+                        format!("a chunk has {} bytes instead of {raw}", bytes.len()),
+                    );
                 }
-                Err(error) => return self.damaged(at, format!("a chunk: {error}")),
+                Err(error) => {
+                    return self.damaged(at, format!("a chunk cannot be unpacked: {error}"));
+                }
             }
             left -= raw;
         }
@@ -138,8 +152,10 @@ impl Input<'_> {
         let at = self.at;
         let values = self.bytes_up_to(tag, count)?;
         if values.len() != count {
-            return self
-                .damaged(at + 4, format!("a section of {} bytes, expected {count}", values.len()));
+            return self.damaged(
+                at + 4,
+                format!("a section has {} bytes instead of {count}", values.len()),
+            );
         }
         Ok(values)
     }
@@ -165,7 +181,7 @@ impl Input<'_> {
         if values.len() != count {
             return self.damaged(
                 at + 4,
-                format!("a section of {} bytes, expected {}", values.len() * 4, count * 4),
+                format!("a section has {} bytes instead of {}", values.len() * 4, count * 4),
             );
         }
         Ok(values)
@@ -181,7 +197,7 @@ impl Input<'_> {
         if length % 4 != 0 {
             return self.damaged(
                 at + 4,
-                format!("a section of {length} bytes, which is no whole number of words"),
+                format!("a section has {length} bytes, which is not a whole number of words"),
             );
         }
         let mut values = Vec::with_capacity(length / 4);

@@ -45,13 +45,17 @@ impl fmt::Display for CheckpointError {
         match self {
             CheckpointError::Io(error) => error.fmt(f),
             CheckpointError::Foreign => {
-                write!(f, "byte 0: not a checkpoint; expected the bytes `FACHKPT` and a line end")
+                write!(
+                    f,
+                    "byte 0: the file is not a checkpoint; a checkpoint begins with the bytes \
+                     `FACHKPT` and a line end"
+                )
             }
             CheckpointError::Version(found) => {
                 write!(
                     f,
-                    "byte 8: a checkpoint of layout {found}; this program reads layout {VERSION}: \
-                     make it again"
+                    "byte 8: the checkpoint has layout {found}, but this program reads layout \
+                     {VERSION}: make the checkpoint again"
                 )
             }
             CheckpointError::Truncated { at } => {
@@ -63,8 +67,8 @@ impl fmt::Display for CheckpointError {
             CheckpointError::Part(why) => f.write_str(why),
             CheckpointError::OtherDrive { key, has, expected } => write!(
                 f,
-                "the checkpoint is of another drive: its {key} is {has}, here it is {expected}; \
-                 what stands on flash depends on it"
+                "the checkpoint is of another drive: its {key} is {has}, but here it is {expected}; \
+                 the content of the flash depends on this key"
             ),
         }
     }

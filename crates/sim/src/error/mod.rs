@@ -203,13 +203,16 @@ impl fmt::Display for RunError {
             RunError::Fit(why) | RunError::Unusable(why) => spell(f, why),
             RunError::Drive { request, error } => write!(f, "request {request}: {error}"),
             RunError::WornOut { request, retired, error } => {
-                write!(f, "request {request}: worn out: {retired} blocks went bad; {error}")
+                write!(
+                    f,
+                    "request {request}: the drive is worn out ({retired} blocks went bad): {error}"
+                )
             }
             RunError::Refused { request, why } => write!(f, "request {request} was refused: {why}"),
             RunError::Stalled { submitted, completed, waiting } => write!(
                 f,
-                "the simulation makes no progress: {submitted} commands submitted, {completed} \
-                 completed; {waiting}"
+                "the simulation makes no progress: {submitted} commands were submitted, and \
+                 {completed} are complete; {waiting}"
             ),
             RunError::Broken(violation) => violation.fmt(f),
             RunError::Part(fault) => fault.fmt(f),

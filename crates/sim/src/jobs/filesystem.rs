@@ -22,8 +22,8 @@ use std::collections::{BTreeMap, VecDeque};
 const FILES: Param<Text> = Param::choice(
     "files",
     &["new", "written"],
-    "`new`: the first write to a block allocates it; `written`: all blocks are allocated, so every \
-     write overwrites",
+    "state of the files: the first write to a block allocates the block (`new`), or all blocks are \
+     allocated, so every write overwrites (`written`)",
 )
 .or("new");
 

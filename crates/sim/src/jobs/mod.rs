@@ -112,7 +112,7 @@ impl Jobs {
         if depth > scheduler::MAX_IN_FLIGHT {
             let at = Position { file: Arc::from(path), line: 1, column: 1 };
             let why = format!(
-                "iodepth: {depth} requests of all jobs at once; expected at most {}",
+                "iodepth: all jobs together send {depth} requests at once; give at most {}",
                 scheduler::MAX_IN_FLIGHT
             );
             return Err(RunError::Job(Box::new(JobError { at, why, nearest: None })));
@@ -176,7 +176,7 @@ fn read_named(opener: &dyn Opener, job: &str, path: &str) -> std::io::Result<(St
         Err(error) if error.kind() == ErrorKind::NotFound && beside != path => {
             let text = read_text(opener, path, MAX_LOG_BYTES).map_err(|error| match error.kind() {
                 ErrorKind::NotFound => std::io::Error::other(
-                    "no such file, neither beside the job file nor in the current folder",
+                    "there is no such file beside the job file or in the current folder",
                 ),
                 _ => error,
             });
@@ -194,12 +194,14 @@ fn read_text(opener: &dyn Opener, path: &str, largest: u64) -> std::io::Result<S
         let at = error.utf8_error().valid_up_to();
         let what = match largest {
             fio::MAX_TEXT_BYTES => "job files are UTF-8 text",
-            _ => "expected UTF-8 text (a recording of blktrace is run with `--trace FILE`)",
+            _ => "logs are UTF-8 text (run a recording of blktrace with `--trace FILE`)",
         };
         std::io::Error::other(format!("not UTF-8 at byte {at}; {what}"))
     })?;
     if text.len() as u64 > largest {
-        Err(std::io::Error::other(format!("larger than {largest} bytes: no job file")))
+        Err(std::io::Error::other(format!(
+            "the file has more than {largest} bytes, so it is not a job file"
+        )))
     } else {
         Ok(text)
     }

@@ -109,8 +109,8 @@ impl Scheduler<'_> {
                 instant = (self.player.now, self.player.tally.submitted);
             } else if self.player.tally.submitted - instant.1 > MAX_AT_ONCE {
                 return Err(RunError::Unusable(format!(
-                    "{MAX_AT_ONCE} requests of the jobs took no time at all: what was never \
-                     written, or is trimmed, is read at once; precondition the drive"
+                    "{MAX_AT_ONCE} requests of the jobs took no time at all: reads of units that \
+                     are trimmed or were never written complete at once; precondition the drive"
                 )));
             }
             self.advance()?;
@@ -456,9 +456,9 @@ impl Scheduler<'_> {
         let Some(next) = [wake, start, event].into_iter().flatten().min() else {
             if self.threads.iter().any(|thread| matches!(thread.state, ThreadState::Flow(_))) {
                 return Err(RunError::Unusable(
-                    "flow: each job that runs is ahead of its share, and the others have not \
-                     started: with fio they would wait for ever, too; give a `flow_id` to jobs \
-                     that run together"
+                    "flow: each running job is ahead of its share, and the other jobs have not \
+                     started, so the running jobs would wait for ever (with fio, too); give a \
+                     `flow_id` to jobs that run together"
                         .into(),
                 ));
             }

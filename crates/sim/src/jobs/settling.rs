@@ -155,7 +155,7 @@ impl Watch {
         let why = match self.found {
             _ if self.attained => return None,
             None => format!(
-                "it ended after {} of the {} measurements that a window has",
+                "the job ended after {} of the {} measurements of a window",
                 self.window.len(),
                 self.settling.intervals()
             ),
@@ -163,7 +163,10 @@ impl Watch {
                 let percent = self.settling.criterion.percent;
                 let (found, unit) = if percent { (share, " %") } else { (found, "") };
                 let limit = self.settling.criterion.limit;
-                format!("{} is {found:.3}{unit} at the end, not below {limit}{unit}", self.name())
+                format!(
+                    "{} is {found:.3}{unit} at the end, which is not below {limit}{unit}",
+                    self.name()
+                )
             }
         };
         Some(JOB_NOT_SETTLED.with([("job", name.as_str().into()), ("why", why.into())]))

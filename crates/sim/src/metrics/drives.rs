@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 pub const DEF: MetricDef = MetricDef {
     name: "drives",
-    summary: "of each drive under a layer over several: pages read and programmed, blocks erased \
-              and collected, the most erases of a block, bad and free blocks",
+    summary: "of each drive under a layer over several drives: pages read and programmed, blocks \
+              erased and collected, the most erases of a block, bad and free blocks",
     build: |_| Box::new(OfCounters(finish)),
 };
 

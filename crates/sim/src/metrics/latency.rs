@@ -8,8 +8,7 @@ use serde_json::{Map, Value, json};
 
 pub const DEF: MetricDef = MetricDef {
     name: "latency",
-    summary: "latency by operation: mean, percentiles, maximum; waiting at the host and in the \
-              drive",
+    summary: "latency by operation: mean, percentiles, maximum; time at the host and in the drive",
     build: |_| Box::new(Latency { ops: HostOp::ALL.map(|_| Times::new()) }),
 };
 

@@ -8,7 +8,8 @@ use serde_json::json;
 
 pub const DEF: MetricDef = MetricDef {
     name: "steady",
-    summary: "whether the measured part was a steady state, and what speaks against it",
+    summary: "verdict on the measured part (steady state or not), and the reasons against a steady \
+              state",
     build: |start| Box::new(Steady::new(start)),
 };
 

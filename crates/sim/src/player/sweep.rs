@@ -44,7 +44,7 @@ pub(crate) fn sweep(
     }
     let explained = sum.is_none() || oracle.violations > 0;
     Violation::unless(explained, "the sum of stamps is that of all pages", || {
-        format!("{units} pages hold what they must, and their sum differs")
+        format!("all {units} pages hold the right content, but their sum differs")
     })
     .map_err(RunError::Broken)?;
     Ok(None)

@@ -240,7 +240,7 @@ fn a_job_ends_when_its_rates_have_settled() {
     assert_eq!(jobs["jobs"][0]["steadystate"]["attained"], json!(false));
     assert_eq!(jobs["jobs"][0]["steadystate"]["found"], Value::Null);
     let said = record["approximations"].to_string();
-    assert!(said.contains("it ended after 0 of the 5 measurements"), "{said}");
+    assert!(said.contains("the job ended after 0 of the 5 measurements"), "{said}");
 }
 
 #[test]
@@ -370,10 +370,10 @@ fn variables_includes_and_warnings() {
     assert_eq!(
         warnings,
         [
-            "job.fio:3:1: direct: 0 is fio's default: the page cache is not simulated, requests go \
-             to the drive as with direct=1",
-            "job.fio:5:1: thread: left out, without influence on the requests: about processors, \
-             memory and processes of the host, whose time is not simulated",
+            "job.fio:3:1: direct: 0 is fio's default, but the page cache is not simulated: \
+             requests go to the drive as with direct=1",
+            "job.fio:5:1: thread: this option has no influence on the requests: processors, \
+             memory and processes of the host are not simulated",
         ]
     );
 }
@@ -382,16 +382,17 @@ fn variables_includes_and_warnings() {
 fn what_cannot_be_played_says_so() {
     assert_eq!(
         error(&writes("offset=2m"), json!({})),
-        "job.fio:5:8: offset: the job would end at byte 2113536 of `job.0.0`; the drive has 1310720"
+        "job.fio:5:8: offset: the job would end at byte 2113536 of `job.0.0`, but the drive has \
+         1310720 bytes"
     );
     assert_eq!(
         error("[job]\nsize=1m\nnumjobs=2\n", json!({})),
-        "job.fio:2:6: size: the files of all jobs take 2097152 bytes; the drive has 1310720"
+        "job.fio:2:6: size: the files of all jobs take 2097152 bytes, but the drive has \
+         1310720 bytes"
     );
     assert_eq!(
         error(&writes(""), json!({ "depth": 4, "mode": "closed" })),
-        "depth: a job file decides about that itself (iodepth, ramp_time, steadystate, \
-         number_ios, offset …)"
+        "depth: a job file sets this itself (iodepth, ramp_time, steadystate, number_ios, offset …)"
     );
     assert_eq!(
         error("[a]\ninclude nowhere\n", json!({})),
@@ -415,8 +416,8 @@ fn jobs_that_no_time_would_end_are_errors() {
     // a blank drive answers reads in no time, so the runtime of a second never passes
     assert_eq!(
         error("[job]\nrw=randread\ndirect=1\nsize=64k\ntime_based\nruntime=1\n", json!({})),
-        "2097152 requests of the jobs took no time at all: what was never written, or is trimmed, \
-         is read at once; precondition the drive"
+        "2097152 requests of the jobs took no time at all: reads of units that are trimmed or were \
+         never written complete at once; precondition the drive"
     );
     assert_eq!(
         // 32 writes of 4096 bytes, each 4096 s after the previous one, take 1.5 days

@@ -54,7 +54,10 @@ fn file_systems_are_named_in_errors() {
     let refused = run(&spec, &environment(&Files(String::new(), &[])), &mut |_| true)
         .unwrap_err()
         .to_string();
-    assert!(refused.contains("filesystem: only job files (`job=FILE`) use it"), "{refused}");
+    assert!(
+        refused.contains("filesystem: only job files (`job=FILE`) use this option"),
+        "{refused}"
+    );
     let spec = json!({ "drive": "jasmine-64gb", "workload": "ext4-sync:operations=1" });
     let spec: RunSpec = serde_json::from_value(spec).unwrap();
     let refused = run(&spec, &environment(&Files(String::new(), &[])), &mut |_| true)

@@ -107,7 +107,7 @@ fn a_share_is_kept_one_request_after_the_other() {
     // a deadlock: [b] begins only when [a] is over, and [a] goes on only when [b] writes
     let walled = alone.replace("runtime=20ms\n", "").replace("startdelay=50ms", "stonewall");
     let said = error(&walled, json!({}));
-    assert!(said.contains("flow: each job that runs is ahead of its share"), "{said}");
+    assert!(said.contains("flow: each running job is ahead of its share"), "{said}");
     // in another flow, [b] does not hold back [a]
     let (record, _) = play(&walled.replace("stonewall", "stonewall\nflow_id=2"));
     assert_eq!(record["host"]["writes"], 17);

@@ -289,8 +289,8 @@ fn a_classifier_is_told_ages_and_streams() {
         "set": ["ftl.classifier=witness", "ftl.streams=2"] }),
     );
     assert!(said.unwrap_err().contains(
-        "ftl.streams: witness has streams of its own, 2 of host writes and 3 of collection: \
-             leave it out"
+        "ftl.streams: the classifier witness has its own number of streams (2 for host writes, 3 \
+         for collection): leave this key out"
     ));
 }
 
@@ -341,17 +341,18 @@ fn names_and_keys_that_clash_are_named() {
     let said = |part: Part| mine.with(part).unwrap_err().to_string();
     assert_eq!(
         said(Part::Victim(&NEWEST)),
-        "victim policy: two of the registry are called `newest`: give one another name"
+        "victim policy: two entries of the registry are called `newest`: give one of them another \
+         name"
     );
     assert_eq!(
         said(Part::Victim(&CLASH)),
-        "ftl.streams: victim policy `clash` and scheme `page` declare it with different meanings: \
-         give one another key"
+        "ftl.streams: victim policy `clash` and scheme `page` declare this key with different \
+         meanings: use another key in one of the two"
     );
     assert_eq!(
         said(Part::Layer(layer(&[OTHER.def]))),
-        "ftl.patience: layer `mine` and victim policy `newest` declare it with different meanings: \
-         give one another key"
+        "ftl.patience: layer `mine` and victim policy `newest` declare this key with different \
+         meanings: use another key in one of the two"
     );
     assert!(mine.with(layer(&[PATIENCE.def])).is_ok(), "the same parameter may be shared");
     assert!(
@@ -417,5 +418,8 @@ fn a_hash_function_is_chosen_by_drives_and_by_studies() {
     const TWICE: HashDef = HashDef { name: "two", params: &[OTHER_SHIFT.def], ..ONE };
     const OTHER_SHIFT: Param<u32> = Param::int("lookup.one_shift", 0, 31, "another").or("0");
     let said = mine.with(&TWICE).unwrap_err().to_string();
-    assert!(said.contains("hash function `two` and hash function `one` declare it"), "{said}");
+    assert!(
+        said.contains("hash function `two` and hash function `one` declare this key"),
+        "{said}"
+    );
 }

@@ -278,7 +278,7 @@ fn a_workload_that_leaves_nothing_to_measure_is_an_error() {
         );
         let error = error.expect_err(trace).to_string();
         assert!(
-            error.contains("leave nothing to measure")
+            error.contains("leaves no request to measure")
                 && error.contains("`fit=compact` leaves out"),
             "{error}"
         );
@@ -304,7 +304,9 @@ fn reading_options_are_for_the_preconditioning_trace_when_the_workload_is_genera
         &json!({ "drive": "tiny", "reading": { "shift": 4 },
             "workload": "uniform:requests=1,size=2KiB" }),
     );
-    assert!(plain.unwrap_err().to_string().contains("shift: it is about reading a trace"));
+    assert!(
+        plain.unwrap_err().to_string().contains("shift: this option changes how a trace is read")
+    );
 }
 
 #[test]
@@ -333,11 +335,11 @@ fn one_checkpoint_serves_drives_that_differ_in_speed_and_policy_only() {
         outcome(&files, &other(setting));
     }
     for (setting, expected) in [
-        ("drive.pages=16", "its drive.pages is 8, here it is 16"),
-        ("drive.allocation=WCDP", "its drive.allocation is \"CWDP\", here it is \"WCDP\""),
-        ("ftl.scheme=block", "its ftl.scheme is \"page\", here it is \"block\""),
-        ("ftl.gc_mode=single", "its ftl.gc_mode is \"dual\", here it is \"single\""),
-        ("nand.data=ram", "its nand.data is \"none\", here it is \"ram\""),
+        ("drive.pages=16", "its drive.pages is 8, but here it is 16"),
+        ("drive.allocation=WCDP", "its drive.allocation is \"CWDP\", but here it is \"WCDP\""),
+        ("ftl.scheme=block", "its ftl.scheme is \"page\", but here it is \"block\""),
+        ("ftl.gc_mode=single", "its ftl.gc_mode is \"dual\", but here it is \"single\""),
+        ("nand.data=ram", "its nand.data is \"none\", but here it is \"ram\""),
         ("drive.over_provisioning=0.9", "its number of logical pages is"),
     ] {
         let error = try_run(&files, &other(setting)).unwrap_err().to_string();
@@ -371,21 +373,25 @@ fn no_damage_goes_unseen() {
             "{length} bytes: {why}"
         );
     }
-    assert!(error([&good[..], b"x"].concat()).contains("more bytes than were written"));
+    assert!(
+        error([&good[..], b"x"].concat()).contains("the file has more bytes than were written")
+    );
     assert_eq!(
         error(b"once upon a time there was".to_vec()),
-        "drive.ckpt: byte 0: not a checkpoint; expected the bytes `FACHKPT` and a line end"
+        "drive.ckpt: byte 0: the file is not a checkpoint; a checkpoint begins with the bytes \
+         `FACHKPT` and a line end"
     );
     let mut future = good.clone();
     future[8] = 5;
     assert_eq!(
         error(future),
-        "drive.ckpt: byte 8: a checkpoint of layout 5; this program reads layout 4: make it again"
+        "drive.ckpt: byte 8: the checkpoint has layout 5, but this program reads layout 4: make \
+         the checkpoint again"
     );
     // a header that claims to be longer than the file causes no allocation
     let mut huge = good[..16].to_vec();
     huge[12..16].copy_from_slice(&u32::MAX.to_le_bytes());
-    assert!(error(huge).contains("a header of 4294967295 bytes"));
+    assert!(error(huge).contains("the header has 4294967295 bytes"));
 }
 
 #[test]

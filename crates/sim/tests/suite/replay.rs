@@ -143,7 +143,7 @@ fn warm_up_is_not_measured() {
     assert_eq!(r["simulated_ns"], 251_200);
     assert!(
         error(json!({ "drive": "tiny", "trace": "four.csv", "warmup": 4 }))
-            .contains("leave nothing to measure")
+            .contains("leaves no request to measure")
     );
 }
 
@@ -295,7 +295,10 @@ fn keys_of_a_drive_give_way_to_the_scheme_that_is_chosen() {
     };
     let found = record(run(&["ftl.scheme=block"]));
     let said = found["approximations"].to_string();
-    assert!(said.contains("not in use were left out: ") && said.contains("map.store"), "{said}");
+    assert!(
+        said.contains("not in use, and were left out: ") && said.contains("map.store"),
+        "{said}"
+    );
     assert!(found["config"]["params"].get("map.store").is_none());
     // a setting of the user that the scheme does not use is refused
     let message = error(run(&["ftl.scheme=block", "map.cache_bytes=1MiB"]));
@@ -313,7 +316,7 @@ fn what_a_format_lacks_is_refused_where_it_matters() {
             .contains("host.queue_depth")
     );
     assert!(error(json!({ "drive": "tiny", "trace": "four.csv", "depth": 3 })).contains("closed"));
-    assert!(error(json!({ "drive": "tiny" })).starts_with("workload: a run needs one"));
+    assert!(error(json!({ "drive": "tiny" })).starts_with("workload: a run needs a workload"));
     assert!(
         error(json!({ "drive": "tiny", "trace": "four.csv", "mode": "open", "speed": 0.0 }))
             .contains("speed: 0")

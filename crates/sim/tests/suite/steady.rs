@@ -166,7 +166,7 @@ fn what_does_not_settle_is_measured_and_said() {
     assert_eq!(found["settling"]["steady"], false);
     assert_eq!(found["trace"]["requests"], 260);
     let reason = found["settling"]["reasons"].to_string();
-    assert!(reason.contains("the stock of free blocks changes"), "{reason}");
+    assert!(reason.contains("the number of free blocks changes"), "{reason}");
     let said = found["approximations"].to_string();
     assert!(said.contains("after 25 passes of the workload the drive was not steady"), "{said}");
     let with = |more: Value| {
@@ -176,10 +176,11 @@ fn what_does_not_settle_is_measured_and_said() {
     };
     assert_eq!(
         with(json!({ "warmup": 5 })),
-        "warmup: with `until=steady` everything before the last pass is warm-up: leave it out"
+        "warmup: with `until=steady`, all passes before the last one are the warm-up: leave this \
+         option out"
     );
     let why = with(json!({ "mode": "untimed" }));
-    assert!(why.starts_with("until: nothing of this workload can be judged"), "{why}");
+    assert!(why.starts_with("until: no number of this workload can show"), "{why}");
 }
 
 /// Checks that a run is not steady if requests arrive too fast in every pass.

@@ -140,7 +140,10 @@ impl<T> Slab<T> {
                 place
             }
             None => {
-                assert!(self.things.len() < PLACES, "{PLACES} operations or waits are under way");
+                assert!(
+                    self.things.len() < PLACES,
+                    "all {PLACES} places for operations and waits are in use"
+                );
                 self.things.push(thing);
                 (self.things.len() - 1) as u32
             }
@@ -262,7 +265,7 @@ impl Nodes {
         describe(&mut self.nodes[n]);
         self.enter(id, n);
         for &dep in after {
-            assert!(dep < id, "operation {id} waits for {dep}, which comes later");
+            assert!(dep < id, "operation {id} waits for operation {dep}, which comes later");
             if let Some(on) = self.find(dep) {
                 self.wait_for(n, on, dep);
             }
@@ -332,7 +335,7 @@ impl Nodes {
     /// Notes that this is the newest operation.
     #[inline]
     fn number(&mut self, id: OpId) {
-        assert!(id.0 > self.newest, "operation {id} comes after {}", self.newest);
+        assert!(id.0 > self.newest, "operation {id} comes after operation {}", self.newest);
         if self.live == 0 {
             self.oldest = id.0;
         }

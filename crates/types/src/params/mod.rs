@@ -201,9 +201,10 @@ impl Params {
     /// Panics if no part declared the parameter, or if two parts declared it with different types.
     pub fn get<T: ParamType>(&self, param: Param<T>) -> T::Read<'_> {
         let key = param.key();
-        let value =
-            self.value(key).unwrap_or_else(|| panic!("{key} is read, but no part declares it"));
-        T::read(value).unwrap_or_else(|| panic!("{key} was declared twice, with two types"))
+        let value = self
+            .value(key)
+            .unwrap_or_else(|| panic!("a part reads `{key}`, but no part declares this key"));
+        T::read(value).unwrap_or_else(|| panic!("`{key}` was declared twice, with two types"))
     }
 
     /// Returns the value of the parameter called `key`, or `None` if none is declared.
@@ -269,7 +270,7 @@ mod tests {
         }
         assert_eq!(
             text("[a]\nwait = { us = 5, ms = 1 }\n"),
-            "x.toml:2:1: a.wait: `us` and `ms` are both given: expected one"
+            "x.toml:2:1: a.wait: `us` and `ms` are both given: give one of the two"
         );
         assert!(text("[a]\ncount=1\nwait = \"25\"\n").contains("has no unit"));
         assert!(quantity("99999999999999TiB", false).is_err());

@@ -33,7 +33,7 @@ struct Misshapen {
 enum Shape {
     /// A section without keys.
     Empty,
-    /// A table where a value was expected.
+    /// A table where this key has no value.
     Table,
     /// A list of tables: `[[section]]`.
     Tables,
@@ -290,9 +290,9 @@ fn misplaced(key: &str, in_file: bool, defs: &[&'static ParamDef]) -> Option<Con
     let allowed = keys_in(key, defs);
     if !allowed.is_empty() {
         let why = if in_file {
-            format!("is a section: expected [{key}] with keys")
+            format!("is a section: write [{key}] and its keys below")
         } else {
-            format!("is a section: expected {key}.KEY=VALUE")
+            format!("is a section: write {key}.KEY=VALUE")
         };
         return Some(ConfigError { allowed, ..ConfigError::new(key, why) });
     }
@@ -310,7 +310,7 @@ fn not_a_value(key: &str, in_file: bool) -> ConfigError {
         (true, Some((section, key))) => format!("`{key} = VALUE` under [{section}]"),
         (true, None) => format!("`{key} = VALUE` above all sections"),
     };
-    ConfigError::new(key, format!("is a value, not a section: expected {expected}"))
+    ConfigError::new(key, format!("is a value, not a section: write {expected}"))
 }
 
 /// Returns the error about a key that is not in `defs`.
@@ -366,7 +366,7 @@ fn bare_word(text: &str, at: usize) -> Option<String> {
 /// Returns the text and the source of a TOML item.
 fn entry(item: &Item) -> Result<(String, Option<String>), Shape> {
     let no_value = |why: &str| Shape::NoValue(why.to_owned());
-    let value = item.as_value().ok_or_else(|| no_value("a value was expected"))?;
+    let value = item.as_value().ok_or_else(|| no_value("this key has no value"))?;
     let Toml::InlineTable(table) = value else {
         return Ok((scalar(value)?, None));
     };
@@ -380,7 +380,8 @@ fn entry(item: &Item) -> Result<(String, Option<String>), Shape> {
             }
             unit if unit == "value" || is_unit(unit) => {
                 if let Some((_, before)) = text {
-                    let why = format!("`{before}` and `{unit}` are both given: expected one");
+                    let why =
+                        format!("`{before}` and `{unit}` are both given: give one of the two");
                     return Err(Shape::NoValue(why));
                 }
                 let suffix = if unit == "value" { "" } else { unit };
@@ -402,7 +403,7 @@ fn scalar(value: &Toml) -> Result<String, Shape> {
             names.iter().filter_map(Toml::as_str).collect::<Vec<_>>().join(",")
         }
         _ => {
-            let why = "a number, text, true, false or a list of texts was expected";
+            let why = "the value must be a number, a text, true, false or a list of texts";
             return Err(Shape::NoValue(why.to_owned()));
         }
     })
@@ -432,7 +433,7 @@ mod tests {
 
     #[test]
     fn a_section_takes_no_value() {
-        let map = "is a section: expected [map] with keys";
+        let map = "is a section: write [map] and its keys below";
         let keys = "(allowed: map.unit, map.store)";
         for value in ["3", "[1, 2]", "{ unit = 512 }", "\"dftl\""] {
             let said = of_file(&format!("map = {value}\n"));
@@ -442,22 +443,23 @@ mod tests {
             of_file("layers = \"\"\n[[map]]\nunit = 512\n"),
             format!("x.toml:2:1: map: {map}; [[map]] makes a list of sections {keys}")
         );
-        assert_eq!(of_set("map"), format!("set: map: is a section: expected map.KEY=VALUE {keys}"));
+        assert_eq!(of_set("map"), format!("set: map: is a section: write map.KEY=VALUE {keys}"));
         assert_eq!(
             of_file("drive = 3\n"),
-            "x.toml:1:9: drive: is a section: expected [drive] with keys (allowed: drive.blocks)"
+            "x.toml:1:9: drive: is a section: write [drive] and its keys below (allowed: \
+             drive.blocks)"
         );
     }
 
     #[test]
     fn a_value_holds_no_keys() {
-        let unit = "map.unit: is a value, not a section: expected";
+        let unit = "map.unit: is a value, not a section: write";
         for text in ["[map.unit]\n", "[map.unit]\nx = 3\n", "[[map.unit]]\n", "[map.unit.x]\n"] {
             let said = of_file(text);
             assert!(said.starts_with("x.toml:1:"), "{said}");
             assert!(said.ends_with(&format!("{unit} `unit = VALUE` under [map]")), "{said}");
         }
-        let layers = "layers: is a value, not a section: expected";
+        let layers = "layers: is a value, not a section: write";
         for text in ["[layers]\n", "[layers]\nx = 3\n", "[[layers]]\nx = 3\n"] {
             let said = of_file(text);
             assert!(
@@ -480,7 +482,8 @@ mod tests {
         assert_eq!(of_file("[[zzzzzzzz]]\n"), format!("x.toml:1:1: zzzzzzzz: no such key {all}"));
         assert_eq!(
             of_file("zzzzzzzz = [1]\n"),
-            "x.toml:1:12: zzzzzzzz: a number, text, true, false or a list of texts was expected"
+            "x.toml:1:12: zzzzzzzz: the value must be a number, a text, true, false or a list of \
+             texts"
         );
         assert_eq!(
             of_file("[map.stor]\n"),

@@ -13,9 +13,9 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     name: "blkreplay",
     summary: "blkreplay load: start ; sector ; length ; op ; replay_delay ; replay_duration",
     quirks: "Everything before the line of column names is a preamble and is passed over. A load \
-             that was passed on twice has a second preamble with column names of its own before \
-             the first request, which is passed over, too. Lines must have the number of columns \
-             of the latest line of column names. Starts are seconds, addresses and lengths \
+             that was passed on twice has a second preamble with its own column names before the \
+             first request; the second preamble is passed over, too. Lines must have the number of \
+             columns of the latest line of column names. Starts are seconds, addresses and lengths \
              sectors of 512 bytes. Operations are blktrace flags: R, W or D (trim), then A (read \
              ahead), S (synchronous) and M (metadata), which change nothing, and F (forced unit \
              access); F alone is a flush.",

@@ -34,11 +34,11 @@ pub(crate) const FORMAT: FormatDef = FormatDef {
     quirks: "Both byte orders are read. One kind of event is read: D (issued) if the first 64 KiB \
              hold any, else C (completed), else Q (queued); action=C chooses. All other events, \
              commands that were passed through, and payloads are passed over. blktrace writes a \
-             file for each CPU, `NAME.blktrace.0` and so on. If one of these files is named, \
-             those that lie beside it are read with it, in order of time; `cpus:FILE;FILE` names \
-             the files to read. Times are nanoseconds, addresses sectors of 512 bytes, lengths \
-             bytes. A flush before a request is delivered as one. Every device is an address \
-             space of its own.",
+             file for each CPU, `NAME.blktrace.0` and so on. If one of these files is named, the \
+             other files beside it are also read, in order of time; `cpus:FILE;FILE` names the \
+             files to read. Times are nanoseconds, addresses sectors of 512 bytes, lengths bytes. \
+             A flush before a request is delivered as a flush. Every device is an address space of \
+             its own.",
     source: "Linux, include/uapi/linux/blktrace_api.h; blktrace \
              (https://git.kernel.dk/cgit/blktrace).",
     licence: "Whoever recorded a trace sets its terms.",

@@ -21,7 +21,7 @@ pub(crate) const FORMAT: FormatDef = FormatDef {
              `time` every request is at time 0; without `op` it is a read unless an operation is \
              assumed (`assume_op`). Every text in the column `device` is a device. Quoted fields \
              are not known. Byte ranges are widened to the sectors that they touch.",
-    source: "No one: it is for traces that have no format of their own here.",
+    source: "None: this format is for traces that no other format reads.",
     licence: "As the trace.",
     times: Presence::Sometimes,
     operations: Presence::Sometimes,

@@ -19,10 +19,10 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     name: "disksim",
     summary: "DiskSim ASCII: time device sector size op, in milliseconds",
     quirks: "1 is a read, 0 a write. Addresses are sectors of 512 bytes, and so are sizes; in the \
-             traces that go by the name of uFLIP, whose columns are separated by tabs, sizes are \
-             pages of 4 KiB (size=4KiB). Every device is an address space of its own. The text \
-             names no units. The format must be named if other units are plausible, too: seconds, \
-             bytes or, for times without decimals, the nanoseconds of SSDsim and MQSim.",
+             traces that are known as uFLIP, whose columns are separated by tabs, sizes are pages \
+             of 4 KiB (size=4KiB). Every device is an address space of its own. The text names no \
+             units. The format must be named if other units are plausible, too: seconds, bytes or, \
+             for times without decimals, the nanoseconds of SSDsim and MQSim.",
     source: "Bucy and others: The DiskSim Simulation Environment, version 4.0, CMU-PDL-08-101 \
              (2008); the SSD extension of Microsoft Research comes with traces in it.",
     licence: "As the trace that was converted.",

@@ -32,8 +32,8 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     writer: None,
 };
 
-const EVENT: &str = "task-pid [cpu] seconds: event: its fields";
-const FIELDS: &str = "device flags … sector + sectors";
+const EVENT: &str = "the fields task-pid [cpu] seconds: event: its fields";
+const FIELDS: &str = "the fields device flags … sector + sectors";
 
 struct Ftrace {
     /// Action of the events that are read; `None` reads every [`Action`].

@@ -24,10 +24,11 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     quirks: "Version 3 timestamps are microseconds, both when fio writes a log and when it replays \
              one. Version 2 has no times except `wait`, whose number is milliseconds since the \
              start of the log, as fio replays it. A wait for an instant that has passed has no \
-             effect. Every file is a device, numbered as first named. `sync` and `datasync` are \
-             flushes; `add`, `open`, `close` and `unlink` are passed over. Offsets and lengths are \
-             bytes: a request is widened to the sectors that it touches. A version 2 log counts as \
-             one with times if there is a `wait` in its first 64 KiB.",
+             effect. Every file is a device; files are numbered in the order in which the log \
+             names them first. `sync` and `datasync` are flushes; `add`, `open`, `close` and \
+             `unlink` are passed over. Offsets and lengths are bytes: a request is widened to the \
+             sectors that it touches. A version 2 log counts as a log with times if there is a \
+             `wait` in its first 64 KiB.",
     source: "fio (https://fio.readthedocs.io, trace file formats); `fio --write_iolog` records it.",
     licence: "Whoever recorded a log sets its terms.",
     times: Presence::Sometimes,

@@ -18,7 +18,7 @@ pub(crate) const FORMAT: FormatDef = FormatDef {
     quirks: "The format is never recognised: it must be named, with its keys. If no format \
              recognises a file, the error offers a guess at the keys. A place is a key; a dot \
              leads into an object within (`io.offset`). Numbers may stand in quotes; texts with \
-             escapes are not known. Otherwise as `columns`.",
+             escapes are not known. All other rules are those of `columns`.",
     source: "https://jsonlines.org",
     licence: "As the trace.",
     times: Presence::Sometimes,

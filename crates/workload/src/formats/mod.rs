@@ -70,6 +70,6 @@ fn whole_sectors(params: &Params, name: &str, param: Param<u64>) -> Result<u64, 
     if bytes % sector == 0 {
         return Ok(bytes / sector);
     }
-    let why = format!("{bytes} bytes are no whole sectors");
+    let why = format!("{bytes} bytes are not a whole number of sectors");
     Err(ConfigError::allowing(param.key(), why, "multiples of 512").at(name))
 }

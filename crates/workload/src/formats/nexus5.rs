@@ -16,8 +16,8 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     quirks: "Bit 0 of the flags is 1 for a write; the other bits are not read. Addresses and \
              lengths are sectors of 512 bytes. Lengths include extra sectors of the driver: a \
              length above 8 sectors is rounded down to a multiple of 8. The time is the time of \
-             generation, in seconds. Some records are out of order, and a clock that was set \
-             during the trace makes steps of days (--time-gap-max).",
+             generation, in seconds. Some records are out of order, and the clock was set during \
+             the trace, which makes steps of days (see --time-gap-max).",
     source: "Zhou and others: I/O Characteristics of Smartphone Applications and Their \
              Implications for eMMC Design, IISWC 2015.",
     licence: "Published for research; cite the paper.",

@@ -26,10 +26,10 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     name: "oraclegeneral",
     summary: "oracleGeneral of libCacheSim, binary",
     quirks: "No operations: requests are reads unless an operation is assumed (`assume_op`). Times \
-             are whole seconds. An object is taken for an address, in units of `unit` bytes. This \
-             is right for block traces whose objects are sectors (or blocks, with `unit=4KiB`), \
-             and has no meaning if objects are hashes. The format is recognised by the number that \
-             each record has for the next request for its object.",
+             are whole seconds. The number of an object is read as an address, in units of `unit` \
+             bytes. This is right for block traces whose objects are sectors (or blocks, with \
+             `unit=4KiB`), but has no meaning if objects are hashes. The format is recognised by \
+             the number that each record has for the next request for its object.",
     source: "https://github.com/1a1a11a/libCacheSim, oracleGeneralBin.h; many public cache traces.",
     licence: "As the trace.",
     times: Presence::Always,

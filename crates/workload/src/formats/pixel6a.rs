@@ -13,10 +13,10 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     summary: "Pixel 6a UFS, CSV: proces,device,rw_flag,sector,size,timestamp",
     quirks: "Addresses and sizes are sectors of 512 bytes. Timestamps are seconds of uptime, \
              written as binary fractions: they are rounded to the microsecond that was recorded. \
-             Gaps between sessions last days, and some steps lead back (--time-gap-max). In the \
-             public traces 2 to 13 % of the records repeat the one before within 5 ms \
-             (--drop-duplicates). Flags are those of the block layer. A comma in the name of a \
-             process is part of it. The line of column names is passed over.",
+             Gaps between sessions last days, and some records step back in time (see \
+             --time-gap-max). In the public traces, 2 to 13 % of the records repeat the previous \
+             record within 5 ms (see --drop-duplicates). Flags are those of the block layer. A \
+             comma in the name of a process is part of it. The line with column names is skipped.",
     source: "Space-efficient FTL for Mobile Storage via Tiny Neural Nets; traces at \
              https://github.com/acsl-technion/MobileBlockIOTraces: of phone applications while \
              they are installed (precond) and while they run (exec).",

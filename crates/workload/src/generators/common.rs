@@ -14,29 +14,31 @@ pub(super) const SIZE: Param<u64> = Param::bytes(
     "size",
     SECTOR_BYTES as u64,
     MAX_BYTES,
-    "bytes a request, a multiple of 512; every request is aligned to it",
+    "bytes of a request, a multiple of 512; every request is aligned to this size",
 )
 .or("4KiB");
 
 const REQUESTS: Param<u64> =
-    Param::int("requests", 1, u64::MAX, "requests in all, flushes among them").or("100000");
+    Param::int("requests", 1, u64::MAX, "number of requests, including flushes").or("100000");
 
 const READ: Param<f64> = Param::ratio(
     "read",
     0.0,
     1.0,
-    "share of reads among the requests that are no flush; what is neither read nor trim is a write",
+    "share of reads among the requests that are not flushes; requests that are neither reads nor \
+     trims are writes",
 )
 .or("0");
 
 const TRIM: Param<f64> =
-    Param::ratio("trim", 0.0, 1.0, "share of trims among the requests that are no flush").or("0");
+    Param::ratio("trim", 0.0, 1.0, "share of trims among the requests that are not flushes")
+        .or("0");
 
 const FLUSH_EVERY: Param<u64> = Param::int(
     "flush_every",
     0,
     u64::MAX - 1,
-    "number of other requests after which a flush follows; 0 = never",
+    "number of other requests before each flush; 0: no flushes",
 )
 .or("0");
 
@@ -50,7 +52,7 @@ const RANGE: Param<f64> = Param::ratio(
 
 const INTERVAL: Param<Dur> = Param::time(
     "interval",
-    "time from one request to the next; 0 = all at once, for a closed loop",
+    "time from one request to the next; 0: all requests arrive at once, as for a closed loop",
 )
 .or("0");
 
@@ -97,7 +99,7 @@ pub(super) fn whole_sectors(key: &str, bytes: u64) -> Result<u32, ConfigError> {
         Ok(sectors) if sectors > 0 && bytes % sector == 0 && bytes <= MAX_BYTES => Ok(sectors),
         _ => Err(ConfigError::allowing(
             key,
-            format!("{bytes} bytes are no possible size of a request"),
+            format!("a request cannot have {bytes} bytes"),
             format!("multiples of {SECTOR_BYTES} up to {MAX_BYTES} bytes"),
         )),
     }
@@ -152,7 +154,7 @@ pub(super) fn source<P: Pattern>(
     if read + trim > 1.0 {
         return Err(ConfigError::new(
             "trim",
-            format!("shares of reads ({read}) and trims ({trim}) are more than all"),
+            format!("the shares of reads ({read}) and trims ({trim}) are more than 1 in sum"),
         ));
     }
     let (requests, interval_ps) = (params.get(REQUESTS), params.get(INTERVAL).0);

@@ -20,11 +20,12 @@ const FILE_SIZE: Param<u64> =
     Param::bytes("file_size", 512, 1 << 30, "bytes of a request to a file").or("64KiB");
 
 const FILE_REQUESTS: Param<u64> =
-    Param::int("file_requests", 1, 1 << 30, "requests with which a file is written").or("16");
+    Param::int("file_requests", 1, 1 << 30, "number of requests that write a file").or("16");
 
 pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
     name: "desktop",
-    summary: "small hot pages, by rank, among files that are written in order at random places",
+    summary: "writes to small hot pages, by rank, between files that are written in order at \
+              random places",
     params: &with_common::<5, 11>([
         SIZE.def,
         HOT_BYTES.def,

@@ -9,26 +9,27 @@ use flashatlas_types::{ConfigError, HostOp, Lba, Param, Params, Ps, Request, Rng
 use std::collections::VecDeque;
 
 const OPERATIONS: Param<u64> =
-    Param::int("operations", 1, u64::MAX, "calls of fsync or fdatasync in all").or("10000");
+    Param::int("operations", 1, u64::MAX, "number of calls of fsync or fdatasync").or("10000");
 
 const WRITE: Param<Text> = Param::choice(
     "write",
     &["append", "overwrite", "random"],
-    "`append`: the file grows, and is cut to nothing when it has filled its range; `overwrite`: \
-     the blocks of an existing file in order; `random`: the blocks of an existing file at random",
+    "writes to the file: the file grows, and is truncated to length 0 when it has filled its range \
+     (`append`); the blocks of an existing file are written in order (`overwrite`) or at random \
+     (`random`)",
 )
 .or("append");
 
 const SYNC: Param<Text> = Param::choice("sync", &["fsync", "fdatasync"], "the call").or("fsync");
 
 const WRITES_PER_SYNC: Param<u64> =
-    Param::int("writes_per_sync", 1, 1 << 20, "writes before each call").or("1");
+    Param::int("writes_per_sync", 1, 1 << 20, "number of writes before each call").or("1");
 
 const SYNCS_PER_TICK: Param<u64> = Param::int(
     "syncs_per_tick",
     1,
     1 << 20,
-    "calls within a tick of the kernel's clock (1/hz): one in this number of fsyncs after \
+    "number of calls in a tick of the kernel's clock (1/hz): one in this number of fsyncs after \
      overwrites finds a new time of modification and commits",
 )
 .or("1");
@@ -91,7 +92,7 @@ impl Ext4Sync {
         if slots == 0 {
             return Err(ConfigError::new(
                 "range",
-                format!("a file of {file} sectors has no room for a write of {sectors}"),
+                format!("a file of {file} sectors has no room for a write of {sectors} sectors"),
             ));
         }
         Ok(Ext4Sync {

@@ -9,7 +9,8 @@ const HOT_SPACE: Param<f64> = Param::ratio(
     "hot_space",
     0.0,
     1.0,
-    "share of the range that is hot, from its start; rounded down to requests, at least one",
+    "share of the range that is hot, from the start of the range; rounded down to whole requests, \
+     but at least one",
 )
 .or("0.1");
 
@@ -18,7 +19,8 @@ const HOT_SHARE: Param<f64> =
 
 pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
     name: "hotcold",
-    summary: "most requests go to a small hot part, the others to the rest; uniform within each",
+    summary: "most requests go to a small hot part, the others to the rest; requests are uniform \
+              within each part",
     params: &with_common::<3, 9>([SIZE.def, HOT_SPACE.def, HOT_SHARE.def]),
     serial: false,
     build: |params, capacity, seed| {
@@ -39,7 +41,7 @@ impl HotCold {
         if hot == slots.count && hot_share < 1.0 {
             return Err(ConfigError::new(
                 "hot_space",
-                "no request fits beside the hot part, but hot_share is below 1",
+                "hot_share is below 1, but the range has no room beside the hot part",
             ));
         }
         Ok(HotCold { slots, hot, hot_share })

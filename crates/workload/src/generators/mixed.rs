@@ -7,8 +7,8 @@ use flashatlas_types::{ConfigError, Param, Params, Rng, Text};
 
 const SIZES: Param<Text> = Param::text(
     "sizes",
-    "sizes of requests, such as 4KiB/64KiB, or with weights 4KiB*3/64KiB; each a multiple of 512 \
-     bytes, and every request aligned to its own",
+    "sizes of requests, such as 4KiB/64KiB, or with weights 4KiB*3/64KiB; each size is a multiple \
+     of 512 bytes, and every request is aligned to its size",
 )
 .or("4KiB");
 
@@ -20,8 +20,8 @@ const STREAMS: Param<u64> = Param::int(
     "streams",
     1,
     MAX_STREAMS,
-    "sequential streams; the range has an equal part for each, in which the stream goes round; the \
-     streams take the sizes in turn",
+    "number of sequential streams; each stream runs repeatedly through an equal part of the range, \
+     and the streams use the sizes in turn",
 )
 .or("1");
 
@@ -89,7 +89,10 @@ fn parse_sizes(text: &str) -> Result<Vec<(u32, u64)>, ConfigError> {
                 || {
                     ConfigError::new(
                         "sizes",
-                        format!("`{weight}` is no weight: a whole number from 1 to {MAX_WEIGHT}"),
+                        format!(
+                            "`{weight}` is not a weight: write a whole number from 1 to \
+                             {MAX_WEIGHT}"
+                        ),
                     )
                 },
             )?;
@@ -97,7 +100,7 @@ fn parse_sizes(text: &str) -> Result<Vec<(u32, u64)>, ConfigError> {
     });
     let sizes: Vec<_> = sizes.take(MAX_SIZES + 1).collect::<Result<_, ConfigError>>()?;
     if sizes.len() > MAX_SIZES {
-        return Err(ConfigError::new("sizes", format!("more than {MAX_SIZES} sizes")));
+        return Err(ConfigError::new("sizes", format!("the list has more than {MAX_SIZES} sizes")));
     }
     Ok(sizes)
 }

@@ -6,7 +6,7 @@ use flashatlas_types::Rng;
 
 pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
     name: "sequential",
-    summary: "one request after the other through the range, round and round",
+    summary: "sequential requests through the range, again and again",
     params: &with_common::<1, 7>([SIZE.def]),
     serial: false,
     build: |params, capacity, seed| {

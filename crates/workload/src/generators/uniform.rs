@@ -6,7 +6,7 @@ use flashatlas_types::Rng;
 
 pub(super) const GENERATOR: GeneratorDef = GeneratorDef {
     name: "uniform",
-    summary: "random requests, every address of the range equally likely",
+    summary: "random requests; every address of the range is equally likely",
     params: &with_common::<1, 7>([SIZE.def]),
     serial: false,
     build: |params, capacity, seed| {

@@ -25,7 +25,8 @@ const THETA: Param<f64> = Param::ratio(
 
 const SCATTER: Param<bool> = Param::flag(
     "scatter",
-    "spread the ranks over the range; false = the most frequent at its start, in order",
+    "true: the ranks are spread over the range; false: the most frequent addresses are at the \
+     start of the range, in order",
 )
 .or("true");
 

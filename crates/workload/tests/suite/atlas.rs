@@ -79,7 +79,7 @@ fn no_byte_may_be_missing_or_added() {
     assert_eq!(
         error(&more),
         format!(
-            "byte {}: bytes after the end of the trace; expected one trace in a file",
+            "byte {}: bytes after the end of the trace; the reader expects one trace in a file",
             bytes.len()
         )
     );
@@ -91,12 +91,12 @@ fn what_is_wrong_is_named() {
     let bytes = small();
     assert_eq!(
         error(b"time_ps,op,sector,sectors,fua,device\n"),
-        "byte 0: not an atlas trace: `time_ps,`; expected a file that begins with \
+        "byte 0: not an atlas trace: `time_ps,`; the reader expects a file that begins with \
          \\x89FATR\\r\\n\\x1a"
     );
     assert_eq!(
         error(&bytes[..12]),
-        "byte 12: the trace is truncated in its header; expected 16 bytes"
+        "byte 12: the trace is truncated in its header; the reader expects 16 bytes"
     );
     let mut other = bytes.clone();
     other[8] = 2;
@@ -104,30 +104,40 @@ fn what_is_wrong_is_named() {
     other[12..16].copy_from_slice(&crc.to_le_bytes());
     assert_eq!(
         error(&other),
-        "byte 8: version 2 of the atlas format; expected version 1, which this reader supports"
+        "byte 8: version 2 of the atlas format; the reader expects version 1, which this reader \
+         supports"
     );
     let flip = |at: usize| {
         let mut flipped = bytes.clone();
         flipped[at] ^= 1;
         error(&flipped)
     };
-    assert_eq!(flip(8), "byte 8: a damaged header; expected bytes that match its CRC");
-    assert_eq!(flip(20), "byte 16: a damaged block header; expected bytes that match its CRC");
+    assert_eq!(flip(8), "byte 8: a damaged header; the reader expects bytes that match its CRC");
+    assert_eq!(
+        flip(20),
+        "byte 16: a damaged block header; the reader expects bytes that match its CRC"
+    );
     assert_eq!(
         flip(60),
-        "byte 16: a damaged block; expected bytes that match the CRC in its header"
+        "byte 16: a damaged block; the reader expects bytes that match the CRC in its header"
     );
     let end = bytes.len() - 16;
-    assert!(flip(end - 1).ends_with(": a damaged end record; expected bytes that match its CRC"));
+    assert!(
+        flip(end - 1)
+            .ends_with(": a damaged end record; the reader expects bytes that match its CRC")
+    );
     assert_eq!(
         flip(end),
-        format!("byte {end}: a damaged trailer; expected the offset of the end record")
+        format!("byte {end}: a damaged trailer; the reader expects the offset of the end record")
     );
-    assert_eq!(flip(16), "byte 16: neither a block nor the end record: `C`; expected `B` or `E`");
+    assert_eq!(
+        flip(16),
+        "byte 16: neither a block nor the end record: `C`; the reader expects `B` or `E`"
+    );
     assert_eq!(
         error(&bytes[..80]),
-        "byte 56: the trace is truncated in a block; expected a complete file, which ends with an \
-         index"
+        "byte 56: the trace is truncated in a block; the reader expects a complete file, which \
+         ends with an index"
     );
 }
 
@@ -146,7 +156,7 @@ fn the_end_record_must_count_what_there_is() {
         error(&bytes),
         format!(
             "byte {end}: the end record counts a different number of records than the blocks \
-             contain; expected equal numbers"
+             contain; the reader expects equal numbers"
         )
     );
 }
@@ -229,8 +239,8 @@ fn seeking_refuses_what_it_cannot_use() {
     assert_eq!(
         seek(&bytes[..bytes.len() - 1]).unwrap_err(),
         format!(
-            "byte {}: the trace is truncated: it has no trailer; expected a complete file, which \
-             ends with an index",
+            "byte {}: the trace is truncated: it has no trailer; the reader expects a complete \
+             file, which ends with an index",
             bytes.len() - 17
         )
     );

@@ -80,7 +80,8 @@ fn blkparse_takes_another_action_when_told_or_when_none_was_issued() {
     );
     assert_eq!(
         with(without("D").as_bytes(), "blkparse:action=D").unwrap_err(),
-        "18:1: the trace holds no request; expected at least one event of the action that is read"
+        "18:1: the trace holds no request; the reader expects at least one event of the action \
+         that is read"
     );
     assert_eq!(
         with(BLKPARSE.as_bytes(), "blkparse:action=I").unwrap_err(),
@@ -117,25 +118,26 @@ fn faults_of_blkparse() {
     };
     assert_eq!(
         bad("  8,0 0 1 0.0 1 D X 8 + 8 [a]"),
-        "2:19: unknown operation flags `X`; expected such as R, WS, FWFSM, D, FF, ZA or N"
+        "2:19: unknown operation flags `X`; the reader expects flags such as R, WS, FWFSM, D, FF, \
+         ZA or N"
     );
     assert_eq!(
         bad("8,0 0 1 0.0 1 D R 8 [a]"),
-        "2:1: no sectors in the event `8,0 0 1 0.0 1 D R 8 [a]`; expected device cpu sequence time \
-         pid action flags sector + sectors"
+        "2:1: no sectors in the event `8,0 0 1 0.0 1 D R 8 [a]`; the reader expects the fields \
+         device cpu sequence time pid action flags sector + sectors"
     );
     assert_eq!(
         bad("8.0 0 1 0.0 1 D R 8 + 8 [a]"),
-        "2:1: not a blkparse event: `8.0 0 1 0.0 1 D R 8 + 8 [a]`; expected device cpu sequence \
-         time pid action flags sector + sectors"
+        "2:1: not a blkparse event: `8.0 0 1 0.0 1 D R 8 + 8 [a]`; the reader expects the fields \
+         device cpu sequence time pid action flags sector + sectors"
     );
     assert_eq!(
         bad("8,0 0 1 x 1 D R 8 + 8 [a]"),
-        "2:9: not a number `x`; expected a time in seconds"
+        "2:9: not a number `x`; the reader expects a time in seconds"
     );
     assert_eq!(
         bad("8,0 0 1 0 1 D R 8 + 0 [a]"),
-        alone("2:21: a length of zero `0`; expected at least one byte", "zero-length")
+        alone("2:21: a length of zero `0`; the reader expects at least one byte", "zero-length")
     );
 }
 
@@ -228,19 +230,20 @@ fn faults_of_blktrace() {
     let error = |bytes: &[u8]| with(bytes, "blktrace").unwrap_err();
     assert_eq!(
         error(b"not a trace of blktrace"),
-        "byte 0: not a blktrace event: `not `; expected 0x65617407 in either byte order"
+        "byte 0: not a blktrace event: `not `; the reader expects 0x65617407 in either byte order"
     );
     assert_eq!(
         error(&good[..good.len() - 1]),
-        "byte 50: a truncated record `\\x07tae\\x01\\x00\\x00\\x00\\x02\\x00\\x00\\x00…`; expected \
-         48 bytes"
+        "byte 50: a truncated record `\\x07tae\\x01\\x00\\x00\\x00\\x02\\x00\\x00\\x00…`; the \
+         reader expects 48 bytes"
     );
     assert!(error(&good[..49]).starts_with("byte 0: a record whose payload is truncated, `"));
     let mut other = good.clone();
     other[50] = 8;
     assert_eq!(
         error(&other),
-        "byte 50: an unknown event version: `\\x08tae`; expected 0x65617407 in either byte order"
+        "byte 50: an unknown event version: `\\x08tae`; the reader expects 0x65617407 in either \
+         byte order"
     );
     // without the magic number, the reader cannot find the records that follow
     let mut lost = good.clone();
@@ -248,14 +251,15 @@ fn faults_of_blktrace() {
     let options = ReadOptions { skip_bad: 100, ..ReadOptions::default() };
     assert_eq!(
         read_with(&lost, None, &options).unwrap_err(),
-        "byte 50: not a blktrace event: `\\x07tax`; expected 0x65617407 in either byte order"
+        "byte 50: not a blktrace event: `\\x07tax`; the reader expects 0x65617407 in either byte \
+         order"
     );
     let huge = blktrace(&[(1, u64::MAX, 4096, ISSUED | READ, 0, b"")], false);
     assert_eq!(
         error(&huge),
         alone(
-            "byte 16: an address beyond all drives `\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff`; \
-         expected an end below 2^64 bytes",
+            "byte 16: an address beyond all drives `\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff`; the \
+             reader expects an end below 2^64 bytes",
             "too-far"
         )
     );
@@ -277,11 +281,11 @@ fn events() {
     assert_eq!(read(completed.as_bytes()).unwrap(), [record(0, Read, 584, 8, 0)]);
     assert_eq!(
         with(b"1 D raed 0 4096 0 0 False\n", "events").unwrap_err(),
-        "1:5: an unknown operation `raed`; expected read, write or discard"
+        "1:5: an unknown operation `raed`; the reader expects read, write or discard"
     );
     assert_eq!(
         with(b"1 X read 0 4096 0 0 False\n", "events").unwrap_err(),
-        "1:3: an unknown action `X`; expected D, C or Q"
+        "1:3: an unknown action `X`; the reader expects D, C or Q"
     );
 }
 

@@ -11,7 +11,7 @@ fn described(spec: &str, text: &str) -> Vec<Record> {
 /// Returns the specification that the error about an unknown trace offers.
 fn guessed(text: &str) -> Option<String> {
     let error = read(text.as_bytes()).unwrap_err();
-    Some(error.split_once("format `")?.1.split_once("` reads it")?.0.to_owned())
+    Some(error.split_once("format `")?.1.split_once("`: check the units")?.0.to_owned())
 }
 
 #[test]
@@ -24,11 +24,11 @@ fn numbers_are_hexadecimal_where_they_say_so() {
     );
     assert_eq!(
         error("columns:offset=0:sectors,size=1:sectors", "1f,16\n"),
-        "1:1: not a number `1f`; expected an offset"
+        "1:1: not a number `1f`; the reader expects an offset"
     );
     assert_eq!(
         error("columns:offset=0:sectors,size=1:sectors", "1,0x\n"),
-        "1:3: not a number `0x`; expected a size"
+        "1:3: not a number `0x`; the reader expects a size"
     );
 }
 
@@ -47,7 +47,7 @@ fn times_of_iso_8601_count_to_the_nanosecond() {
         assert_eq!(
             error(spec, format!("{bad},0,1\n")),
             format!(
-                "1:1: not an ISO 8601 time since 1970: `{bad}`; expected such as \
+                "1:1: not an ISO 8601 time since 1970: `{bad}`; the reader expects a time such as \
                  2026-01-31T12:00:00.25Z"
             )
         );
@@ -82,20 +82,26 @@ fn json_lines_say_what_is_wrong_and_where() {
     let of = |text: &str| error("jsonl:offset=at:sectors,size=n:sectors", text);
     assert_eq!(
         of("{\"at\": 1, \"n\": 2}\n{\"at\": 1, \"n\": 2\n"),
-        "2:16: no object of JSON `2`; expected an object with the keys of the specification, whole \
-         in its line"
+        "2:16: no object of JSON `2`; the reader expects an object with the keys of the \
+         specification, whole in its line"
     );
     assert_eq!(
         of("{\"at\": 1}\n"),
-        "1:1: a key of the specification is missing in `{\"at\": 1}`; expected every key of the \
-         specification"
+        "1:1: a key of the specification is missing in `{\"at\": 1}`; the reader expects every key \
+         of the specification"
     );
-    assert_eq!(of("{\"at\": \"x\", \"n\": 1}\n"), "1:9: not a number `x`; expected an offset");
+    assert_eq!(
+        of("{\"at\": \"x\", \"n\": 1}\n"),
+        "1:9: not a number `x`; the reader expects an offset"
+    );
     assert_eq!(
         of("{\"at\": \"\\u0031\", \"n\": 1}\n"),
-        "1:8: a string with escapes: `\"\\\\u0031\"`; expected a string without escapes"
+        "1:8: a string with escapes: `\"\\\\u0031\"`; the reader expects a string without escapes"
     );
-    assert_eq!(of("{\"at\": {}, \"n\": 1}\n"), "1:8: not a number `{}`; expected an offset");
+    assert_eq!(
+        of("{\"at\": {}, \"n\": 1}\n"),
+        "1:8: not a number `{}`; the reader expects an offset"
+    );
 }
 
 #[test]
@@ -190,12 +196,13 @@ fn oraclegeneral_is_told_by_what_its_records_say_of_each_other() {
     assert_eq!(
         error("oraclegeneral", oracle(0, 1, 0, -1)),
         alone(
-            "byte 12: a length of zero `\\x00\\x00\\x00\\x00`; expected at least one byte",
+            "byte 12: a length of zero `\\x00\\x00\\x00\\x00`; the reader expects at least one \
+             byte",
             "zero-length"
         )
     );
     assert_eq!(
         error("oraclegeneral", &trace(100)[..30]),
-        "byte 24: a truncated record `\\x07\\x00\\x00\\x00\\xc8\\x00`; expected 24 bytes"
+        "byte 24: a truncated record `\\x07\\x00\\x00\\x00\\xc8\\x00`; the reader expects 24 bytes"
     );
 }

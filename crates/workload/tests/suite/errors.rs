@@ -10,40 +10,47 @@ fn numbers_and_columns_of_msr() {
     let bad = |line: &str| error("msr", format!("{ok}{line}\n"));
     assert_eq!(
         bad("1,a,0,Read,0,512"),
-        "2:1: the wrong number of columns in `1,a,0,Read,0,512`; expected 7 columns: \
+        "2:1: the wrong number of columns in `1,a,0,Read,0,512`; the reader expects 7 columns: \
          timestamp,host,disk,Read|Write,offset,size,response"
     );
     assert_eq!(
         bad("1,a,0,Wrte,0,512,1"),
-        "2:7: an unknown operation `Wrte`; expected Read or Write"
+        "2:7: an unknown operation `Wrte`; the reader expects Read or Write"
     );
     assert_eq!(
         bad("1,a,0,Read,-8,512,1"),
-        "2:12: a negative number `-8`; expected an offset in bytes"
+        "2:12: a negative number `-8`; the reader expects an offset in bytes"
     );
-    assert_eq!(bad("1,a,0,Read,0,,1"), "2:14: an empty field; expected a length in bytes");
+    assert_eq!(
+        bad("1,a,0,Read,0,,1"),
+        "2:14: an empty field; the reader expects a length in bytes"
+    );
     assert_eq!(
         bad("1,a,0,Read,0,0,1"),
-        alone("2:14: a length of zero `0`; expected at least one byte", "zero-length")
+        alone("2:14: a length of zero `0`; the reader expects at least one byte", "zero-length")
     );
-    assert_eq!(bad("1,a,0,Read,0,1e3,1"), "2:14: not a number `1e3`; expected a length in bytes");
+    assert_eq!(
+        bad("1,a,0,Read,0,1e3,1"),
+        "2:14: not a number `1e3`; the reader expects a length in bytes"
+    );
     assert_eq!(
         bad("1,a,0,Read,99999999999999999999,1,1"),
-        "2:12: a number that is too large `99999999999999999999`; expected an offset in bytes"
+        "2:12: a number that is too large `99999999999999999999`; the reader expects an offset in \
+         bytes"
     );
     assert_eq!(
         bad("1,a,0,Read,18446744073709551615,2,1"),
         alone(
-            "2:12: an address beyond all drives `18446744073709551615`; expected an end below \
-         2^64 bytes",
+            "2:12: an address beyond all drives `18446744073709551615`; the reader expects an end \
+             below 2^64 bytes",
             "too-far"
         )
     );
     assert_eq!(
         bad("1,a,0,Read,0,1073741825,1"),
         alone(
-            "2:14: a length beyond all requests `1073741825`; expected at most 1 GiB, or 2 TiB \
-             less a sector for a trim",
+            "2:14: a length beyond all requests `1073741825`; the reader expects at most 1 GiB, or \
+             2 TiB less a sector for a trim",
             "too-long"
         )
     );
@@ -51,16 +58,19 @@ fn numbers_and_columns_of_msr() {
         bad("1,a,0,Read,0,512\r").contains("in `1,a,0,Read,0,512`;"),
         "the carriage return is no part of the line"
     );
-    assert_eq!(bad("1,a,x,Read,0,1,1"), "2:5: not a number `x`; expected the number of a disk");
+    assert_eq!(
+        bad("1,a,x,Read,0,1,1"),
+        "2:5: not a number `x`; the reader expects the number of a disk"
+    );
     assert_eq!(
         bad("18446744073709551615,a,0,Read,0,1,1"),
-        "2:1: a time too far from the first record `18446744073709551615`; expected at most 213 \
-         days (`time_gap_max` cuts long gaps)"
+        "2:1: a time too far from the first record `18446744073709551615`; the reader expects at \
+         most 213 days (`time_gap_max` cuts long gaps)"
     );
     assert_eq!(
         bad("\x01\u{e9},\"a\",0,Read,0,512,1,and more than forty characters"),
-        "2:1: the wrong number of columns in `\\x01\\xc3\\xa9,\"a\",0,Read,0,512,1,and mor…`; \
-         expected 7 columns: timestamp,host,disk,Read|Write,offset,size,response"
+        "2:1: the wrong number of columns in `\\x01\\xc3\\xa9,\"a\",0,Read,0,512,1,and mor…`; the \
+         reader expects 7 columns: timestamp,host,disk,Read|Write,offset,size,response"
     );
 }
 
@@ -68,44 +78,45 @@ fn numbers_and_columns_of_msr() {
 fn the_other_text_formats() {
     assert_eq!(
         error("spc", "0,1,512,r,0\n\n0,1,512,q,0\n"),
-        "3:9: an unknown operation `q`; expected r or w"
+        "3:9: an unknown operation `q`; the reader expects r or w"
     );
     assert_eq!(
         error("spc", "0,1,512,r,-1\n"),
-        "1:11: a negative number `-1`; expected a time in seconds"
+        "1:11: a negative number `-1`; the reader expects a time in seconds"
     );
     assert_eq!(
         error("spc", "0,36028797018963968,512,r,0\n"),
         alone(
-            "1:3: an address beyond all drives `36028797018963968`; expected an end below \
-             2^64 bytes",
+            "1:3: an address beyond all drives `36028797018963968`; the reader expects an end \
+             below 2^64 bytes",
             "too-far"
         )
     );
     assert_eq!(
         error("spc", "0,1,512,r\n"),
-        "1:1: the wrong number of columns in `0,1,512,r`; expected at least 5 columns: \
+        "1:1: the wrong number of columns in `0,1,512,r`; the reader expects at least 5 columns: \
          ASU,LBA,size,opcode,timestamp"
     );
     let names = "start ; sector; length ; op\n";
     assert_eq!(
         error("blkreplay", format!("{names}0 ; 1 ; 2 ; FWS\n")),
-        "2:13: an unknown operation `FWS`; expected R, W or D and then any of A, S, M, F; or F \
-         alone"
+        "2:13: an unknown operation `FWS`; the reader expects R, W or D and then any of A, S, M, \
+         F; or F alone"
     );
     assert_eq!(
         error("blkreplay", format!("{names}0 ; 1 ; 2 ; W ; 3\n")),
-        "2:1: the wrong number of columns in `0 ; 1 ; 2 ; W ; 3`; expected as many columns as the \
-         line of column names has"
+        "2:1: the wrong number of columns in `0 ; 1 ; 2 ; W ; 3`; the reader expects as many \
+         columns as the line of column names has"
     );
     assert_eq!(
         error("blkreplay", "0 ; 1 ; 2 ; W\n"),
-        "2:1: the line of column names is missing; expected a line of column names: start ; sector \
-         ; length ; op ; …"
+        "2:1: the line of column names is missing; the reader expects a line of column names: \
+         start ; sector ; length ; op ; …"
     );
     assert_eq!(
         error("blkreplay", names),
-        "2:1: the trace holds no request; expected at least one line after the column names"
+        "2:1: the trace holds no request; the reader expects at least one line after the column \
+         names"
     );
 }
 
@@ -134,38 +145,48 @@ fn iologs() {
     let v3 = |line: &str| error("iolog", format!("fio version 3 iolog\n1 f read 0 512\n{line}\n"));
     assert_eq!(
         error("iolog", "fio version 4 iolog\nf read 0 512\n"),
-        "1:1: not an iolog header: `fio version 4 iolog`; expected `fio version 2 iolog` or `fio \
-         version 3 iolog`"
+        "1:1: not an iolog header: `fio version 4 iolog`; the reader expects `fio version 2 iolog` \
+         or `fio version 3 iolog`"
     );
     assert_eq!(
         v2("f raed 0 1"),
-        "3:3: an unknown action `raed`; expected add, open, close, unlink, read, write, trim, \
-         sync, datasync or (version 2) wait"
+        "3:3: an unknown action `raed`; the reader expects add, open, close, unlink, read, write, \
+         trim, sync, datasync or (version 2) wait"
     );
     assert_eq!(
         v3("1 f wait 5 0"),
-        "3:5: an unknown action `wait`; expected add, open, close, unlink, read, write, trim, \
-         sync, datasync or (version 2) wait"
+        "3:5: an unknown action `wait`; the reader expects add, open, close, unlink, read, write, \
+         trim, sync, datasync or (version 2) wait"
     );
     assert_eq!(
         v2("f read 0"),
-        "3:1: the wrong number of columns in `f read 0`; expected a file, an action, an offset and \
-         a length"
+        "3:1: the wrong number of columns in `f read 0`; the reader expects a file, an action, an \
+         offset and a length"
     );
-    assert_eq!(v2("f"), "3:1: the wrong number of columns in `f`; expected a file and an action");
-    assert_eq!(v3("7"), "3:1: the wrong number of columns in `7`; expected a file and an action");
+    assert_eq!(
+        v2("f"),
+        "3:1: the wrong number of columns in `f`; the reader expects a file and an action"
+    );
+    assert_eq!(
+        v3("7"),
+        "3:1: the wrong number of columns in `7`; the reader expects a file and an action"
+    );
     assert_eq!(
         v2("f open 1"),
-        "3:1: the wrong number of columns in `f open 1`; expected a file and an action"
+        "3:1: the wrong number of columns in `f open 1`; the reader expects a file and an action"
     );
-    assert_eq!(v3("f read 0 512"), "3:1: not a number `f`; expected a timestamp in microseconds");
+    assert_eq!(
+        v3("f read 0 512"),
+        "3:1: not a number `f`; the reader expects a timestamp in microseconds"
+    );
     assert_eq!(
         error("iolog", "fio version 3 iolog\n1 f add\n"),
-        "3:1: the trace holds no request; expected at least one read, write, trim or sync"
+        "3:1: the trace holds no request; the reader expects at least one read, write, trim or sync"
     );
     assert_eq!(
         error("iolog", "\n"),
-        "2:1: the iolog header is missing; expected `fio version 2 iolog` or `fio version 3 iolog`"
+        "2:1: the iolog header is missing; the reader expects `fio version 2 iolog` or `fio \
+         version 3 iolog`"
     );
 }
 
@@ -175,36 +196,37 @@ fn vscsi_records() {
     let with = |third: Vec<u8>| error("vscsi", [good(), good(), third].concat());
     assert_eq!(
         with(vscsi1(512, 0x42, 1, 1)),
-        "byte 76: an unknown command `B\\x00`; expected READ, WRITE or SYNCHRONIZE CACHE (such as \
-         0x28, 0x2a, 0x35)"
+        "byte 76: an unknown command `B\\x00`; the reader expects READ, WRITE or SYNCHRONIZE CACHE \
+         (such as 0x28, 0x2a, 0x35)"
     );
     assert_eq!(
         with(vscsi1(0, 0x2a, 1, 1)),
         alone(
-            "byte 68: a length of zero `\\x00\\x00\\x00\\x00`; expected at least one byte",
+            "byte 68: a length of zero `\\x00\\x00\\x00\\x00`; the reader expects at least one \
+             byte",
             "zero-length"
         )
     );
     assert_eq!(
         with(vscsi1(512, 0x2a, u64::MAX, 1)),
         alone(
-            "byte 80: an address beyond all drives `\\xff\\xff\\xff\\xff`; expected an end below \
-         2^64 bytes",
+            "byte 80: an address beyond all drives `\\xff\\xff\\xff\\xff`; the reader expects an \
+             end below 2^64 bytes",
             "too-far"
         )
     );
     let mut other = good();
     other[15] = 9;
-    assert_eq!(with(other), "byte 79: an unknown version byte `\\t`; expected 0x01");
+    assert_eq!(with(other), "byte 79: an unknown version byte `\\t`; the reader expects 0x01");
     assert_eq!(
         with(good()[..5].to_vec()),
-        "byte 64: a truncated record `\\x07\\x00\\x00\\x00\\x00`; expected 32 bytes, or 40 in \
-         version 2"
+        "byte 64: a truncated record `\\x07\\x00\\x00\\x00\\x00`; the reader expects 32 bytes, or \
+         40 in version 2"
     );
     assert_eq!(
         error("vscsi", "not a vscsi trace, but longer than a record"),
-        "byte 0: not a vscsi record: `not a vscsi trace, but longer th`; expected version 1 or 2 \
-         records"
+        "byte 0: not a vscsi record: `not a vscsi trace, but longer th`; the reader expects \
+         version 1 or 2 records"
     );
 }
 
@@ -227,7 +249,7 @@ fn bad_records_are_skipped_up_to_the_allowance() {
     );
     assert_eq!(
         error.to_string(),
-        "5:1: the wrong number of columns in `worse`; expected at least 5 columns: \
+        "5:1: the wrong number of columns in `worse`; the reader expects at least 5 columns: \
          ASU,LBA,size,opcode,timestamp (bad records skipped before: 2)"
     );
 
@@ -235,7 +257,8 @@ fn bad_records_are_skipped_up_to_the_allowance() {
     assert_eq!(read_with(&truncated, None, &options(1)).unwrap().len(), 2);
     assert_eq!(
         read_with(b"x\ny\n", Some("spc"), &options(5)).unwrap_err(),
-        "3:1: the trace holds no request; expected at least one (bad records skipped before: 2)"
+        "3:1: the trace holds no request; the reader expects at least one (bad records skipped \
+         before: 2)"
     );
 }
 
@@ -248,7 +271,8 @@ fn over_long_lines_are_bounded_and_can_be_skipped() {
         assert_eq!(
             read(line(len).as_bytes()).unwrap_err(),
             format!(
-                "2:1: a line that is too long `0,2,512,r,1,{}…`; expected at most 65,536 bytes",
+                "2:1: a line that is too long `0,2,512,r,1,{}…`; the reader expects at most 65,536 \
+                 bytes",
                 "x".repeat(27)
             )
         );
@@ -334,8 +358,8 @@ fn nothing_recognised_and_nothing_there() {
         read(b"\n\nonce upon a time\n").unwrap_err(),
         "no trace format recognises `once upon a time` (compression: none); formats: alibaba, arc, \
          atlas, blkparse, blkreplay, blktrace, columns, csv, disksim, events, fiu, ftrace, iolog, \
-         jsonl, mqsim, msr, nexus5, oraclegeneral, pixel6a, spc, ssdsim, systor17, tencent, \
-         vscsi; name one (`format`) to see where it stops"
+         jsonl, mqsim, msr, nexus5, oraclegeneral, pixel6a, spc, ssdsim, systor17, tencent, vscsi; \
+         name one of them (`format`) to see where its reader stops"
     );
     assert_eq!(
         format_by_name("mrs").unwrap_err().to_string(),
@@ -369,8 +393,8 @@ fn one_kind_of_bad_record_can_be_skipped_alone() {
         (records, told(error)),
         (
             1,
-            "2:5: a length of zero `0`; expected at least one byte (2 such records from here to \
-             the end; `skip_bad=zero-length` skips and counts this kind)"
+            "2:5: a length of zero `0`; the reader expects at least one byte (2 such records from \
+             here to the end; `skip_bad=zero-length` skips and counts this kind)"
                 .to_owned()
         )
     );
@@ -383,7 +407,7 @@ fn one_kind_of_bad_record_can_be_skipped_alone() {
     assert!(
         error.ends_with(
             " (bad records skipped before: 2) (the only such record from here to the end; \
-         `skip_bad=too-long` skips and counts this kind)"
+             `skip_bad=too-long` skips and counts this kind)"
         ),
         "{error}"
     );
@@ -404,7 +428,10 @@ fn one_kind_of_bad_record_can_be_skipped_alone() {
 fn a_long_trace_is_looked_at_for_a_million_lines() {
     let text = format!("0,1,512,r,0\n{}", "0,1,0,r,0\n".repeat(1_000_001));
     let error = read_with(text.as_bytes(), Some("spc"), &ReadOptions::default()).unwrap_err();
-    assert!(error.contains("(at least 1000000 such among the 1000000 from here; "), "{error}");
+    assert!(
+        error.contains("(at least 1000000 such records among the 1000000 from here; "),
+        "{error}"
+    );
 }
 
 #[test]

@@ -165,7 +165,7 @@ fn the_shift_moves_every_address_but_a_flush() {
     assert_eq!(
         read_with(&bytes, None, &options).unwrap_err(),
         "byte 0: the address shift moves the request off the drive \
-         `\\x07\\x00\\x00\\x00\\x00\\x10\\x00\\x00\\x01…`; expected a smaller shift"
+         `\\x07\\x00\\x00\\x00\\x00\\x10\\x00\\x00\\x01…`; the reader expects a smaller shift"
     );
 }
 

@@ -231,7 +231,7 @@ fn mistakes_are_named() {
     assert_eq!(refuse("uniform:read=NaN"), "uniform: read: NaN is out of range (allowed: 0 to 1)");
     assert_eq!(
         refuse("uniform:size=1000"),
-        "uniform: size: 1000 bytes are no possible size of a request (allowed: multiples of 512 up \
+        "uniform: size: a request cannot have 1000 bytes (allowed: multiples of 512 up \
          to 1073741824 bytes)"
     );
     assert_eq!(
@@ -240,7 +240,7 @@ fn mistakes_are_named() {
     );
     assert_eq!(
         refuse("uniform:read=0.6,trim=0.6"),
-        "uniform: trim: shares of reads (0.6) and trims (0.6) are more than all"
+        "uniform: trim: the shares of reads (0.6) and trims (0.6) are more than 1 in sum"
     );
     assert_eq!(
         refuse("uniform:requests=18446744073709551615,interval=1us"),
@@ -249,11 +249,11 @@ fn mistakes_are_named() {
     );
     assert_eq!(
         refuse("hotcold:hot_space=1"),
-        "hotcold: hot_space: no request fits beside the hot part, but hot_share is below 1"
+        "hotcold: hot_space: hot_share is below 1, but the range has no room beside the hot part"
     );
     assert_eq!(
         refuse("mixed:sizes=4KiB*0"),
-        "mixed: sizes: `0` is no weight: a whole number from 1 to 1000000"
+        "mixed: sizes: `0` is not a weight: write a whole number from 1 to 1000000"
     );
     assert_eq!(
         refuse("mixed:sizes=4KiB/x"),
@@ -261,7 +261,7 @@ fn mistakes_are_named() {
     );
     assert_eq!(
         refuse(&format!("mixed:sizes=512{}", "/512".repeat(64))),
-        "mixed: sizes: more than 64 sizes"
+        "mixed: sizes: the list has more than 64 sizes"
     );
     assert_eq!(
         refuse("mixed:sizes=1MiB,streams=2000"),

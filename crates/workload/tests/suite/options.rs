@@ -66,8 +66,8 @@ fn devices_stay_apart_meet_or_are_selected() {
     let options = ReadOptions { device_map: DeviceMap::Select(2), ..ReadOptions::default() };
     assert_eq!(
         error_of(text, &options),
-        "4:1: the trace holds no request of device 2; expected the number of a device that it has, \
-         counted from 0 as they appear"
+        "4:1: the trace holds no request of device 2; the reader expects the number of a device \
+         that it has, counted from 0 as they appear"
     );
 }
 
@@ -136,8 +136,8 @@ fn times_beyond_213_days_name_what_helps() {
     let text = "0,1,512,r,0\n0,2,512,r,20000000\n0,3,512,r,20000001\n";
     assert_eq!(
         error_of(text, &ReadOptions::default()),
-        "2:11: a time too far from the first record `20000000`; expected at most 213 days \
-         (`time_gap_max` cuts long gaps)"
+        "2:11: a time too far from the first record `20000000`; the reader expects at most 213 \
+         days (`time_gap_max` cuts long gaps)"
     );
     let cut = |seconds: u64| ReadOptions {
         time_gap_max: Some(Dur(seconds * S)),
@@ -157,7 +157,7 @@ fn times_beyond_213_days_name_what_helps() {
     let far = "0,1,512,r,0\n0,2,512,r,18000000\n0,3,512,r,36000000\n";
     assert_eq!(
         error_of(far, &cut(17_000_000)),
-        "3:11: a time too far from the first record `36000000`; expected at most 213 days \
-         (a smaller `time_gap_max` cuts more)"
+        "3:11: a time too far from the first record `36000000`; the reader expects at most 213 \
+         days (a smaller `time_gap_max` cuts more)"
     );
 }

@@ -307,7 +307,7 @@ fn clocks_that_were_set() {
     let plain = read(&std::fs::read(&path).unwrap()).unwrap_err();
     assert!(plain.starts_with("543:26: a time too far from the first record `"), "{plain}");
     assert!(
-        plain.ends_with("; expected at most 213 days (`time_gap_max` cuts long gaps)"),
+        plain.ends_with("; the reader expects at most 213 days (`time_gap_max` cuts long gaps)"),
         "{plain}"
     );
     let Measured { summary: s, account, .. } = measure(path, None, &ONE_SECOND);

@@ -44,7 +44,11 @@ fn a_slice_without_requests_is_an_error() {
         Bounds { count: Some(0), ..all },
     ] {
         let why = slice(empty).unwrap_err();
-        let left_out = if empty.skip > 0 { "it has 6, and 6 are left out" } else { "none has a" };
+        let left_out = if empty.skip > 0 {
+            "it has 6 requests, but 6 are left out"
+        } else {
+            "no request of the trace has a"
+        };
         assert!(why.contains(&format!(": the slice holds no request: {left_out}")), "{why}");
     }
 }

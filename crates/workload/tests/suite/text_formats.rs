@@ -130,7 +130,7 @@ fn an_operation_is_assumed_only_where_there_is_none() {
     };
     assert_eq!(
         with(Write, "0,1,512,r,0\n").unwrap_err(),
-        "assume_op: this spc trace says which operation each record is"
+        "assume_op: this spc trace already names the operation of each record"
     );
     assert_eq!(
         with(Flush, "1 1 0 0\n").unwrap_err(),
@@ -159,9 +159,9 @@ fn the_text_of_disksim_ssdsim_and_mqsim() {
     assert_eq!(
         read(whole.as_bytes()).unwrap_err(),
         format!(
-            "more than one reading fits this content: `disksim` if times are milliseconds, \
-             {sectors}; `mqsim` if times are nanoseconds, {sectors}; `ssdsim` if times are \
-             nanoseconds, {sectors}; name one (`format`)"
+            "several formats fit this content: `disksim` if times are milliseconds, {sectors}; \
+             `mqsim` if times are nanoseconds, {sectors}; `ssdsim` if times are nanoseconds, \
+             {sectors}; name one of them (`format`)"
         )
     );
     // times with decimals may be milliseconds of DiskSim, or seconds of another program
@@ -183,7 +183,7 @@ fn the_text_of_disksim_ssdsim_and_mqsim() {
     let ms = format!("`disksim` if times are milliseconds, {sectors}");
     let asked = |readings: &[&str]| {
         format!(
-            "more than one reading fits this content: {}; name one (`format`)",
+            "several formats fit this content: {}; name one of them (`format`)",
             readings.join("; ")
         )
     };
@@ -307,7 +307,7 @@ fn the_only_plausible_reading_is_taken_and_said() {
     assert!(said.starts_with("times are seconds, addresses and sizes sectors"), "{said}");
     assert!(said.contains("`disksim`") && said.contains("20 million requests a second"), "{said}");
     // 10 million a second is the limit of a plausible rate, so both readings may be meant
-    assert!(taken(&lines(0.000_1, 8, 9)).unwrap_err().contains("more than one reading"));
+    assert!(taken(&lines(0.000_1, 8, 9)).unwrap_err().contains("several formats fit"));
     // a size of 1 MiB in bytes would be 512 MiB in sectors, more than a command can name. So the
     // sizes are bytes, and the user must name only the unit of time
     let asked = taken(&lines(0.1, 1 << 20, 1 << 20)).unwrap_err();
@@ -317,7 +317,7 @@ fn the_only_plausible_reading_is_taken_and_said() {
     let whole: String = (0..900u64).map(|n| format!("{} 0 {n} 9 1\n", n * 36_000_000)).collect();
     let (format, said) = taken(&whole).unwrap();
     assert_eq!((format, said.starts_with("times are nanoseconds")), ("mqsim", true));
-    assert!(said.contains("of its first records do not fit"), "{said}");
+    assert!(said.contains("records that do not fit near the start"), "{said}");
 }
 
 #[test]
@@ -332,7 +332,7 @@ fn a_guess_that_is_taken_says_its_units_and_its_doubts() {
     );
     // 2^49 bytes are 512 TiB
     let (_, said) = taken(&msr(10_000, 1 << 49)).unwrap();
-    assert!(said.ends_with("; that is an address of 512 TiB: is it so?"), "{said}");
+    assert!(said.ends_with("; this would mean an address of 512 TiB, so check it"), "{said}");
     // for a format with fixed units, nothing is assumed
     let csv = "time_ps,op,sector,sectors,fua,device\n0,write,8,16,0,0\n";
     assert_eq!(taken(csv).unwrap(), ("csv", String::new()));

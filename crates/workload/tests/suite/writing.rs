@@ -149,7 +149,8 @@ fn refusal(format: &str, second: Record) -> String {
 
 #[test]
 fn what_a_format_cannot_hold_is_refused_with_its_record() {
-    const ADVICE: &str = "write a format that can, such as atlas or csv, or allow losses (`lossy`)";
+    const ADVICE: &str = "write a format that holds them, such as atlas or csv, or allow losses \
+                          (`lossy`)";
     let trim = record(0, Trim, 0, 8, 0);
     let flush = record(0, Flush, 0, 0, 0);
     let fua = |r: Record| with(r, |r| r.request.fua = true);
@@ -190,9 +191,9 @@ fn what_a_format_cannot_hold_is_refused_with_its_record() {
     }
     assert_eq!(
         refusal("blkreplay", record(0, Read, 0, 8, 1)),
-        "record 2: blkreplay holds one device, and this is a second; select a device (select:N) \
-         or let all meet (collapse) when reading, write a format that knows several, such as atlas \
-         or csv, or allow losses (`lossy`)"
+        "record 2: the format blkreplay holds one device, but the record is of a second device; \
+         select a device (select:N) or merge all devices (collapse) when reading, write a format \
+         that holds several devices, such as atlas or csv, or allow losses (`lossy`)"
     );
 }
 
@@ -233,8 +234,8 @@ fn losses_are_counted_when_they_are_allowed() {
 
 #[test]
 fn no_sink_takes_what_no_source_yields() {
-    let advice = "every record has sectors (a flush none), at most 1 GiB, below 2^64 bytes, on one \
-                  of 65,536 devices";
+    let advice = "a record needs at least one sector (a flush none), at most 1 GiB, an end below \
+                  2^64 bytes, and one of 65,536 devices";
     for (bad, why) in [
         (record(0, Read, 0, 0, 0), "a length of zero"),
         (record(0, Read, 0, MAX_TRANSFER_SECTORS + 1, 0), "more than 1 GiB"),
@@ -261,8 +262,8 @@ fn unknown_targets() {
     assert_eq!(
         error("vscsi", "none").as_deref(),
         Some(
-            "to_format: vscsi is only read, not written (allowed: atlas, blkreplay, csv, iolog, \
-             mqsim, msr, spc)"
+            "to_format: the format vscsi can be read but not written (allowed: atlas, blkreplay, \
+             csv, iolog, mqsim, msr, spc)"
         )
     );
     assert_eq!(

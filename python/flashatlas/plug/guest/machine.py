@@ -142,7 +142,7 @@ class Machine:
             if "end" in answer:
                 end: dict[str, Any] = answer["end"]
                 return end
-        raise DriveError(f"guest: it has stopped: {self._last_words()}")
+        raise DriveError(f"guest: the guest has stopped: {self._last_words()}")
 
     def _last_words(self) -> str:
         assert self._qemu.stderr is not None
@@ -152,7 +152,7 @@ class Machine:
             said += self._console.read_text(encoding="utf-8", errors="replace").splitlines()
         # lines of the kernel begin with a time; the last line of a program gives the reason
         words = [line for line in said if line.strip() and not line.startswith("[")]
-        return words[-1] if words else "nothing was said"
+        return words[-1] if words else "the guest printed nothing"
 
 
 class Guest(Kernel):
@@ -200,7 +200,7 @@ class Guest(Kernel):
     def _on(self, drive: Serving, client: Client) -> Machine:
         if client.name not in init.CLIENTS:
             known = ", ".join(init.CLIENTS)
-            raise InputError(f"client: `{client.name}` does not run in a guest (these do: {known})")
+            raise InputError(f"client: `{client.name}` cannot run in a guest (allowed: {known})")
         return Machine(drive, self.attach, self.accel)
 
 

@@ -49,7 +49,7 @@ PROGRAMS = {
 def missing() -> str | None:
     """Return why there can be no guest here, or ``None``."""
     if platform.machine() != "x86_64":
-        return f"the guest is of x86_64, this machine is {platform.machine()}"
+        return f"a guest needs an x86_64 machine, but this machine is {platform.machine()}"
     for program, package in PROGRAMS.items():
         if shutil.which(program) is None:
             return f"{program} is not installed (Debian and Ubuntu: apt install {package})"

@@ -54,10 +54,11 @@ def claims(hard: HardStudies) -> Table:
         said = f"-{published['read_loss']:.0%}" if "after" not in stage else "not shown"
         rows.append((stage, said, f"{-max(losses):+.1%} to {-min(losses):+.1%}"))
     note = (
-        "Before the random writes, the file lies in order with and without the layer: the layer "
-        "costs lookups. After them, sequential data lies scattered under the layer: reads split. "
-        "Random writes: `hard.complete = buffered` over `cache.mode = write-through`, two "
-        'settings that the paper does not name; "What a write promises" has all four.'
+        "Before the random writes, the file is stored in order with and without the layer, so the "
+        "layer only adds lookups. After the random writes, sequential data is scattered under the "
+        "layer, so reads are split. The random writes use `hard.complete = buffered` over "
+        "`cache.mode = write-through`. The paper does not name these two settings; the table "
+        "'What a write promises' has all four combinations."
     )
     return Table("What the paper says", REPRODUCED, note, ("", "published", "ours"), rows)
 
@@ -99,10 +100,10 @@ def figure_5(hard: HardStudies) -> list[Table]:
                 )
         how = "one write at a time" if depth == 1 else f"{depth} writes in flight"
         note = (
-            "Stages follow each other on one drive, each once over the file; reads are one at a "
-            "time. Sequential requests come merged to "
-            f"{size(hard.experiment['figure_5']['merged'])}, as read-ahead and write-back hand "
-            "them down."
+            "The stages follow each other on one drive, each once over the file, and reads are "
+            "sent one at a time. Sequential requests are merged to "
+            f"{size(hard.experiment['figure_5']['merged'])}, as read-ahead and write-back send "
+            "them."
         )
         head = ("record", "stage", NONE, HARD, "gain")
         made.append(Table(f"Figure 14.5: IOzone, {how}", REPRODUCED, note, head, rows))
@@ -136,11 +137,11 @@ def promises(hard: HardStudies) -> Table:
         layer = f"hard, {complete}" if complete else NONE
         rows.append((layer, cache, PROMISES[complete, cache], *cells))
     note = (
-        "Random writes of 4 KB, MB/s, one and 32 in flight. A comparison is fair where both "
-        "promise the same: `written` over a write-through drive beside this drive, `buffered` "
-        "beside a write-back drive. Fresh: a filled drive that has not begun to collect, as in "
-        "Fig. 14.5; "
-        "steady: a full one that collects as fast as it is written."
+        "Random writes of 4 KB in MB/s, with one write and 32 writes in flight. A comparison is "
+        "fair if both sides promise the same: compare `written` over a write-through drive with "
+        "this drive, and `buffered` with a write-back drive. Fresh: a filled drive that has not "
+        "begun to collect, as in Fig. 14.5. Steady: a full drive that collects as fast as it is "
+        "written."
     )
     head = ("layer", "drive's cache", "a completed write is")
     columns = [f"{state}, {d}" for state in ("fresh", "steady") for d in of["depths"]]
@@ -171,9 +172,10 @@ def breakdown(hard: HardStudies) -> Table:
             )
         )
     note = (
-        "For each request: superpages read and merged in the drive without the layer and with it, "
-        "requests merged into one write to the drive, map entries looked up or changed, pages "
-        "reclaimed; then the product of all write amplification."
+        "The numbers are for each request: superpages that the drive reads and merges, without "
+        "the layer and with it; requests that the layer merges into one write to the drive; map "
+        "entries that are looked up or changed; and reclaimed pages. The last number is the "
+        "product of the write amplifications."
     )
     head = (
         "writes of",
@@ -225,9 +227,9 @@ def full(hard: HardStudies) -> Table:
     for victim in hard.experiment["full"]["victims"]:
         rows.append(_amplified(f"hot and cold, {victim}", hard.of("hot-cold", victim, HARD)))
     note = (
-        "In the steady state. Write amplification of layer and drive multiply. A full layer moves "
-        "pages as the drive does, so its gain depends on the share that is not exported. Hot and "
-        "cold: nine of ten writes go to a tenth of the pages."
+        "All runs are in the steady state. The write amplification of the layer multiplies that "
+        "of the drive. A full layer moves pages as the drive does, so its gain depends on the "
+        "share that is not exported. Hot and cold: nine of ten writes go to a tenth of the pages."
     )
     head = (
         "4 KB writes to a full drive",
@@ -260,9 +262,10 @@ def flushes(hard: HardStudies) -> Table:
             )
         )
     note = (
-        "In the steady state, one write at a time, with a FLUSH after every N writes. Each FLUSH "
-        "sends a superpage that is not full and a record of the log. The paper leaves durability "
-        "out; with it the layer may lose."
+        "All runs are in the steady state, with one write at a time and a FLUSH after every N "
+        "writes. Each FLUSH sends a superpage that is not full, and a record of the log. The "
+        "paper does not discuss durability; with durability, the layer may be slower than the "
+        "drive alone."
     )
     head = (
         "writes to a FLUSH",

@@ -66,8 +66,9 @@ def claims(hpb: HpbStudies) -> Table:
         )
     )
     note = (
-        "Ours is the gain of the drive alone: between two reads its host takes no time, unless "
-        "a row says so. Nobody measured that time; the next table derives it."
+        "Our numbers are the gain of the drive alone: the host takes no time between two reads, "
+        "unless a row says so. Nobody measured the time of the host; the next table derives this "
+        "time."
     )
     return Table("What the slides say", REPRODUCED, note, ("", "published", "ours"), rows)
 
@@ -92,10 +93,10 @@ def implied(hpb: HpbStudies) -> Table:
             )
         )
     note = (
-        "The preset's times are of parts of that time (devices/ufs-128gb.toml names a source for "
-        "each) and were not fitted. A map page costs more than its tR: 16 KB cross a channel of "
-        "400 MB/s in 41 µs. The time that the slides' tiobench spent in file system and driver for "
-        "each read would explain the difference."
+        "The times of the preset belong to single parts of the drive (devices/ufs-128gb.toml "
+        "names a source for each) and were not fitted. Reading a map page takes longer than its "
+        "tR: 16 KB need 41 µs on a channel of 400 MB/s. The time that tiobench spent in the file "
+        "system and the driver for each read would explain the difference."
     )
     return Table("What the published range implies", DERIVED, note, ("", "time", "how"), rows)
 
@@ -112,9 +113,9 @@ def tiobench(hpb: HpbStudies) -> list[Table]:
             ]
         ]
         note = (
-            "Stages follow each other on one drive and one file. The drive's own memory holds an "
-            "eighth of the file's map. The first stage finds the host's cache empty; the last "
-            "finds every subregion changed by the random writes."
+            "The stages follow each other on one drive and one file. The drive's own memory holds "
+            "an eighth of the file's map. The host's cache is empty when the first stage begins. "
+            "Before the last stage, the random writes have changed every subregion."
         )
         title = f"tiobench, {threads} in flight" if threads > 1 else "tiobench, one at a time"
         made.append(Table(title, REPRODUCED, note, ("stage", NONE, HPB, "gain"), rows))
@@ -134,11 +135,11 @@ def mixed(hpb: HpbStudies) -> Table:
         )
         rows.append((f"{reads // 10}:{10 - reads // 10}", *gains, valid, f"{traffic:.2f}"))
     note = (
-        "Gain in bytes a second over the drive alone; 4 KB records, 16 threads (8 in short runs of "
-        "generated work, whose drive has 8 map pages in memory). The last two "
-        "columns are for the smallest chunks: reads that were served by an entry, and bytes of map "
-        "that the host fetched for each byte that it read. A write makes the 4,096 entries of its "
-        "subregion stale."
+        "Gain in bytes a second over the drive alone, with 4 KB records and 16 threads (8 threads "
+        "in short runs of generated work, whose drive has 8 map pages in memory). The last two "
+        "columns are for the smallest chunks: the share of reads that an entry served, and the "
+        "bytes of map that the host fetched for each byte that it read. A write makes the 4,096 "
+        "entries of its subregion stale."
     )
     head = ("R:W", *(f"chunks of {size(c)}" for c in chunks), "by an entry", "map/read")
     return Table("Mixed reads and writes", REPRODUCED, note, head, rows)
@@ -155,11 +156,11 @@ def small_caches(hpb: HpbStudies) -> Table:
         rows.append((str(pages), *map(speed, rates), _percent(rates[1] / rates[0]), *written))
     share = f"{chosen['reads']}:{100 - chosen['reads']}"
     note = (
-        f"R:W of {share}, chunks of {size(chosen['chunk'])}, 16 threads, a file of "
-        f"{size(chosen['file'])} on a drive of 4 GiB. Without the layer threads wait in their "
-        "reads, and few write at a time. With entries they read fast, so most of them write: "
-        "each into its own map page. If the drive has fewer map pages in memory than writers, "
-        "every write loads one and writes another."
+        f"R:W of {share}, chunks of {size(chosen['chunk'])}, 16 threads, and a file of "
+        f"{size(chosen['file'])} on a drive of 4 GiB. Without the layer, most threads wait for "
+        "reads, and few write at the same time. With entries, reads are fast, so most threads "
+        "write, each to its own map page. If the drive has fewer map pages in memory than there "
+        "are writers, every write loads a map page and writes back another."
     )
     head = ("map pages in memory", NONE, HPB, "gain", f"map pages written, {NONE}", HPB)
     return Table("Few map pages in memory", BEYOND, note, head, rows)
@@ -199,10 +200,10 @@ def phones(hpb: HpbStudies) -> Table:
         faster = _percent(mean / read_mean_ns(longer))
         rows.append((last, _micro(read_mean_ns(longer)), faster, *_of_reads(longer)))
     note = (
-        "One request at a time, on a drive with the phone's own data. Entries accompany reads of 4 "
-        "KB; the last row of each phone lets longer reads bring an entry for each page, as the "
-        "slides' further work proposes. The drive's own 64 map pages serve most of a phone's "
-        "reads: there is less to gain than with random reads."
+        "One request is sent at a time, to a drive that holds the phone's own data. Entries "
+        "accompany reads of 4 KB. In the last row of each phone, longer reads carry an entry for "
+        "each page, as the slides propose for further work. The 64 map pages in the drive's "
+        "memory serve most reads of a phone, so the gain is smaller than with random reads."
     )
     head = (
         "trace, host memory",
@@ -244,11 +245,11 @@ def settings(hpb: HpbStudies) -> Table:
 
     rows = [row(NONE, NONE), *(row(name, HPB) for name, _ in chosen["cases"])]
     note = (
-        "Random reads one at a time, then 70 % reads of 4 KB with as many threads. Tags take "
-        "a hash for "
-        "each entry (20 ns), encryption eight; a plain entry and an encrypted one have 4 bytes "
-        "instead of 8. If the drive tracks single pages (4 MB of SRAM for 128 GB) or sends "
-        "changed entries along, a write costs one entry instead of 4,096."
+        "Random reads one at a time, then 70 % reads of 4 KB with the same number of threads. A "
+        "tag needs one hash for each entry (20 ns), and encryption needs eight hashes. A plain "
+        "entry and an encrypted entry have 4 bytes, and a tagged entry has 8. If the drive tracks "
+        "single pages (4 MB of SRAM for 128 GB) or sends changed entries along, a write makes one "
+        "entry stale instead of 4,096."
     )
     head = ("", "random read", "mixed", "by an entry", "refused", "map fetched", "host memory")
     return Table("Verification, and how changes reach the host", BEYOND, note, head, rows)
@@ -270,8 +271,8 @@ def together(hpb: HpbStudies) -> Table:
             (stack, speed(result.record["bandwidth_bytes_per_s"]), *means, f"{map_reads:,}", waf)
         )
     note = (
-        "As fast as the drive takes it. Layers from the top down: `hard+hpb-host` gathers writes "
-        "over a cached map."
+        "Requests are sent as fast as the drive completes them. The layers are named from the top "
+        "down: `hard+hpb-host` gathers writes over a cached map."
     )
     head = ("layers", "speed", "read mean", "write mean", "map pages read", "WAF")
     return Table(f"Together: {name}, {hpb.phones[0].source}", BEYOND, note, head, rows)

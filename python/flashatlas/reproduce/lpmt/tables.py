@@ -52,8 +52,8 @@ def figure_6(lpmt: Studies) -> Table:
         for p, o in zip(published, ours, strict=True)
     ]
     note = (
-        "RTP + RP + RCD + CL + DL less what reads in between hide. The bank was last used n reads "
-        "ago; the last line is a read of the same row."
+        "The clocks are RTP + RP + RCD + CL + DL, less the time that the reads in between hide. "
+        "The bank was last used n reads ago; the last line is a read of the same row."
     )
     return Table(
         "Figure 6: clocks of a read",
@@ -92,11 +92,11 @@ def checks(lpmt: Studies) -> Table:
             )
         )
     note = (
-        "Clocks a lookup of eight reads in random sets: the recurrence behind figure 6 alone, then "
-        "with tRAS, tRRD, tFAW and tCCD_L, with one command a clock, and with refreshes. The last "
-        "column takes figure 6 literally, read by read: a set in four banks, read in rotation, "
-        "comes out slower (60) than in one bank (51), although its commands overlap. Therefore the "
-        "recurrence is the engine."
+        "Clocks of a lookup with eight reads in random sets: with the recurrence behind figure 6 "
+        "alone; then with tRAS, tRRD, tFAW and tCCD_L; then with one command a clock; then with "
+        "refreshes. The last column uses figure 6 literally, read by read: a set in four banks, "
+        "read in rotation, takes longer (60) than a set in one bank (51), although the commands "
+        "in four banks overlap. Therefore the engine uses the recurrence."
     )
     head = (
         "policy",
@@ -127,8 +127,8 @@ def fill(lpmt: Studies) -> Table:
             )
         )
     note = (
-        "Files at random addresses, each looked up and inserted: clocks a lookup. A read of each "
-        "bank in turn, sets of a chain right behind each other."
+        "Clocks of a lookup: files at random addresses, each looked up and inserted. The banks "
+        "are read in turn, and the sets of a chain directly follow each other."
     )
     head = ("policy", "reads a lookup", "recurrence", "figure 6, literally")
     return Table(f"{files(lpmt):,} files: the paradox again", REPRODUCED, note, head, rows)
@@ -171,12 +171,13 @@ def table_4(lpmt: Studies) -> Table:
         entries = lpmt.studies[f"table 4/{name}/{order[0]}"]["entries"]
         rows.append((f"{name} ({source})", *(f"{s:.2f}" for s in shares), f"{entries:,}"))
     note = (
-        "Per cent of the entries in the primary LPMT. Multiples of four leave shifting a quarter "
-        "of the sets, as published of WebSearch 2 and 3. So they do to folding, but only if it "
-        "reverses the second part (folding at the boundary; column boundary): the sum of parts "
-        "spreads them. A prime divisor does not suffer either, so the published 61 to 68 % of "
-        "division (20.5 % of MSR) suggest that the authors' divisor shares factors with the "
-        "addresses. Recorded traces fill tables that are scaled to them."
+        "Per cent of the entries in the primary LPMT. If all addresses are multiples of four, "
+        "shifting can use only a quarter of the sets, as published for WebSearch 2 and 3. Folding "
+        "has the same limit only if it reverses the second part (folding at the boundary; column "
+        "boundary): the sum of the parts uses all sets. A prime divisor uses all sets, too. The "
+        "published 61 to 68 % of division (20.5 % of MSR) therefore suggest that the authors' "
+        "divisor shares factors with the addresses. Recorded traces fill tables that are scaled "
+        "to them."
     )
     return Table(
         "Table IV: primary LPMT, by hash function", NOT, note, ("workload", *order, "entries"), rows
@@ -203,11 +204,12 @@ def table_5(lpmt: Studies) -> Table:
                 )
             )
     note = (
-        "Per cent of the reads; row changes are classed by the reads since their bank was last "
-        "used. Ours: whole sets of eight. Single and set-mod change the row once a lookup (one "
-        "read in eight), as published. Dynamic reads each bank in turn, so that the first read of "
-        "every bank is a row change (4 of 8). The published table has one in eight for it, too: it "
-        "seems to count the first bank's alone. The published single bank sums to 98.01 %."
+        "Per cent of the reads; row changes are classed by the number of reads since their bank "
+        "was last used. Ours reads whole sets of eight. Single and set-mod change the row once in "
+        "a lookup (one read in eight), as published. Dynamic reads the banks in turn, so the "
+        "first read of every bank is a row change (4 of 8). The published table has one in eight "
+        "for dynamic, too: it seems to count only the row change of the first bank. The published "
+        "numbers of the single bank sum to 98.01 %."
     )
     return Table("Table V: reads by class", NOT, note, ("policy", *names, "sum"), rows)
 
@@ -230,9 +232,9 @@ def table_5_to_6(lpmt: Studies) -> Table:
         for policy, mean in per_read.items()
     ]
     note = (
-        "Clocks a read from the published shares and figure 6, each policy's own sum as 100 %. The "
-        "gains match the WebSearch rows of table VI (16 to 18 and 18 to 21 %), not its "
-        "means."
+        "Clocks of a read, from the published shares and figure 6; the shares of each policy are "
+        "scaled to a sum of 100 %. The gains match the WebSearch rows of table VI (16 to 18 and "
+        "18 to 21 %), but not its means."
     )
     head = ("policy", "clocks a read", "gain over single", "ns for 8 reads")
     return Table("Table V by figure 6", DERIVED, note, head, rows)
@@ -259,9 +261,9 @@ def table_6(lpmt: Studies) -> Table:
     rows.append(("published", "", "", "", f"{claimed['set-mod']:.2f}", f"{claimed['dynamic']:.2f}"))
     over = fmean(100 * (1 - row[2] / row[1]) for row in table.values())
     note = (
-        "The published ns, and the gains over a single bank worked out from them. The 4.37 % that "
-        "dynamic order is said to add are percentage points (16.28 - 11.91); over the fixed order "
-        f"it gains {over:.2f} % on average."
+        "The published ns, and the gains over a single bank that follow from them. The paper says "
+        "that dynamic order adds 4.37 %: these are percentage points (16.28 - 11.91). Dynamic "
+        f"order is {over:.2f} % faster than the fixed order on average."
     )
     head = ("workload", "single", "fixed", "dynamic", "gain, fixed, %", "gain, dynamic, %")
     return Table("Table VI: averages recomputed from its rows", DERIVED, note, head, rows)
@@ -285,10 +287,11 @@ def table_6_traces(lpmt: Studies) -> Table:
                 )
             )
     note = (
-        "ns a lookup of whole sets. Table I alone: reads in turn of each bank (ABCDABCD), no "
-        "constraint but the paper's; every constraint: bank by bank (AABBCCDD). The deviation "
-        "compares the single bank with the published row of the same trace, of which ours is the "
-        "opening unless it is named whole."
+        "Nanoseconds of a lookup of whole sets. Table I alone: the banks are read in turn "
+        "(ABCDABCD), with only the paper's constraints. Every constraint: the banks are read one "
+        "after the other (AABBCCDD). The deviation compares the single bank with the published "
+        "row of the same trace; our trace is the beginning of that trace, unless its name says "
+        "that it is whole."
     )
     head = (
         "workload",
@@ -312,10 +315,11 @@ def calibrated(lpmt: Studies) -> Table:
         )
         rows.append((policy, f"{published:.2f}", f"{ours:.2f}", _deviation(published, ours)))
     note = (
-        f"Whole sets, {100 * given['repeat']:.0f} % of the lookups in the row of the one before, "
-        "banks used unevenly (squares of their shares sum to 0.48; evenly: 0.25), reads of each "
-        f"bank in turn, and {given['constant_clocks']} clocks added: chosen so that the means of "
-        "table VI come out. It shows only that the three means are possible together."
+        f"Whole sets are read, the banks in turn. {100 * given['repeat']:.0f} % of the lookups "
+        "are in the row of the previous lookup, the banks are used unevenly (the squares of their "
+        f"shares sum to 0.48; evenly used banks: 0.25), and {given['constant_clocks']} clocks are "
+        "added. These values were chosen to reproduce the means of table VI, so the table shows "
+        "only that the three means are possible together."
     )
     return Table(
         "Table VI: means",
@@ -355,13 +359,14 @@ def figure_8(lpmt: Studies) -> Table:
             rows.append((f"{source}, {policy}", *tenths, *[""] * (10 - len(tenths))))
     gains = {chain: _gain_over_progress(lpmt, f"figure 8, {chain}") for chain in ("stream", "wait")}
     note = (
-        f"ns a lookup in each tenth of the requests. Files: {files(lpmt):,} of them, one by one, "
-        "half of the requests for the file before (row hits). The published curves rise as the "
-        "tables fill, and so do ours. The paper also says that its gain grows with them. Where "
-        "the sets of a chain follow each other at once (stream), dynamic's gain over a single "
-        f"bank goes from {gains['stream']}; where each waits for NSid (wait), from "
-        f"{gains['wait']}: waiting hides nothing, whatever the order of banks. Recorded traces "
-        "fill tables scaled to them, with every constraint on."
+        "Nanoseconds of a lookup in each tenth of the requests. The workload inserts "
+        f"{files(lpmt):,} files one by one, and half of the requests go to the previous file (row "
+        "hits). The published curves rise as the tables fill, and so do ours. The paper also says "
+        "that its gain grows with the tables. If the sets of a chain follow each other at once "
+        f"(stream), the gain of dynamic over a single bank goes from {gains['stream']}. If each "
+        f"set waits for NSid (wait), it goes from {gains['wait']}: the wait hides nothing, in "
+        "every order of banks. Recorded traces fill tables that are scaled to them, with every "
+        "constraint on."
     )
     return Table(
         "Figure 8: latency over progress",
@@ -392,10 +397,11 @@ def queues(lpmt: Studies) -> Table:
         for n in (0, length):
             rows.append(row(f"{application.name}, {waiting(n)}", f"queue/{application.name}/{n}"))
     note = (
-        "ns a lookup of whole sets, with every constraint and refreshes. In order: as the paper's "
-        "hardware serves them, as in every other table here. A queue holds bursts, and first "
-        "serves the burst whose data can come first, row hits before others (FR-FCFS; "
-        "lookup.queue). The last column has all orders within half a per cent of the least."
+        "Nanoseconds of a lookup of whole sets, with every constraint and refreshes. In order: "
+        "lookups are served as in the paper's hardware, and as in all other tables here. A queue "
+        "holds bursts, and first serves the burst whose data can come first, with row hits before "
+        "other bursts (FR-FCFS; lookup.queue). The last column has every order within half a per "
+        "cent of the least."
     )
     head = ("lookups", *policies, "shortest")
     return Table("Beyond the paper: reads that are reordered", REPRODUCED, note, head, rows)
@@ -422,12 +428,13 @@ def best(lpmt: Studies) -> Table:
                 )
             )
     note = (
-        "DDR4-2400 with every constraint, refresh and one command a clock. ns: of a lookup if many "
-        "wait; alone: from one lookup's begin to its data, if the next one begins after its last "
-        "read. A flat array of 4 bytes an address (2^20 addresses) is the alternative of a "
-        "controller. It needs no search (every read of it is one burst), but memory for every "
-        "possible address. x4: in four banks. The LPMT's bytes are the primary and secondary "
-        "table; its block tables are added if files have several pages."
+        "DDR4-2400 with every constraint, refreshes and one command a clock. ns: time of a lookup "
+        "if many lookups wait. alone: time from the begin of a lookup to its data, if the next "
+        "lookup begins after its last read. The alternative for a controller is a flat array with "
+        "4 bytes for each of 2^20 addresses. This array needs no search (every read is one "
+        "burst), but needs memory for every possible address. x4: in four banks. The bytes of the "
+        "LPMT are those of the primary and the secondary table; the block tables are added if "
+        "files have several pages."
     )
     head = ("", "ns", "ns, alone", "reads", "bytes", "against the paper's", "configuration")
     return Table("Beyond the paper: the best that the sweep found", REPRODUCED, note, head, rows)
@@ -445,8 +452,8 @@ def pareto(lpmt: Studies) -> Table:
         )
     ]
     note = (
-        f"The configurations, of {len(lpmt.points)}, that no other one of the trace beats in both "
-        "time and bytes."
+        f"Configurations (of {len(lpmt.points)} in all) for which no other configuration of the "
+        "trace is better in both time and bytes."
     )
     return Table(
         "Beyond the paper: nanoseconds against bytes",
@@ -480,8 +487,8 @@ def stack(lpmt: Studies) -> Table:
         )
     note = (
         f"{lpmt.applications[-1].name} on {lpmt.experiment['stack']['drive']}: every lookup and "
-        "change of the map takes commands to the DRAM, and requests wait for them. The map in "
-        "plain DRAM takes no time here (memory.dram_latency = 0)."
+        "change of the map sends commands to the DRAM, and requests wait for these commands. The "
+        "map in plain DRAM takes no time here (memory.dram_latency = 0)."
     )
     head = (
         "map store",

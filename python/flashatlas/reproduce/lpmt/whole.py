@@ -34,7 +34,7 @@ def whole_traces(
     """
     root = Path(folder)
     if not root.is_dir():
-        raise InputError(f"{root}: no folder of whole traces (--whole)")
+        raise InputError(f"{root}: there is no such folder of whole traces (--whole)")
     found: dict[str, tuple[str, Path]] = {}
     for path in sorted(p for p in root.iterdir() if p.is_file()):
         for entry in entries:
@@ -43,7 +43,8 @@ def whole_traces(
                 continue
             if name in found:
                 raise InputError(
-                    f"{path}: {name} is {found[name][1].name} already; keep one of them in {root}"
+                    f"{path}: {name} is the same trace as {found[name][1].name}; keep one "
+                    f"of the two in {root}"
                 )
             found[name] = (entry["name"], path)
     if not found:

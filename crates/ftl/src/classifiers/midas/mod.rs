@@ -54,7 +54,7 @@ const SAMPLE: Param<u32> = Param::int(
     "ftl.midas_sample",
     1,
     1000,
-    "lifetimes are counted for one page out of this number",
+    "lifetimes are counted for one page in this number of pages",
 )
 .or("100");
 

@@ -455,7 +455,7 @@ impl MapArea {
             let named = medium.lpn(at) == Ok(Lpn(page.number()))
                 && self.slots_of(at).all(|s| pool.blocks.is_valid(s));
             Violation::unless(named, "the directory names valid slots that hold the page", || {
-                format!("map page {page}, slot {at}: {:?}", medium.lpn(at))
+                format!("slot {at} of map page {page} holds {:?}", medium.lpn(at))
             })?;
             let block = pool.layout().block_of(at);
             Violation::unless(
@@ -468,7 +468,7 @@ impl MapArea {
             + self.frontiers.iter().flatten().count();
         let blocks = pool.blocks.count(crate::blocks::Role::Map);
         Violation::unless(listed == blocks, "every map block is listed", || {
-            format!("{blocks} blocks, {listed} listed")
+            format!("there are {blocks} map blocks, but {listed} are listed")
         })?;
         Ok(valid)
     }

@@ -186,7 +186,7 @@ impl MapOnFlash {
         let known = self.table.get(lpn);
         assert!(
             found == known,
-            "map page {page} on flash has page {lpn} at {found}, it stands at {known}"
+            "map page {page} on flash places page {lpn} at {found}, but the page stands at {known}"
         );
         Ok(op)
     }

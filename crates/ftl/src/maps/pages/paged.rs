@@ -37,7 +37,7 @@ const CACHE_BYTES: Param<u64> = Param::bytes(
     "map.cache_bytes",
     1,
     1 << 40,
-    "SRAM for the part of the map that is in memory; the directory of map pages is not counted",
+    "bytes of SRAM for the part of the map that is in memory, without the directory of map pages",
 );
 
 /// Returns the parameter `map.cache_bytes` with a store's own default.
@@ -81,7 +81,7 @@ pub(crate) fn fits(
     if budget < least {
         return Err(ConfigError::new(
             "map.cache_bytes",
-            format!("{budget} bytes are less than one request needs: {what} take {least}"),
+            format!("{budget} bytes are less than one request needs: {what} take {least} bytes"),
         ));
     }
     Ok(quota(params, layout, &shape))
@@ -387,8 +387,8 @@ impl<C: Cache> MapStore for Paged<C> {
         let bytes = self.cache.bytes();
         Violation::unless(
             bytes <= self.budget,
-            "the map in memory keeps within its budget",
-            || format!("{bytes} bytes of {}", self.budget),
+            "the map in memory stays within its budget",
+            || format!("the map takes {bytes} bytes, but its budget is {} bytes", self.budget),
         )?;
         for page in self.map.changes.iter() {
             let known = self.moved.pages.contains(&page) || self.cache.has_changes_of(page);

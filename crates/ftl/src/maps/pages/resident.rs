@@ -17,7 +17,8 @@ const DRAM_BYTES: Param<u64> = Param::bytes(
     "map.dram_bytes",
     0,
     1 << 40,
-    "DRAM for the map; a larger map is an error; 0: as much as it needs",
+    "bytes of DRAM for the map; a map that needs more is an error; 0: as many bytes as the map \
+     needs",
 )
 .or("0");
 
@@ -69,9 +70,9 @@ pub(crate) fn fits_dram(params: &Params, layout: &Layout) -> Result<(), ConfigEr
         limit if limit > 0 && needed > limit => Err(ConfigError::new(
             "map.dram_bytes",
             format!(
-                "the map of {} pages needs {needed} bytes, there are {limit}: export less \
-                 (drive.logical_pages), use a larger map.unit, or a store that loads the map on \
-                 demand",
+                "the map of {} pages needs {needed} bytes, but only {limit} bytes are allowed: \
+                 export fewer pages (drive.logical_pages), use a larger map.unit, or use a store \
+                 that loads the map on demand",
                 layout.logical_units
             ),
         )),

@@ -10,8 +10,8 @@ use flashatlas_types::{ConfigError, Layout, Param, Params, Text};
 /// The parameter `map.pack`: whether map pages that are written together share a program.
 pub(crate) const PACK: Param<bool> = Param::flag(
     "map.pack",
-    "true: map pages that are written together share a program, up to one frame; false: each map \
-     page has its own program",
+    "true: map pages that are written together share a program, if they fit into one frame; false: \
+     each map page has its own program",
 )
 .or("true");
 
@@ -20,8 +20,8 @@ pub(crate) const OVER_PROVISIONING: Param<f64> = Param::ratio(
     "map.over_provisioning",
     0.0,
     100.0,
-    "extra room for map pages on flash, as a share of the room that they need; each lane reserves \
-     two more blocks",
+    "extra room for map pages on flash, as a share of the room that the map pages need; each lane \
+     reserves two more blocks",
 )
 .or("1");
 
@@ -38,9 +38,9 @@ pub(crate) const LANES: Param<u32> = Param::int(
 /// The parameter `map.roll_forward`.
 pub(crate) const ROLL_FORWARD: Param<bool> = Param::flag(
     "map.roll_forward",
-    "true: a mount reads entries that are newer than the map on flash and in NVM from the spare \
-     areas of data; false: the controller cannot read spare areas (Jasmine), changes that were not \
-     flushed are lost, and collection writes the map before it erases",
+    "true: from the spare areas of data, a mount reads the entries that are newer than the map on \
+     flash and in NVM; false: the controller cannot read spare areas (Jasmine), changes that were \
+     not flushed are lost, and collection writes the map before it erases",
 )
 .or("true");
 
@@ -48,9 +48,9 @@ pub(crate) const ROLL_FORWARD: Param<bool> = Param::flag(
 pub(crate) const DIRECTORY: Param<Text> = Param::choice(
     "map.directory",
     &["spare", "page"],
-    "how the directory of map pages survives: in the `spare` areas of the map pages, or in a \
-     `page` of its own, which a FLUSH that wrote map pages writes after them (controllers that \
-     cannot read spare areas)",
+    "place of the directory of map pages on flash: the `spare` areas of the map pages, or a `page` \
+     of its own, which a FLUSH writes after the map pages (for controllers that cannot read spare \
+     areas)",
 )
 .or("spare");
 
@@ -89,8 +89,9 @@ impl MapShape {
         if !whole || u64::from(layout.slots_per_frame) % slots != 0 || !page_bytes.is_power_of_two()
         {
             let why = format!(
-                "map pages of {page_bytes} bytes: expected a power of two, as frames ({} bytes) \
-                 and mapping units ({unit} bytes) are cut",
+                "map pages of {page_bytes} bytes do not fit: the size must be a power of two, and \
+                 a whole fraction or multiple of a frame ({} bytes) and of a mapping unit ({unit} \
+                 bytes)",
                 layout.frame_bytes()
             );
             return Err(ConfigError::new(key, why));
@@ -101,8 +102,8 @@ impl MapShape {
         let spare = layout.geometry.spare_bytes as usize * layout.pages_per_frame as usize;
         if record > spare {
             let why = format!(
-                "{per_frame} map pages in a frame need {record} spare bytes, it has {spare}: take \
-                 larger map pages"
+                "{per_frame} map pages in a frame need {record} spare bytes, but a frame has \
+                 {spare}: use larger map pages"
             );
             return Err(ConfigError::new(key, why));
         }
@@ -110,7 +111,10 @@ impl MapShape {
         let lanes = match params.get(LANES) {
             0 => layout.lanes,
             given if given > layout.lanes => {
-                let why = format!("{given} lanes for map pages, the drive has {}", layout.lanes);
+                let why = format!(
+                    "{given} lanes for map pages are too many: the drive has {} lanes",
+                    layout.lanes
+                );
                 return Err(ConfigError::new("map.lanes", why));
             }
             given => given,

@@ -358,7 +358,7 @@ impl LogScheme for Mast {
         let sum =
             self.sequential.budget + self.locality.budget + self.hot.budget + self.cold.area.budget;
         Violation::unless(sum == core.budget.limit(), "the areas share the whole log", || {
-            format!("{sum} of {}", core.budget.limit())
+            format!("the areas have {sum} blocks, but the log has {}", core.budget.limit())
         })
     }
 

@@ -44,7 +44,7 @@ pub(super) const MIGRATE_VALID: Param<f64> = Param::ratio(
     "ftl.migrate_valid",
     0.0,
     1.0,
-    "smallest share of valid pages with which a block of the locality area moves to the cold area \
+    "smallest share of valid pages at which a block of the locality area moves to the cold area \
      without a copy",
 )
 .or("0.75");
@@ -59,17 +59,19 @@ pub(super) const MIGRATE: Param<Text> = Param::choice(
 pub(super) const RECENCY: Param<Text> = Param::choice(
     "ftl.recency",
     &["lru", "fifo"],
-    "the block that leaves the locality area or the hot area: `lru`, the block that the host \
-     touched least recently; `fifo`, the oldest block, which has the least recently used page \
-     (MAST, section 2.2, orders pages by recency) and needs no list",
+    "the block that leaves the locality area or the hot area: the block that the host touched \
+     least recently (`lru`), or the oldest block (`fifo`), which needs no list and has the least \
+     recently used page (MAST, section 2.2, orders pages by recency)",
 )
 .or("lru");
 
 pub(super) const COLD_VICTIM: Param<Text> = Param::choice(
     "ftl.cold_victim",
     &["associated", "valid", "ratio"],
-    "`associated`: fewest associated logical blocks, then most valid pages; `valid`: most valid \
-     pages, then fewest associated; `ratio`: most valid pages for each associated logical block",
+    "the log block that a merge takes: the block with the fewest associated logical blocks, then \
+     with the most valid pages (`associated`); with the most valid pages, then with the fewest \
+     associated logical blocks (`valid`); or with the most valid pages for each associated logical \
+     block (`ratio`)",
 )
 .or("associated");
 
@@ -91,7 +93,8 @@ pub(super) const IDLE_LOG_BLOCKS: Param<u32> = Param::int(
     "ftl.idle_log_blocks",
     0,
     1 << 24,
-    "log blocks that idle time keeps free for the cold area; 0: no merges in idle time",
+    "number of log blocks that merges in idle time keep free for the cold area; 0: no merges in \
+     idle time",
 )
 .or("4");
 

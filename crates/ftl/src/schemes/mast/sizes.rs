@@ -49,8 +49,8 @@ const HOT_UTILISATION: Param<f64> = Param::ratio(
     "ftl.hot_utilisation",
     0.0,
     1.0,
-    "if the share of valid pages in the hot area is above this value and grows, the locality area \
-     gives up a block",
+    "share of valid pages in the hot area; if the share is above this value and grows, the \
+     locality area gives up a block",
 )
 .or("0.5");
 
@@ -73,16 +73,16 @@ const RESIZE_BAND: Param<f64> = Param::ratio(
     "ftl.resize_band",
     0.0,
     1.0,
-    "the cold area gets back a block that it gave to the locality area if its share of valid pages \
-     exceeds ftl.cold_utilisation by more than this; 1: never",
+    "the cold area gets a block back from the locality area if the cold area's share of valid \
+     pages exceeds ftl.cold_utilisation by more than this value; 1: never",
 )
 .or("0.2");
 
 const RESIZE_BY: Param<Text> = Param::choice(
     "ftl.resize_by",
     &["reclaim", "free"],
-    "if an area must give up a block and has none to spare: `reclaim`, it reclaims a block as for \
-     a write; `free`, the sizes do not change",
+    "an area that must give up a block and has no block to spare reclaims a block as for a write \
+     (`reclaim`), or the sizes do not change (`free`)",
 )
 .or("reclaim");
 

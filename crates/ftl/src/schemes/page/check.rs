@@ -18,7 +18,7 @@ impl PageMapped {
             self.check_entries(medium)?;
         }
         Violation::unless(same && mapped == valid, "every valid slot is mapped", || {
-            format!("{mapped} mapped, {valid} valid")
+            format!("{mapped} slots are mapped, but {valid} slots are valid")
         })?;
         self.check_roles()?;
         self.check_buffers()
@@ -29,7 +29,7 @@ impl PageMapped {
         for lpn in (0..self.layout.logical_units).map(Lpn) {
             let Some(ppn) = self.map.peek(lpn).mapped() else { continue };
             Violation::unless(self.pool.blocks.is_valid(ppn), "a mapped slot is valid", || {
-                format!("page {lpn}, slot {ppn}")
+                format!("page {lpn} is in slot {ppn}")
             })?;
             check_names(medium, ppn, lpn)?;
         }
@@ -57,11 +57,11 @@ impl PageMapped {
         }
         let count = |role| self.pool.blocks.count(role);
         Violation::unless(count(Role::Free) == free, "every free block is listed", || {
-            format!("{} free, {free} listed", count(Role::Free))
+            format!("{} blocks are free, but {free} blocks are listed", count(Role::Free))
         })?;
         let leaving: usize = self.lanes.iter().map(|l| l.leaving.len()).sum();
         Violation::unless(count(Role::Leaving) == leaving, "every leaving block is listed", || {
-            format!("{} leaving, {leaving} listed", count(Role::Leaving))
+            format!("{} blocks are leaving, but {leaving} are listed", count(Role::Leaving))
         })
     }
 
@@ -82,7 +82,7 @@ impl PageMapped {
                     Violation::unless(
                         entry == Some(&(lane, f)),
                         "a buffered page is indexed",
-                        || format!("page {}: {entry:?}", p.unit.lpn),
+                        || format!("the index entry of page {} is {entry:?}", p.unit.lpn),
                     )?;
                 }
             }
@@ -95,7 +95,7 @@ impl PageMapped {
                     "a leaving block counts its buffered copies",
                     || {
                         format!(
-                            "block {}: {} counted, {found} buffered",
+                            "block {} counts {} buffered copies, but {found} are found",
                             leaving.block, leaving.buffered
                         )
                     },
@@ -103,7 +103,7 @@ impl PageMapped {
             }
         }
         Violation::unless(host == self.buffered.len(), "the index names no other page", || {
-            format!("{host} buffered, {} indexed", self.buffered.len())
+            format!("{host} pages are buffered, but {} pages are indexed", self.buffered.len())
         })
     }
 }

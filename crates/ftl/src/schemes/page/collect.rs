@@ -280,12 +280,12 @@ impl PageMapped {
         let (blocks, block) = (self.layout.blocks_per_lane, self.layout.block_in(lane, local));
         if local.number() >= blocks || self.pool.blocks.role(block) != Role::Closed {
             let what = match candidates.valid.get(local) {
-                None => format!("it has blocks 0 to {}", blocks - 1),
-                Some(_) => format!("which is {}", self.pool.blocks.role(block).name()),
+                None => format!("the lane has blocks 0 to {}", blocks - 1),
+                Some(_) => format!("block {local} is {}", self.pool.blocks.role(block).name()),
             };
             PartFault::raise(
                 format!("{} `{}`", by.0, by.1),
-                format!("picked block {local} of lane {lane}, expected a closed one; {what}"),
+                format!("picked block {local} of lane {lane}, which is not a closed block; {what}"),
             );
         }
         (self.pool.blocks.valid(block) <= most).then_some(block)

@@ -97,7 +97,7 @@ impl PageMapped {
         for unit in units {
             assert!(
                 unit.lpn.0 < self.layout.logical_units,
-                "page {} lies beyond the drive",
+                "logical page {} lies beyond the drive",
                 unit.lpn
             );
             self.sort_host_write(unit.lpn);
@@ -115,7 +115,7 @@ impl PageMapped {
         ready: OpId,
     ) -> Result<(), FtlError> {
         let lpn = unit.lpn;
-        assert!(lpn.0 < self.layout.logical_units, "page {lpn} lies beyond the drive");
+        assert!(lpn.0 < self.layout.logical_units, "logical page {lpn} lies beyond the drive");
         let f = self.sort_host_write(lpn);
         let pending = Pending { unit: unit.clone(), from: Ppn::NONE, ready, cause };
         if self.layout.slots_per_frame == 1 {

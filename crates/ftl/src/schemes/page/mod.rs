@@ -45,7 +45,7 @@ use smallvec::SmallVec;
 
 pub const DEF: SchemeDef = SchemeDef {
     name: "page",
-    summary: "page mapping: every logical page may stand anywhere",
+    summary: "page mapping: every logical page may be anywhere on flash",
     paper: "Ban, US 5,404,485 (1995)",
     params: &|parts, text| {
         let common = [PARAMS, maps::PARAMS, victims::PARAMS, classifiers::PARAMS];
@@ -287,7 +287,7 @@ impl PageMapped {
                 let old = self.map.moved(&mut MapContext::new(cx, &mut self.pool), update)?;
                 assert!(
                     old == p.from,
-                    "page {lpn} was copied from {}, the map has it at {old}",
+                    "page {lpn} was copied from {}, but the map places it at {old}",
                     p.from
                 );
                 self.invalidate(p.from);

@@ -25,15 +25,16 @@ const LOW_WATER: Param<u32> = Param::int(
     "ftl.low_water",
     0,
     1 << 20,
-    "dual mode: a lane collects when it has this number of free blocks, until it has one more; the \
-     number must exceed the number of collection streams (ftl.streams); 0: the smallest allowed",
+    "dual mode: a lane that has only this number of free blocks collects until it has one more; \
+     the number must exceed the number of collection streams (ftl.streams); 0: the smallest \
+     allowed number",
 )
 .or("0");
 
 const GC_PARALLEL: Param<bool> = Param::flag(
     "ftl.gc_parallel",
-    "dual mode: when a lane must collect, true: lanes that are about to collect do so as well; \
-     false: each lane collects separately",
+    "dual mode, when a lane must collect: lanes that are about to collect do so at the same time \
+     (true), or each lane collects separately (false)",
 )
 .or("true");
 
@@ -50,7 +51,8 @@ const IDLE_FREE: Param<u32> = Param::int(
     "ftl.idle_free",
     0,
     1 << 20,
-    "free blocks of a lane that idle time restores; 0: no collection in idle time",
+    "number of free blocks of a lane up to which collection in idle time works; 0: no collection \
+     in idle time",
 )
 .or("4");
 
@@ -172,7 +174,8 @@ pub(super) fn streams(config: &SchemeConfig<'_>) -> Result<Streams, ConfigError>
     };
     if given > 1 {
         let why = format!(
-            "{} has streams of its own, {} of host writes and {} of collection: leave it out",
+            "the classifier {} has its own number of streams ({} for host writes, {} for \
+             collection): leave this key out",
             classifier.name, own.host, own.collection
         );
         return Err(ConfigError::new("ftl.streams", why));
@@ -208,15 +211,18 @@ fn refuse_unreached(params: &Params) -> Result<(), ConfigError> {
     if params.get(GC_MODE) == "dual" {
         return Ok(());
     }
-    let cold = "it has no frontier for cold data; static wear levelling";
-    let one = "it collects when its one reserved block is all that a lane has left; a mark";
-    let idle = "it collects for a write that needs room, never in idle time; this";
+    let cold = "single mode has no frontier for cold data; static wear levelling";
+    let one = "single mode collects when only the one reserved block of a lane is left; a mark";
+    let idle = "single mode collects for a write that needs room, never in idle time; this key";
     let unreached = [
         (WEAR_STATIC.def, cold),
         (WEAR_THRESHOLD.def, cold),
         (LOW_WATER.def, one),
-        (GC_PARALLEL.def, "it collects each lane on its own; collecting several at once"),
-        (GC_STEP.def, "it moves the survivors of a victim at once; a bound of the step"),
+        (
+            GC_PARALLEL.def,
+            "single mode collects each lane on its own; collecting several lanes at once",
+        ),
+        (GC_STEP.def, "single mode moves the survivors of a victim at once; a bound of the step"),
         (IDLE_FREE.def, idle),
         (IDLE_VALID.def, idle),
     ];
@@ -224,7 +230,7 @@ fn refuse_unreached(params: &Params) -> Result<(), ConfigError> {
         let default = def.default.map(|text| def.parse(text)).transpose()?;
         let off = def.key == IDLE_FREE.key() && params.get(IDLE_FREE) == 0;
         if params.value(def.key) != default.as_ref() && !off {
-            let why = format!("not with ftl.gc_mode = single: {why} needs ftl.gc_mode = dual");
+            let why = format!("{why} needs ftl.gc_mode = dual");
             return Err(ConfigError::new(def.key, why));
         }
     }
@@ -252,8 +258,8 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
         return Err(ConfigError::new(
             "ftl.low_water",
             format!(
-                "must be above {}, the streams of collection: each of them may open a block, and \
-                 after a power failure one more replaces the room that the torn page took",
+                "must be above {}, the number of collection streams: each stream may open a block, \
+                 and after a power failure one more block replaces the room of the torn page",
                 streams.collection
             ),
         ));
@@ -278,20 +284,20 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
         && u64::from(params.get(LOW_WATER)) > missing
         && low_water - missing > u64::from(streams.collection);
     let (key, way_out) = if collection {
-        ("ftl.low_water", format!("at most {} fits, or", low_water - missing))
+        ("ftl.low_water", format!("give at most {} or", low_water - missing))
     } else if usable > 0 {
         let share = f64::from(layout.slots()) / usable as f64 - 1.0;
-        ("drive.over_provisioning", format!("at least {:.3} fits, or", (share * 1e3).ceil() / 1e3))
+        ("drive.over_provisioning", format!("give at least {:.3} or", (share * 1e3).ceil() / 1e3))
     } else {
-        ("drive.over_provisioning", "no share fits:".to_owned())
+        ("drive.over_provisioning", "no value of this key is enough:".to_owned())
     };
     Err(ConfigError::new(
         key,
         format!(
-            "{} logical units do not fit: of {} blocks in each of {} lanes the scheme keeps \
-             {reserve} for frontiers, collection and (of these {map_quota}) map pages, which \
-             leaves room for {usable} units; {way_out} lower the reserve (ftl.low_water, \
-             ftl.streams, map.over_provisioning, drive.frame_*)",
+            "{} logical units do not fit: of the {} blocks in each of {} lanes, the scheme \
+             reserves {reserve} for frontiers, collection and map pages ({map_quota} for map \
+             pages), which leaves room for {usable} units; {way_out} lower the reserve \
+             (ftl.low_water, ftl.streams, map.over_provisioning, drive.frame_*)",
             layout.logical_units, layout.blocks_per_lane, layout.lanes,
         ),
     ))

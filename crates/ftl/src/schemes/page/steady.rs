@@ -35,7 +35,7 @@ fn model(config: &SchemeConfig<'_>) -> Result<Steady, ConfigError> {
         let known: Vec<&str> =
             config.parts.victims.iter().filter(|v| v.steady.is_some()).map(|v| v.name).collect();
         let why = format!(
-            "the steady state of `{}` has no model ({} have)",
+            "the steady state of `{}` has no model (policies with a model: {})",
             victim.name,
             known.join(", ")
         );
@@ -88,8 +88,8 @@ pub(super) fn make(
             return Err(ConfigError::new(
                 "drive.over_provisioning",
                 format!(
-                    "{share} pages do not fit the {n} blocks of lane {lane} that are full in the \
-                     steady state"
+                    "{share} pages do not fit into the {n} blocks of lane {lane} that are full in \
+                     the steady state"
                 ),
             ));
         }

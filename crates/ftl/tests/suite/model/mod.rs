@@ -248,7 +248,7 @@ fn a_drive_that_cannot_go_on_says_so_to_every_command() {
             |lba| Cmd::Write { lba: Lba(lba), sectors: 4, fua: true, content: 7, data: None };
         drive.faults().fail_program_after(0);
         let failed = command(drive, write(0)).unwrap_err();
-        assert!(failed.to_string().contains("no spare block takes its place"), "{failed}");
+        assert!(failed.to_string().contains("no spare block is left"), "{failed}");
         for cmd in [write(40), Cmd::Read { lba: Lba(80), sectors: 4 }, Cmd::Flush] {
             assert_eq!(command(drive, cmd), Err(failed.clone()), "{settings:?}");
         }

@@ -22,29 +22,29 @@ fn stacks_that_cannot_work_say_why() {
     let cases: &[(&[&str], &str)] = &[
         (
             &["hpb.host_bytes=0"],
-            "hpb.host_bytes: 0 bytes hold no subregion: the entries of one (16 pages) take 136",
+            "hpb.host_bytes: 0 bytes are less than one subregion needs: its entries (16 pages)",
         ),
         (&["hpb.host_bytes=135"], "leave the layer out"),
         (
             &["hpb.subregion=5KiB"],
-            "hpb.subregion: 5120 bytes are no whole number of the drive's pages (2048 bytes)",
+            "hpb.subregion: 5120 bytes are not a whole number of pages of the drive (2048 bytes)",
         ),
-        (&["hpb.max_read=1KiB"], "hpb.max_read: 1024 bytes are no whole number"),
+        (&["hpb.max_read=1KiB"], "hpb.max_read: 1024 bytes are not a whole number"),
         (
             &["hpb.region=48KiB"],
-            "hpb.region: 49152 bytes are no whole number of subregions of 32768",
+            "hpb.region: 49152 bytes are not a whole number of subregions of 32768",
         ),
-        (&["hpb.update=piggyback"], "hpb.update: piggyback needs hpb.protect = plain"),
+        (&["hpb.update=piggyback"], "hpb.update: `piggyback` needs hpb.protect = plain"),
         (
             &["hpb.update=piggyback", "hpb.protect=plain", "hpb.dirty=page"],
-            "piggyback needs hpb.dirty = group",
+            "`piggyback` needs hpb.dirty = group",
         ),
         (
             &["hpb.update=piggyback", "hpb.protect=plain"],
-            "hpb.wire is refused: only the paper's format has entries in responses",
+            "hpb.wire is refused: only the format `paper` has entries in responses",
         ),
-        (&["hpb.wire=paper"], "hpb.wire: paper: its entries have 4 bytes"),
-        (&["hpb.max_read=512KiB"], "hpb.max_read: more than 255 pages"),
+        (&["hpb.wire=paper"], "hpb.wire: the format `paper` has entries of 4 bytes"),
+        (&["hpb.max_read=512KiB"], "hpb.max_read: an HPB READ names at most 255 pages"),
         (
             &["hpb.pinned_regions=99", "hpb.host_bytes=272"],
             "hpb.pinned_regions: the entries of 31 pinned subregions take 4216",
@@ -55,13 +55,13 @@ fn stacks_that_cannot_work_say_why() {
         ),
         (
             &["hpb.pressure=1s"],
-            "hpb.pressure: `1s`: expected a time and bytes, such as 2s=1MiB,5s=256KiB",
+            "hpb.pressure: `1s`: write a time and a size, such as 2s=1MiB,5s=256KiB",
         ),
-        (&["hpb.pressure=2s=1KiB,1s=2KiB"], "expected times that ascend"),
+        (&["hpb.pressure=2s=1KiB,1s=2KiB"], "write the times in ascending order"),
         (&["hpb.pressure=2x=1KiB"], "hpb.pressure: "),
         (&["map.store=dftl", "map.cache_bytes=100", "hpb.protect=sealed"], "hpb.protect: "),
-        (OVER_HARD, "hpb-host must stand on the drive itself"),
-        (OVER_HARD, "`hard,hpb-host` would do"),
+        (OVER_HARD, "hpb-host must be directly above the drive"),
+        (OVER_HARD, "use `hard,hpb-host`"),
     ];
     for (settings, said) in cases {
         let found = refused(settings);
@@ -77,7 +77,7 @@ fn stacks_that_cannot_work_say_why() {
         ["layers=hpb-host", "hpb.subregion=8GiB", "hpb.region=8GiB", "hpb.host_bytes=64MiB"];
     let settings: Vec<String> = settings.iter().map(|&s| s.to_owned()).collect();
     let said = STANDARD.load("ufs-128gb", None, &settings).unwrap_err().to_string();
-    assert!(said.contains("take 16777216 bytes, READ BUFFER has 24 bits"), "{said}");
+    assert!(said.contains("take 16777216 bytes, but READ BUFFER has 24 bits"), "{said}");
     let said = load(&["layers=hpb-host", "ftl.scheme=fast"]);
     assert!(said.contains("fast has no map of pages to hand out"), "{said}");
     assert!(load(&["hpb.key=3"]).contains("belongs to the layer hpb-host, which is not in use"));
@@ -93,8 +93,14 @@ fn there_is_no_map_where_none_is_handed_out() {
     let mut ask = |cmd: Cmd<'_>| {
         drive.submit(Ps::ZERO, Tag(1), cmd, &mut Reply::default()).unwrap_err().to_string()
     };
-    assert_eq!(ask(Cmd::ReadBuffer { subregion: 31 }), "subregion 31 of the map: there are 31");
-    assert_eq!(ask(Cmd::WriteBuffer { region: Some(16) }), "region 16 of the map: there are 16");
+    assert_eq!(
+        ask(Cmd::ReadBuffer { subregion: 31 }),
+        "subregion 31 of the map does not exist: the map has 31 of them, counted from 0"
+    );
+    assert_eq!(
+        ask(Cmd::WriteBuffer { region: Some(16) }),
+        "region 16 of the map does not exist: the map has 16 of them, counted from 0"
+    );
     // HPB commands from above the host's layer and to a drive without this layer are refused
     let none = SubmitError::NoMap { what: "subregion", number: 0, count: 0 };
     assert_eq!(submit(&mut with, Cmd::ReadBuffer { subregion: 0 }), Err(none.clone()));

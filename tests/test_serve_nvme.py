@@ -6,6 +6,7 @@ import contextlib
 import json
 import random
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -13,6 +14,7 @@ import sys
 import threading
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import flashatlas
@@ -388,10 +390,28 @@ def test_a_drive_without_room_says_so_and_the_server_ends(tmp_path):
         drive.stop()
 
 
-def test_a_server_ends_with_the_process_that_began_it():
+without_nbdkit = pytest.mark.skipif(
+    shutil.which("nbdkit") is None, reason="nbdkit is not installed (make system-tests)"
+)
+DOORS = [HERE, pytest.param(None, marks=without_nbdkit)]
+"""Addresses over NVMe; `None` is NBD."""
+
+
+def runs(pid: int) -> bool:
+    """Return `True` while a thread of the process runs; nobody may have waited for its end yet."""
+    for thread in Path(f"/proc/{pid}/task").glob("*/stat"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if ") Z " not in thread.read_text():
+                return True
+    return False
+
+
+@pytest.mark.parametrize("nvme", DOORS)
+def test_a_server_ends_with_the_process_that_began_it(tmp_path, nvme):
+    image = tmp_path / "drive.img"
     program = (
         "import os, flashatlas\n"
-        f"drive = flashatlas.serve('tiny', nvme={HERE!r}).__enter__()\n"
+        f"drive = flashatlas.serve('tiny', image={str(image)!r}, nvme={nvme!r}).__enter__()\n"
         "print(drive.pid, flush=True)\n"
         "os.kill(os.getpid(), 9)\n"
     )
@@ -400,10 +420,19 @@ def test_a_server_ends_with_the_process_that_began_it():
         [sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=30
     )
     assert done.returncode == -signal.SIGKILL, done.stderr
-    server = Path("/proc") / done.stdout.strip()
     for _ in range(100):
-        # its new parent may not have waited for it yet
-        if not server.exists() or ") Z " in (server / "stat").read_text():
-            return
+        if not runs(int(done.stdout)):
+            break
         time.sleep(0.1)
-    pytest.fail("the server goes on without the process that began it")
+    else:
+        pytest.fail("the server goes on without the process that began it")
+    assert flashatlas.image_check(image)["sound"], "it has closed the image"
+
+
+@pytest.mark.parametrize("nvme", DOORS)
+def test_a_server_outlives_the_thread_that_began_it(nvme):
+    with ThreadPoolExecutor() as pool:
+        drive = pool.submit(serve, "tiny", nvme=nvme).result()
+    time.sleep(0.3)  # longer than a server takes to see the end of its parent
+    with drive:
+        assert runs(drive.pid)

@@ -46,7 +46,7 @@ struct Served {
 
 /// Time between two writes of the drive's state to the file of the plan.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// Time between two checks of [`END`].
+/// Time between two checks of [`END`] and of the parent.
 const LISTEN_EVERY: Duration = Duration::from_millis(50);
 
 pub static PLUGIN: Plugin = Plugin {
@@ -242,10 +242,22 @@ fn begin(path: &std::path::Path) -> Result<Served, String> {
     }
 }
 
-/// Starts two threads. One waits for [`END`]; the other writes the state of the drive to a file.
+/// Returns the number of the process that began this one, or of the one that took it over.
+fn parent() -> libc::pid_t {
+    // SAFETY: always succeeds
+    unsafe { libc::getppid() }
+}
+
+/// Starts two threads. One waits for [`END`], and for the end of the process that began this one;
+/// the other writes the state of the drive to a file.
 unsafe extern "C" fn after_fork() -> c_int {
-    std::thread::spawn(|| {
-        while !END.load(Ordering::Relaxed) {
+    let begun_by = parent();
+    // nbdkit may have asked for a signal at that end: the kernel sends it when the thread ends that
+    // began this process, although the others of that process go on
+    // SAFETY: changes the signal, here to none
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, 0) };
+    std::thread::spawn(move || {
+        while !END.load(Ordering::Relaxed) && parent() == begun_by {
             std::thread::sleep(LISTEN_EVERY);
         }
         end();

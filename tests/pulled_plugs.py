@@ -59,7 +59,7 @@ def within(kernel: str, row: str) -> int:
     return WITHIN_OF_SLOW if slow and kernel != "running" else WITHIN
 
 
-CONTROLS = {"running": "FLUSH", "guest": "FLUSH", "guest-nbd": "FUA"}
+CONTROLS = {"running": "FLUSH", "guest": "FLUSH", "guest-nbd": "FUA", "guest-nvme": "FUA"}
 """The command that the drive ignores in a control, by kernel. A control must lose something."""
 
 

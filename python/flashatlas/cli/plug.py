@@ -119,7 +119,8 @@ def pull_plug(
             help="The kernel whose ext4 is used. running: the kernel of this machine (root, "
             "Linux). guest: the kernel of a guest in QEMU, with the drive as its virtual disk. "
             "guest-nbd: the kernel of a guest in QEMU, which reaches the drive through its own NBD "
-            "driver and sends writes with FUA. A guest is ended when the drive's power fails.",
+            "driver and sends writes with FUA. guest-nvme: the same with the guest's NVMe driver, "
+            "over TCP. A guest is ended when the drive's power fails.",
         ),
     ] = "running",
     accel: Annotated[
@@ -143,8 +144,8 @@ def pull_plug(
         bool,
         typer.Option(
             "--ignore-fua",
-            help="Let the drive ignore FUA. This fault is deliberate: with --kernel guest-nbd, the "
-            "command must then find lost items.",
+            help="Let the drive ignore FUA. This fault is deliberate: with --kernel guest-nbd "
+            "or guest-nvme, the command must then find lost items.",
         ),
     ] = False,
     json_: Json = None,
@@ -177,11 +178,12 @@ def pull_plug(
     wrong = [pull for pull in pulls if pull.lost or pull.check]
     if json_ != "-":
         table = Table(box=None)
-        for column in ("power failed after", "acknowledged", "lost", "found wrong"):
+        for column in ("power failed after", "FUA writes", "acknowledged", "lost", "found wrong"):
             table.add_column(column, justify="right")
         for pull in pulls:
             found = pull.check.splitlines()[0] if pull.check else "nothing"
-            table.add_row(f"{pull.after:,}", f"{pull.acknowledged:,}", str(pull.lost), found)
+            numbers = (pull.after, pull.fua_writes, pull.acknowledged, pull.lost)
+            table.add_row(*(f"{number:,}" for number in numbers), found)
         out.print(table)
     if wrong or result.violations:
         raise typer.Exit(EXIT_VIOLATION)

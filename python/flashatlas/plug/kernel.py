@@ -13,6 +13,11 @@ from flashatlas.serving.serve import Serving
 class Kernel(ABC):
     """A kernel that mounts ext4 on a served drive and runs a client there."""
 
+    nvme: str | None = None
+    """The address at which this kernel expects the drive over NVMe; without it, over NBD."""
+    sends_fua: bool = False
+    """``True`` if a commit of ext4 sends the drive a write with FUA."""
+
     @abstractmethod
     def missing(self) -> str | None:
         """Return why this kernel cannot be used here, or ``None``."""

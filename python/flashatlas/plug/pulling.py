@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
+
 from flashatlas._core import DriveError, InputError, PowerLost
 from flashatlas.inputs.drive import Drive, Settings
+from flashatlas.inputs.trace import Trace
 from flashatlas.names import unknown
 from flashatlas.plug.client import Client
 from flashatlas.plug.guest import Guest
@@ -31,6 +34,7 @@ KERNELS: dict[str, Callable[[Path, str], Kernel]] = {
     "running": lambda at, _: RunningKernel(at),
     "guest": lambda _, accel: Guest("virtio-blk", accel),
     "guest-nbd": lambda _, accel: Guest("nbd", accel),
+    "guest-nvme": lambda _, accel: Guest("nvme", accel),
 }
 """Kernels whose ext4 is used."""
 LEFT = ("prefix", "torn", "subset")
@@ -52,6 +56,8 @@ class Pull:
     """Number of these items that are missing, or not whole."""
     check: str
     """Faults that the client and e2fsck find."""
+    fua_writes: int
+    """Number of writes with FUA that the drive carried out before the failure, this time."""
 
 
 def client_of(name: str) -> Client:
@@ -99,9 +105,11 @@ def pull(
         kernel: The kernel whose ext4 is used. ``running``: this machine's, through nbdfuse and a
             loop device (root). ``guest``: a guest's in QEMU; the guest ends when the drive's power
             fails. ``guest-nbd``: a guest's with its own NBD driver, whose writes carry FUA.
+            ``guest-nvme``: a guest's with its own NVMe driver, over TCP; its writes carry FUA, too.
         accel: The way in which QEMU runs a guest: ``tcg``, or ``kvm`` if it is available.
         ignore_flush: The drive ignores FLUSH and FUA: a control, which must lose something.
-        ignore_fua: The drive ignores FUA: a control under ``guest-nbd``. No other kernel sends FUA.
+        ignore_fua: The drive ignores FUA: a control under ``guest-nbd`` and ``guest-nvme``. The
+            other kernels send no FUA.
         folder: Folder in which the image is kept; by default a new one, removed afterwards.
         progress: Called after each power failure.
 
@@ -110,6 +118,7 @@ def pull(
 
     Raises:
         InputError: Nothing can be mounted here, or the client is not installed.
+        DriveError: The client gave up, or a kernel that sends FUA has sent none.
 
     """
     if kernel not in KERNELS:
@@ -124,8 +133,9 @@ def pull(
         of = KERNELS[kernel](at, accel)
         if (why := of.missing()) is not None:
             raise InputError(f"pull-plug: {why}")
+        requests = Path(scratch) / "requests.fatr"
         ignored = {"ignore_flush": ignore_flush, "ignore_fua": ignore_fua}
-        plug = _Plug(drive, set, image, of, client_of(client), ignored)
+        plug = _Plug(drive, set, image, requests, of, client_of(client), ignored)
         return plug.pulled(times, seed, within, progress)
 
 
@@ -136,6 +146,7 @@ class _Plug:
     drive: str | os.PathLike[str] | Drive
     settings: Settings
     image: Path
+    requests: Path
     kernel: Kernel
     client: Client
     ignored: dict[str, bool]
@@ -151,39 +162,57 @@ class _Plug:
         for number in range(times):
             rng = random.Random(seed * 1_000_003 + number)
             after = rng.randrange(1, within)
-            failed = self._until_the_power_fails(after, first, rng, promised.add)
+            failed, fua_writes = self._until_the_power_fails(after, first, rng, promised.add)
             with self._served() as left:
                 try:
                     there, wrong = self.kernel.found(left, self.client)
                 except DriveError as error:  # the drive has no valid file system any more
                     there, wrong = set(), f"cannot be mounted: {error}"
             result = left.result
-            pulls.append(Pull(seed, after, len(promised), len(promised - there), wrong))
+            lost = len(promised - there)
+            pulls.append(Pull(seed, after, len(promised), lost, wrong, fua_writes))
             progress(pulls[-1])
             if pulls[-1].lost or wrong:
                 break
             if not failed:
                 raise DriveError("the client gave up before the power failed")
             first = max([0, *promised, *there]) + 1
+        hears_fua = not any(self.ignored.values())
+        seen = any(each.fua_writes for each in pulls)
+        if promised and self.kernel.sends_fua and hears_fua and not seen:
+            raise DriveError("no write with FUA has arrived: this kernel sends one for each commit")
         assert result is not None
         return pulls, result
 
     def _served(self, **options: Any) -> Serving:
-        return serve(self.drive, set=self.settings, image=self.image, **options)
+        options |= {"set": self.settings, "image": self.image, "nvme": self.kernel.nvme}
+        return serve(self.drive, **options)
 
     def _until_the_power_fails(
         self, after: int, first: int, rng: random.Random, acknowledge: Callable[[int], None]
-    ) -> bool:
-        """Write on the image until the power fails; return ``True`` if it did."""
+    ) -> tuple[bool, int]:
+        """Write on the image until the power fails.
+
+        Return ``True`` if it failed, and the number of writes with FUA.
+        """
+        self.requests.unlink(missing_ok=True)
+        options = {"cut_after": after, "cut_mode": LEFT[after % len(LEFT)]}
         try:
-            drive = self._served(cut_after=after, cut_mode=LEFT[after % len(LEFT)], **self.ignored)
+            drive = self._served(record=self.requests, **options, **self.ignored)
         except PowerLost:
-            return True  # the power failed in the drive's own mount
+            return True, 0  # the power failed in the drive's own mount
         try:
             self.kernel.write(drive, self.client, first, rng, acknowledge)
             drive.stop()
-            return False
+            failed = False
         except PowerLost:
-            return True
+            failed = True
         finally:
             drive.kill()
+        return failed, _fua_writes(self.requests)
+
+
+def _fua_writes(requests: Path) -> int:
+    """Return the number of writes with FUA in the recorded requests of a drive."""
+    batches = Trace(requests).batches()
+    return sum(int(pc.sum(batch["fua"]).as_py() or 0) for batch in batches)

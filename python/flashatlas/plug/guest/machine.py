@@ -26,6 +26,9 @@ QEMU's virtual disk sends FLUSH and no FUA; the NBD and NVMe drivers of the gues
 both.
 """
 
+SEND_FUA = ("nbd", "nvme")
+"""Ways in which writes with FUA reach the drive."""
+
 HOST = "10.0.2.2"
 """Address of 127.0.0.1 of this machine for a guest on QEMU's network."""
 
@@ -162,6 +165,8 @@ class Guest(Kernel):
         """Take ``attach``, one of :data:`ATTACHED`, and ``accel``, ``tcg`` or ``kvm``."""
         self.attach = attach
         self.accel = accel
+        self.nvme = "tcp://127.0.0.1:0" if attach == "nvme" else None
+        self.sends_fua = attach in SEND_FUA
 
     def missing(self) -> str | None:
         """Return why no guest can run here, or ``None``."""

@@ -20,22 +20,8 @@ from flashatlas.plug.client import Client
 from flashatlas.plug.records import Records
 from flashatlas.plug.sqlite import Sqlite
 
-MODULES = (
-    "virtio_ring",
-    "virtio",
-    "virtio_pci_legacy_dev",
-    "virtio_pci_modern_dev",
-    "virtio_pci",
-    "virtio_blk",
-    "virtio_console",
-    "failover",
-    "net_failover",
-    "virtio_net",
-    "nbd",
-    "nvme-fabrics",
-    "nvme-tcp",
-)
-"""Modules of the kernel, in an order in which they can be loaded."""
+MODULES = Path("/modules")
+"""Folder of the kernel's modules, whose names sort in an order in which they can be loaded."""
 
 PORT = Path("/dev/vport0p1")
 AT = Path("/at")
@@ -54,7 +40,12 @@ Answer = Callable[..., None]
 def do(*command: str) -> str:
     """Return the output of a command, or raise an error if it fails."""
     done = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
     )
     if done.returncode != 0:
         raise OSError(f"{' '.join(command)}: {done.stdout.strip() or done.returncode}")
@@ -72,9 +63,8 @@ def begin() -> None:
         os.makedirs(at, exist_ok=True)
         tool("mount", "-t", kind, kind, at)
     os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
-    files = {path.stem: path for path in Path("/lib/modules").rglob("*.ko")}
-    for name in MODULES:
-        tool("insmod", str(files[name]))
+    for module in sorted(MODULES.iterdir()):
+        tool("insmod", str(module))
     AT.mkdir()
 
 

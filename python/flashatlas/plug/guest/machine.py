@@ -32,7 +32,6 @@ SEND_FUA = ("nbd", "nvme")
 HOST = "10.0.2.2"
 """Address of 127.0.0.1 of this machine for a guest on QEMU's network."""
 
-MEMORY = "512M"
 PATIENCE_S = 600
 """Seconds after which a guest counts as stopped."""
 
@@ -40,8 +39,10 @@ PATIENCE_S = 600
 class Machine:
     """A guest that is switched on; as a context manager it pulls the guest's plug at the end."""
 
-    def __init__(self, drive: Serving, attach: str, accel: str = "tcg") -> None:
-        """Switch a guest on.
+    def __init__(
+        self, drive: Serving, attach: str, accel: str = "tcg", kind: str = "small"
+    ) -> None:
+        """Switch a guest on, with a root of a kind of ``root.KINDS``.
 
         Raises:
             InputError: No guest can run here, or the drive is not served in this way.
@@ -56,7 +57,7 @@ class Machine:
         if attach == "nvme":
             named = {name: drive.variables[name] for name in ("trsvcid", "nqn")}
             self._address = {"traddr": HOST, **named}
-        made = root.root()
+        made = root.root(kind)
         self._folder = tempfile.TemporaryDirectory(prefix="flashatlas-guest-")
         self._console = Path(self._folder.name) / "console"
         disk = f"file={drive.uri},format=raw,if=none,id=d,discard=unmap,werror=report,rerror=report"
@@ -75,7 +76,7 @@ class Machine:
         self._qemu = subprocess.Popen(
             [
                 "qemu-system-x86_64",
-                *("-accel", accel, "-machine", "q35", "-smp", "1", "-m", MEMORY),
+                *("-accel", accel, "-machine", "q35", "-smp", "1", "-m", root.KINDS[kind].memory),
                 *("-nodefaults", "-display", "none", "-no-reboot"),
                 *("-serial", f"file:{self._console}"),
                 *("-kernel", str(made / "kernel"), "-initrd", str(made / "root.cpio")),

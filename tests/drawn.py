@@ -48,7 +48,14 @@ FILES = {
     "templates": ("python/flashatlas/templates/", "python/flashatlas/scaffold.py"),
     "experiments-1": ("python/flashatlas/reproduce/", "papers/"),
     "experiments-2": ("python/flashatlas/reproduce/", "papers/"),
-    "guest": ("python/flashatlas/plug/guest/",),
+    "guest": (
+        "python/flashatlas/plug/guest/",
+        "python/flashatlas/serving/",
+        "crates/nvme",
+        "crates/serve/",
+        "tests/test_guest.py",
+        "tests/test_nvme_",
+    ),
     "demo": ("Makefile", "examples/"),
     "hacking": ("HACKING.md",),
     "report-page": (

@@ -179,8 +179,8 @@ def test_a_minute_of_pgbench_keeps_its_sums():
     asked = [sums.format(kind[0], kind) for kind in ("accounts", "tellers", "branches")]
     asked += ["SELECT sum(delta) FROM pgbench_history", "SELECT count(*) FROM pgbench_history"]
     work = f"""
-        pgbench -U postgres -h /tmp -i -q -s 1
-        pgbench -U postgres -h /tmp -T 60 -c 4
+        pgbench -U postgres -h /tmp -i -q -s 1 postgres
+        pgbench -U postgres -h /tmp -T 60 -c 4 postgres
         psql -U postgres -h /tmp -A -t -c "{"; ".join(asked)}" >/tmp/sums
         su postgres -c "pg_ctl -D /at/data -m fast stop"
         umount /at; e2fsck -f -n $DRIVE

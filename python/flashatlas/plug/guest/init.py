@@ -37,19 +37,24 @@ CLIENTS: dict[str, Client] = {client.name: client for client in (Records(), Sqli
 Answer = Callable[..., None]
 
 
-def do(*command: str) -> str:
-    """Return the output of a command, or raise an error if it fails."""
-    done = subprocess.run(
+def do(*command: str, hear: Callable[[str], None] = lambda _: None) -> str:
+    """Return the output of a command, whose lines ``hear`` gets before; raise if it fails."""
+    said = []
+    with subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",
         errors="replace",
-        check=False,
-    )
-    if done.returncode != 0:
-        raise OSError(f"{' '.join(command)}: {done.stdout.strip() or done.returncode}")
-    return done.stdout
+    ) as program:
+        assert program.stdout is not None
+        for line in program.stdout:
+            said.append(line)
+            hear(line)
+    output = "".join(said)
+    if program.returncode != 0:
+        raise OSError(f"{' '.join(command)}: {output.strip() or program.returncode}")
+    return output
 
 
 def tool(*command: str) -> str:
@@ -130,10 +135,11 @@ def found(device: str, asked: dict[str, Any], _: Answer) -> dict[str, Any]:
     return {"there": sorted(there), "wrong": wrong}
 
 
-def run(device: str, asked: dict[str, Any], _: Answer) -> dict[str, Any]:
-    """Return the output of shell commands, in which ``$DRIVE`` is the device."""
+def run(device: str, asked: dict[str, Any], answer: Answer) -> dict[str, Any]:
+    """Answer with each line of shell commands, in which ``$DRIVE`` is the device; return all."""
     os.environ["DRIVE"] = device
-    return {"said": do("/bin/busybox", "sh", "-e", "-c", asked["commands"])}
+    command = ("/bin/busybox", "sh", "-e", "-c", asked["commands"])
+    return {"said": do(*command, hear=lambda line: answer(line=line))}
 
 
 def main() -> None:

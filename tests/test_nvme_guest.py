@@ -127,3 +127,59 @@ def test_linux_comes_back_after_a_power_failure_and_finds_what_fua_promised(tmp_
 def test_linux_finds_out_a_drive_that_ignores_flush_and_fua(tmp_path):
     with pytest.raises(DriveError, match=r"AssertionError: \d+$"):
         cut(tmp_path / "drive.img", WRITES // 10, ignore_flush=True)
+
+
+BY_HAND = """
+    loop() { python3 -c "
+import sqlite3
+n = 0
+try:
+    with sqlite3.connect('/at/log.db', isolation_level=None) as log:
+        for mode in ('locking_mode = exclusive', 'journal_mode = wal', 'synchronous = full'):
+            log.execute(f'PRAGMA {mode}').fetchall()
+        log.execute('CREATE TABLE log(n INTEGER PRIMARY KEY)')
+        while True:
+            log.execute('INSERT INTO log VALUES(?)', (n + 1,))
+            n += 1
+except sqlite3.OperationalError as error:
+    print(n, error)
+    "; }
+    found() { python3 -c "
+import sqlite3
+log = sqlite3.connect('/at/log.db')
+print(*log.execute('PRAGMA integrity_check').fetchone())
+print(*log.execute('SELECT count(*), max(n) FROM log').fetchone())
+    "; }
+    reconnect nqn=$NQN,ctrl_loss_tmo=0 $DRIVE
+    mkfs.ext4 -q -F -J size=4 $DRIVE >/dev/null 2>&1
+    mount -t ext4 $DRIVE /at
+    loop
+    umount /at
+    connect() { printf "transport=tcp,traddr=10.0.2.2,trsvcid=$PORT,nqn=$NQN" >/dev/nvme-fabrics; }
+    until connect 2>/dev/null; do sleep 0.2; done
+    until ls $DRIVE >/dev/null 2>&1; do sleep 0.1; done
+    mount -t ext4 $DRIVE /at
+    found
+    umount /at && e2fsck -f -n $DRIVE >/dev/null 2>&1 && echo clean
+"""
+"""The walk of docs/howto/pull-the-plug-of-an-nvme-drive.md, in a kernel that does not wait."""
+
+
+def test_a_kernel_that_does_not_wait_gets_errors_and_sqlite_recovers(tmp_path):
+    image = tmp_path / "drive.img"
+    drive = serve(DRIVE, nvme=HERE, image=image, cut_after=600)
+    at = drive.variables
+    walk = f"PORT={at['trsvcid']}\nNQN={at['nqn']}\n{AGAIN}{BY_HAND}"
+    with ThreadPoolExecutor() as pool, Machine(drive, "nvme") as guest:
+        said = pool.submit(guest.ask, "run", commands=walk)
+        said.add_done_callback(lambda _: drive.kill())  # no power failure: it does not wait forever
+        drive.wait()
+        with pytest.raises(PowerLost):
+            drive.stop()
+        with serve(DRIVE, nvme=f"tcp://127.0.0.1:{at['trsvcid']}", image=image):
+            acknowledged, integrity, found, clean = said.result()["said"].splitlines()
+    last, _, error = acknowledged.partition(" ")
+    assert int(last) > 0 and error in ("disk I/O error", "unable to open database file")
+    assert (integrity, clean) == ("ok", "clean")
+    count, newest = map(int, found.split())
+    assert count == newest and newest - int(last) in (0, 1), "the last one may have been under way"

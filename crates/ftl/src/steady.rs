@@ -24,36 +24,51 @@ pub enum Steady {
     /// The policy uses only valid counts. The function returns the chance that the victim is among
     /// the given share of blocks with the fewest valid slots. It receives that share and the number
     /// of blocks.
-    ByValid(fn(share: f64, params: &Params, blocks: u32) -> f64),
+    ByValid(fn(share: f64, params: &Params, blocks: u32) -> Chance),
     /// The policy takes the block that was closed first.
     ByAge,
 }
 
-/// Returns the chance that the best of `draws` random blocks is in the share `share` of blocks with
-/// the fewest valid slots. Blocks are drawn with replacement.
-pub fn best_of(draws: u32, share: f64) -> f64 {
-    // computed by squaring, because the power function of the standard library may differ between
-    // machines in the last bit
-    let (mut none, mut base, mut left) = (1.0, 1.0 - share, draws);
-    while left > 0 {
-        none *= if left & 1 == 1 { base } else { 1.0 };
-        base *= base;
-        left >>= 1;
-    }
-    1.0 - none
+/// The chance that a victim is in a share of blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Chance {
+    /// The chance, from 0 to 1. It rises with the share, from 0 at 0 to 1 at 1.
+    pub value: f64,
+    /// The derivative of the chance with respect to the share. The equations are solved with it.
+    pub slope: f64,
 }
 
-/// Returns the root of an increasing function between `low` and `high`, as exactly as doubles
-/// allow.
-fn bisect(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
+/// Returns the chance that the best of `draws` random blocks is in the share `share` of blocks with
+/// the fewest valid slots. Blocks are drawn with replacement.
+///
+/// # Panics
+/// Panics if `draws` is zero.
+pub fn best_of(draws: u32, share: f64) -> Chance {
+    assert!(draws > 0, "the best of no blocks");
+    let outside = power(1.0 - share, draws - 1);
+    Chance { value: 1.0 - outside * (1.0 - share), slope: f64::from(draws) * outside }
+}
+
+/// Returns the root between `low` and `high` of an increasing function, by Newton's method.
+///
+/// `f` returns the value of the function and its slope. The first value is that at `start`. A step
+/// that leaves the bounds of the root is replaced by a bisection, so a wrong slope costs only time.
+fn root(mut low: f64, start: f64, mut high: f64, mut f: impl FnMut(f64) -> (f64, f64)) -> f64 {
+    let mut at = start;
     for _ in 0..100 {
-        let middle = (low + high) / 2.0;
-        if middle == low || middle == high {
-            break; // there is no number between them
+        let (value, slope) = f(at);
+        if value < 0.0 {
+            low = at
+        } else {
+            high = at
         }
-        if f(middle) < 0.0 { low = middle } else { high = middle }
+        let next = at - value / slope;
+        if (next - at).abs() <= 1e-13 * at {
+            return next; // the error of the next step would be the square of this one
+        }
+        at = if low < next && next < high { next } else { (low + high) / 2.0 };
     }
-    (low + high) / 2.0
+    at
 }
 
 /// The steady state of all lanes with the same shape.
@@ -116,36 +131,64 @@ impl Lane {
 
 /// Returns quantiles of the mean-field distribution, the fewest valid slots first, because a block
 /// with few valid slots was closed long ago.
-fn by_valid(chance: impl Fn(f64) -> f64, blocks: u32, slots: u32, valid: u64) -> Vec<u32> {
+fn by_valid(chance: impl Fn(f64) -> Chance, blocks: u32, slots: u32, valid: u64) -> Vec<u32> {
+    if valid == 0 {
+        return vec![0; blocks as usize];
+    }
     let (n, b) = (f64::from(blocks), slots as usize);
     let mean = valid as f64 / n;
-    let shares = |e: f64| {
-        let mut s = vec![1.0; b + 1];
+    let mut s = vec![1.0; b + 1];
+    // solves the equations for this `E`, and returns the excess of the mean over that of the
+    // distribution, with its slope; the distribution's mean is the sum over i < b of 1 - s_i
+    let mut solve = |e: f64| {
+        let (mut held, mut rise, mut sum) = (0.0, 0.0, 0.0);
         for i in (0..b).rev() {
-            let (rate, upper) = (e / mean * (i + 1) as f64, s[i + 1]);
-            s[i] = bisect(0.0, upper, |x| chance(x) - rate * (upper - x));
+            let (per_e, upper) = ((i + 1) as f64 / mean, s[i + 1]);
+            let rate = e * per_e;
+            let excess = |x: f64| {
+                let chance = chance(x);
+                (chance.value - rate * (upper - x), chance.slope + rate)
+            };
+            // no chance is above 1
+            let low = (upper - 1.0 / rate).max(0.0);
+            s[i] = root(low, low, upper, excess);
+            // the derivative of s_i with respect to E
+            rise = (per_e * (upper - s[i]) + rate * rise) / (chance(s[i]).slope + rate);
+            (held, sum) = (held + (1.0 - s[i]), sum + rise);
         }
-        s
+        (mean - held, sum)
     };
-    // the mean is the sum over i < b of P(more than i valid) = 1 - s_i, and it falls as E grows
-    let e =
-        bisect(1e-9, slots.into(), |e| mean - shares(e)[..b].iter().map(|s| 1.0 - s).sum::<f64>());
-    let s = shares(e);
+    // the mean victim of a random policy has `b - mean` invalid slots
+    let (low, high) = (1e-9, f64::from(slots));
+    let e = root(low, (high - mean).max(low), high, &mut solve);
+    solve(e);
     let quantile = |k: u32| s.partition_point(|&share| share < (f64::from(k) + 0.5) / n) as u32;
     (0..blocks).map(|k| quantile(k).min(slots)).collect()
+}
+
+/// Returns the age of block `k`, counted from the oldest, in blocks that were closed since.
+fn age(blocks: u32, k: u32) -> f64 {
+    f64::from(blocks - k) - 0.5
 }
 
 /// Returns the share of slots that are still valid in block `k`, counted from the oldest. Each
 /// closed block multiplies the share by `e^-rate`.
 fn survival(rate: f64, blocks: u32, k: u32) -> f64 {
-    exp(-rate * (f64::from(blocks - k) - 0.5))
+    exp(-rate * age(blocks, k))
 }
 
 /// Returns the rate of decay with which all blocks together have `valid` valid slots.
 fn decay(blocks: u32, slots: u32, valid: u64) -> f64 {
-    let held =
-        |rate: f64| (0..blocks).map(|k| survival(rate, blocks, k)).sum::<f64>() * f64::from(slots);
-    bisect(0.0, 1.0, |rate| valid as f64 - held(rate))
+    let excess = |rate: f64| {
+        let (mut held, mut fall) = (0.0, 0.0);
+        for k in 0..blocks {
+            let share = survival(rate, blocks, k);
+            (held, fall) = (held + share, fall + age(blocks, k) * share);
+        }
+        let slots = f64::from(slots);
+        (valid as f64 - held * slots, fall * slots)
+    };
+    root(0.0, 0.0, 1.0, excess)
 }
 
 /// Draws the survivors of each block, slot by slot.
@@ -155,6 +198,18 @@ fn survivors(rate: f64, blocks: u32, slots: u32, rng: &mut Rng) -> Vec<u32> {
         (0..slots).filter(|_| rng.unit() < share).count() as u32
     };
     (0..blocks).map(|k| alive(k, rng)).collect()
+}
+
+/// Returns `base^exponent`, computed by squaring. The power function of the standard library may
+/// differ between machines in the last bit.
+fn power(mut base: f64, mut exponent: u32) -> f64 {
+    let mut result = 1.0;
+    while exponent > 0 {
+        result *= if exponent & 1 == 1 { base } else { 1.0 };
+        base *= base;
+        exponent >>= 1;
+    }
+    result
 }
 
 /// Returns `e^x` for `x <= 0`, the same on every machine. The function of the standard library may
@@ -187,6 +242,60 @@ mod tests {
         let valid = (rho * f64::from(blocks) * f64::from(slots)) as u64;
         Lane::new(victim.steady.unwrap(), &params, blocks, slots, valid)
             .draw(&mut Rng::stream(Seed(7), "steady"))
+    }
+
+    /// Solves the equations by bisection alone, without a slope and without a guess.
+    fn by_bisection(chance: impl Fn(f64) -> f64, blocks: u32, slots: u32, valid: u64) -> Vec<u32> {
+        let bisect = |mut low: f64, mut high: f64, f: &dyn Fn(f64) -> f64| {
+            for _ in 0..100 {
+                let middle = (low + high) / 2.0;
+                if middle == low || middle == high {
+                    break; // there is no number between them
+                }
+                if f(middle) < 0.0 { low = middle } else { high = middle }
+            }
+            (low + high) / 2.0
+        };
+        let (n, b) = (f64::from(blocks), slots as usize);
+        let mean = valid as f64 / n;
+        let shares = |e: f64| {
+            let mut s = vec![1.0; b + 1];
+            for i in (0..b).rev() {
+                let (rate, upper) = (e / mean * (i + 1) as f64, s[i + 1]);
+                s[i] = bisect(0.0, upper, &|x| chance(x) - rate * (upper - x));
+            }
+            s
+        };
+        // the distribution's mean is the sum over i < b of 1 - s_i, and it falls as E grows
+        let excess = |e: f64| mean - shares(e)[..b].iter().map(|s| 1.0 - s).sum::<f64>();
+        let s = shares(bisect(1e-9, slots.into(), &excess));
+        let quantile = |k: u32| s.partition_point(|&share| share < (f64::from(k) + 0.5) / n);
+        (0..blocks).map(|k| (quantile(k) as u32).min(slots)).collect()
+    }
+
+    #[test]
+    fn newton_finds_the_counts_that_bisection_finds() {
+        let mut rng = Rng::stream(Seed(1), "shapes");
+        for _ in 0..60 {
+            let (blocks, slots) = (2 + rng.below(1500) as u32, 1 + rng.below(150) as u32);
+            let all = u64::from(blocks) * u64::from(slots);
+            let valid = all / 3 + rng.below(all * 2 / 3 + 1);
+            let draws = [1, 2, 10, blocks][rng.place(4)];
+            let newton = by_valid(|s| best_of(draws, s), blocks, slots, valid);
+            let bisection = by_bisection(|s| 1.0 - power(1.0 - s, draws), blocks, slots, valid);
+            assert_eq!(newton, bisection, "{valid} in {blocks} of {slots}, best of {draws}");
+        }
+    }
+
+    #[test]
+    fn a_chance_has_its_slope() {
+        for (draws, share) in [(1, 0.3), (2, 0.5), (10, 0.0), (900, 0.001)] {
+            let (low, high) = (best_of(draws, share - 1e-7), best_of(draws, share + 1e-7));
+            let Chance { value, slope } = best_of(draws, share);
+            assert!(low.value < value && value < high.value);
+            let found = (high.value - low.value) / 2e-7;
+            assert!((found / slope - 1.0).abs() < 1e-4, "{draws} {share}: {found} {slope}");
+        }
     }
 
     #[test]

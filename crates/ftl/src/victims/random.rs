@@ -1,7 +1,7 @@
 //! Random: any closed block, uniformly.
 
 use super::{Candidates, ClosedList, LaneShape, Moment, VictimDef, VictimPolicy};
-use crate::steady::Steady;
+use crate::steady::{Steady, best_of};
 use flashatlas_types::{LocalBlock, Rng};
 
 pub const DEF: VictimDef = VictimDef {
@@ -11,7 +11,7 @@ pub const DEF: VictimDef = VictimDef {
             2013), d = 1",
     params: &[],
     build: &|_, lane, rng| Box::new(Choices::new(lane, 1, rng)),
-    steady: Some(Steady::ByValid(|share, _, _| share)),
+    steady: Some(Steady::ByValid(|share, _, _| best_of(1, share))),
 };
 
 /// The best of `d` uniform draws. The policy `random` draws once.

@@ -23,6 +23,7 @@
 //! # Ok::<(), flashatlas_types::ConfigError>(())
 //! ```
 
+mod binomial;
 mod bits;
 pub mod blocks;
 pub mod caching;

@@ -16,6 +16,7 @@
 //! is still valid falls exponentially with the age of its block (P. Desnoyers, "Analytic Modeling
 //! of SSD Write Performance", SYSTOR 2012, section 3).
 
+use crate::binomial::{binomial, power};
 use flashatlas_types::{Params, Rng};
 
 /// A victim policy's steady state.
@@ -138,8 +139,8 @@ fn by_valid(chance: impl Fn(f64) -> Chance, blocks: u32, slots: u32, valid: u64)
     let (n, b) = (f64::from(blocks), slots as usize);
     let mean = valid as f64 / n;
     let mut s = vec![1.0; b + 1];
-    // solves the equations for this `E`, and returns the excess of the mean over that of the
-    // distribution, with its slope; the distribution's mean is the sum over i < b of 1 - s_i
+    // solves the equations for this `E`, and returns the mean minus the mean of the distribution,
+    // with its slope; the distribution's mean is the sum over i < b of 1 - s_i
     let mut solve = |e: f64| {
         let (mut held, mut rise, mut sum) = (0.0, 0.0, 0.0);
         for i in (0..b).rev() {
@@ -191,25 +192,9 @@ fn decay(blocks: u32, slots: u32, valid: u64) -> f64 {
     root(0.0, 0.0, 1.0, excess)
 }
 
-/// Draws the survivors of each block, slot by slot.
+/// Draws the survivors of each block.
 fn survivors(rate: f64, blocks: u32, slots: u32, rng: &mut Rng) -> Vec<u32> {
-    let alive = |k: u32, rng: &mut Rng| {
-        let share = survival(rate, blocks, k);
-        (0..slots).filter(|_| rng.unit() < share).count() as u32
-    };
-    (0..blocks).map(|k| alive(k, rng)).collect()
-}
-
-/// Returns `base^exponent`, computed by squaring. The power function of the standard library may
-/// differ between machines in the last bit.
-fn power(mut base: f64, mut exponent: u32) -> f64 {
-    let mut result = 1.0;
-    while exponent > 0 {
-        result *= if exponent & 1 == 1 { base } else { 1.0 };
-        base *= base;
-        exponent >>= 1;
-    }
-    result
+    (0..blocks).map(|k| binomial(slots, survival(rate, blocks, k), rng)).collect()
 }
 
 /// Returns `e^x` for `x <= 0`, the same on every machine. The function of the standard library may

@@ -22,6 +22,8 @@ pub struct Permutation {
     mask: u64,
     shift: u32,
     keys: [u64; ROUNDS],
+    /// The inverse of each key modulo 2^64.
+    inverses: [u64; ROUNDS],
 }
 
 impl Permutation {
@@ -32,7 +34,9 @@ impl Permutation {
     pub fn new(count: u64, rng: &mut Rng) -> Permutation {
         let bits = (64 - (count - 1).leading_zeros()).max(1);
         let keys = [(); ROUNDS].map(|()| rng.below(u64::MAX) | 1);
-        Permutation { count, mask: u64::MAX >> (64 - bits), shift: bits.div_ceil(2), keys }
+        let inverses = keys.map(inverse);
+        let mask = u64::MAX >> (64 - bits);
+        Permutation { count, mask, shift: bits.div_ceil(2), keys, inverses }
     }
 
     /// Returns the number at a place, or `None` if `place` is `count` or more.
@@ -54,6 +58,32 @@ impl Permutation {
             }
         }
     }
+
+    /// Returns the place at which a number stands, or `None` if `number` is `count` or more.
+    /// [`Permutation::at`] is the inverse.
+    #[inline]
+    pub fn find(&self, number: u64) -> Option<u64> {
+        if number >= self.count {
+            return None;
+        }
+        let mut x = number;
+        // the numbers that `at` went through are gone through backwards
+        loop {
+            for (key, inverse) in self.keys.iter().zip(self.inverses).rev() {
+                x ^= x >> self.shift; // its own inverse, because `shift` is half of the bits or more
+                x = x.wrapping_mul(inverse).wrapping_sub(key >> 32) & self.mask;
+            }
+            if x < self.count {
+                return Some(x);
+            }
+        }
+    }
+}
+
+/// Returns the inverse of an odd number modulo 2^64 (Newton's method).
+fn inverse(odd: u64) -> u64 {
+    // an odd number is its own inverse modulo 8, and each step doubles the number of correct bits
+    (0..5).fold(odd, |x, _| x.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(x))))
 }
 
 #[cfg(test)]
@@ -71,6 +101,9 @@ mod tests {
         for count in [1, 2, 7, 64, 1000, (1 << 20) + 5] {
             let permutation = Permutation::new(count, &mut rng);
             let mut numbers: Vec<u64> = (0..).map_while(|place| permutation.at(place)).collect();
+            let found = numbers.iter().map(|&number| permutation.find(number));
+            assert!(found.eq((0..count).map(Some)), "{count}: each number is found at its place");
+            assert_eq!(permutation.find(count), None);
             numbers.sort_unstable();
             assert!(numbers.into_iter().eq(0..count), "{count}");
         }

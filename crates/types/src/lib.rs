@@ -20,6 +20,8 @@
 
 mod at_once;
 mod attention;
+pub mod base;
+mod block_permutation;
 pub mod content;
 mod dealing;
 pub mod error;
@@ -45,6 +47,8 @@ pub mod time;
 
 pub use at_once::{at_once, cores, share};
 pub use attention::{BLOCK_STEPS, Interrupted, attentive, beat};
+pub use base::Base;
+pub use block_permutation::BlockPermutation;
 pub use content::Stamp;
 pub use dealing::Dealing;
 pub use error::{ConfigError, FtlError, MediumError, Violation, nearest};

@@ -1,0 +1,73 @@
+//! The content of a preconditioned drive, computed slot by slot and page by page.
+//!
+//! Before a run, the place of every page follows from a formula, and so does the content of every
+//! slot. So none of it has to be stored until it changes: a [`Base`] has a few numbers for each
+//! block, whatever the number of its slots. Both directions take constant time.
+//!
+//! [`Filled`] is a blank drive to which every page was written in ascending order. [`Steady`] is a
+//! drive after a long time of uniform random writes.
+
+mod filled;
+mod steady;
+
+pub use filled::Filled;
+pub use steady::Steady;
+
+use crate::{FrameId, Lpn, Ppn};
+
+/// The content of a slot of a base.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Held {
+    /// The valid version of a page.
+    Valid(Lpn),
+    /// An older version of a page.
+    Old(Lpn),
+    /// Padding, which belongs to no page.
+    Padding,
+}
+
+/// The content of a drive before a run.
+#[expect(clippy::large_enum_variant, reason = "a drive has one base")]
+#[derive(Clone, Debug)]
+pub enum Base {
+    /// Every page was written once, in ascending order.
+    Filled(Filled),
+    /// Pages were written at random for a long time.
+    Steady(Steady),
+}
+
+impl Base {
+    /// Returns the content of a slot, or `None` if the slot is erased.
+    #[inline]
+    pub fn page_at(&self, slot: Ppn) -> Option<Held> {
+        match self {
+            Base::Filled(filled) => filled.page_at(slot),
+            Base::Steady(steady) => steady.page_at(slot),
+        }
+    }
+
+    /// Returns the slot with the valid version of a page. Every page of the drive has one.
+    ///
+    /// # Panics
+    /// Panics beyond the last page.
+    #[inline]
+    pub fn slot_of(&self, page: Lpn) -> Ppn {
+        match self {
+            Base::Filled(filled) => filled.slot_of(page),
+            Base::Steady(steady) => steady.slot_of(page),
+        }
+    }
+
+    /// Returns the number of the program that wrote a frame, or `None` if the frame is erased. The
+    /// first program has number 1.
+    #[inline]
+    pub fn sequence(&self, frame: FrameId) -> Option<u64> {
+        match self {
+            Base::Filled(filled) => filled.sequence(frame),
+            Base::Steady(steady) => steady.sequence(frame),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

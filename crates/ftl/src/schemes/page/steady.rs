@@ -2,17 +2,17 @@
 //!
 //! Each lane gets as many full blocks as it has in the steady state. The victim policy's model
 //! determines the number of valid slots in each ([`crate::steady`]). Blocks are programmed in the
-//! order from the block that will be collected first to the newest. A slot that must be invalid
-//! gets an old version of a page whose valid version is programmed later.
+//! order from the block that will be collected first to the newest. The content of each slot
+//! follows from a formula ([`SteadyBase`]).
 
 use super::settings::{GcMode, GcPace, PageSettings};
 use crate::FtlContext;
 use crate::schemes::SchemeConfig;
 use crate::steady::{Lane, Steady};
 use crate::victims::VICTIM;
-use flashatlas_nand::Unit;
-use flashatlas_prefetch as prefetch;
-use flashatlas_types::{BlockId, Cause, ConfigError, Lpn, Permutation, Rng, Seed, Stamp, beat};
+use flashatlas_nand::{Medium, Unit};
+use flashatlas_types::base::{Held, Steady as SteadyBase};
+use flashatlas_types::{BlockId, Cause, ConfigError, Lpn, Rng, Seed, Stamp};
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 
@@ -63,8 +63,65 @@ pub(super) fn make(
     stamp: &dyn Fn(Lpn) -> Stamp,
     go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<bool, ConfigError> {
-    let layout = cx.flash.medium.layout().clone();
-    let settings = PageSettings::new(config, &layout);
+    let base = base(config, cx.flash.medium, seed)?;
+    Ok(program(&base, cx, stamp, go_on))
+}
+
+/// Programs the full blocks of a steady state onto a blank medium. Returns `false` if `go_on`
+/// stopped the work.
+fn program(
+    base: &SteadyBase,
+    cx: &mut FtlContext<'_>,
+    stamp: &dyn Fn(Lpn) -> Stamp,
+    go_on: &mut dyn FnMut(u64) -> bool,
+) -> bool {
+    let medium = &cx.flash.medium;
+    let layout = medium.layout().clone();
+    let bytes = medium.rules().keep_bytes.then(|| vec![0; layout.unit_bytes as usize].into());
+    let mut writer = Writer { units: Vec::new(), stamp, bytes };
+    let slots = layout.block_len();
+    let (mut placed, mut stopped) = (0, false);
+    // the contents of the next blocks are computed while the previous blocks are programmed
+    let chunks = base.order().chunks((DECODED_TOGETHER / slots).max(1));
+    std::thread::scope(|scope| {
+        let (sender, decoded) = mpsc::sync_channel::<Vec<Held>>(DECODED_AHEAD);
+        let (done, buffers) = mpsc::channel::<Vec<Held>>();
+        let all = chunks.clone();
+        let decode = move || {
+            for blocks in all {
+                let mut held = buffers.try_recv().unwrap_or_default();
+                held.clear();
+                blocks.iter().for_each(|&block| base.decode(block, &mut held));
+                if sender.send(held).is_err() {
+                    break; // the blocks before were the last that were wanted
+                }
+            }
+        };
+        scope.spawn(decode);
+        for blocks in chunks {
+            let held = decoded.recv().expect("all blocks are decoded");
+            for (&block, held) in blocks.iter().zip(held.chunks(slots)) {
+                writer.block(cx, block, held);
+                placed += base.valid(block);
+            }
+            let _ = done.send(held); // the decoding thread may have ended
+            if !go_on(placed.into()) {
+                stopped = true;
+                return;
+            }
+        }
+    });
+    assert!(stopped || placed == layout.logical_units, "every page was placed");
+    !stopped
+}
+
+/// Draws the steady state of a blank medium: the full blocks of each lane, and what they hold.
+///
+/// # Errors
+/// Returns an error if the scheme has no model, or if the pages do not fit the full blocks.
+fn base(config: &SchemeConfig<'_>, medium: &Medium, seed: Seed) -> Result<SteadyBase, ConfigError> {
+    let layout = medium.layout();
+    let settings = PageSettings::new(config, layout);
     let steady = model(config)?;
     let mut rng = Rng::stream(seed, "precondition.steady");
     // the number of free blocks when the host has just filled its frontier
@@ -78,7 +135,7 @@ pub(super) fn make(
     let mut models: BTreeMap<(u32, u64), Lane> = BTreeMap::new();
     for lane in layout.lane_ids() {
         let mut blocks: Vec<BlockId> =
-            layout.lane_blocks(lane).filter(|&b| !cx.flash.medium.is_bad(b)).collect();
+            layout.lane_blocks(lane).filter(|&b| !medium.is_bad(b)).collect();
         shuffle(&mut blocks, &mut rng);
         blocks.truncate(blocks.len().saturating_sub(free as usize));
         let (n, units) = (blocks.len() as u32, u64::from(layout.logical_units));
@@ -110,88 +167,15 @@ pub(super) fn make(
             lanes.iter().filter_map(of_age)
         })
         .collect();
-    let count = layout.logical_units;
-    let pages = Pages::new(count, &mut rng);
-    let mut draws = Draws { pages, count, next: 0, rng };
-    let bytes =
-        cx.flash.medium.rules().keep_bytes.then(|| vec![0; layout.unit_bytes as usize].into());
-    let mut writer = Writer { units: Vec::new(), stamp, bytes };
-    let slots = layout.block_len();
-    let (mut placed, mut stopped) = (0, false);
-    // the contents of the next blocks are drawn while the previous blocks are programmed
-    let chunks = order.chunks((DRAWN_TOGETHER / slots).max(1));
-    std::thread::scope(|scope| {
-        let (sender, drawn) = mpsc::sync_channel::<Vec<Drawn>>(DRAWN_AHEAD);
-        let (done, buffers) = mpsc::channel::<Vec<Drawn>>();
-        let all = chunks.clone();
-        let draw = move || {
-            for blocks in all {
-                let mut drawn = buffers.try_recv().unwrap_or_default();
-                drawn.clear();
-                blocks.iter().for_each(|&(_, valid)| draws.draw(slots, valid, &mut drawn));
-                if sender.send(drawn).is_err() {
-                    break; // the blocks before were the last that were wanted
-                }
-            }
-        };
-        scope.spawn(draw);
-        for blocks in chunks {
-            let drawn = drawn.recv().expect("all blocks are drawn");
-            for (&(block, valid), drawn) in blocks.iter().zip(drawn.chunks(slots)) {
-                writer.block(cx, block, drawn);
-                placed += valid;
-            }
-            let _ = done.send(drawn); // the drawing thread may have ended
-            if !go_on(placed.into()) {
-                stopped = true;
-                return;
-            }
-        }
-    });
-    assert!(stopped || placed == count, "every page was placed");
-    Ok(!stopped)
+    Ok(SteadyBase::new(&Arc::new(layout.clone()), &order, &mut rng))
 }
 
-/// The page in a slot, and `true` if the slot has the valid version.
-type Drawn = (Lpn, bool);
-
-/// The number of slots that are drawn together. It is large, so that threads seldom wait for each
+/// The number of slots that are decoded together. It is large, so that threads seldom wait for each
 /// other, but small enough for the processor's caches.
-const DRAWN_TOGETHER: usize = 1 << 14;
+const DECODED_TOGETHER: usize = 1 << 14;
 
-/// The number of drawn chunks that may wait to be programmed.
-const DRAWN_AHEAD: usize = 2;
-
-struct Draws {
-    /// All pages, in the order in which their valid versions are programmed.
-    pages: Pages,
-    count: u32,
-    next: u32,
-    rng: Rng,
-}
-
-impl Draws {
-    /// Draws the contents of the slots of a block. Randomly chosen `valid` slots become valid.
-    ///
-    /// A valid slot gets the next page. Any other slot gets an old version of a page whose valid
-    /// version comes later, or padding if there is no such page. The draws do not depend on each
-    /// other, so the pages of several slots are loaded from memory together.
-    fn draw(&mut self, slots: usize, valid: u32, drawn: &mut Vec<Drawn>) {
-        let mut valid = u64::from(valid);
-        for left in (1..=slots as u64).rev() {
-            let later = u64::from(self.count - self.next);
-            let is_valid = self.rng.below(left) < valid;
-            let lpn = match is_valid {
-                true => self.pages.at(self.next),
-                false if later == 0 => Lpn::NONE,
-                false => self.pages.at(self.next + self.rng.below(later) as u32),
-            };
-            valid -= u64::from(is_valid);
-            self.next += u32::from(is_valid);
-            drawn.push((lpn, is_valid));
-        }
-    }
-}
+/// The number of decoded chunks that may wait to be programmed.
+const DECODED_AHEAD: usize = 2;
 
 struct Writer<'a> {
     units: Vec<Unit>,
@@ -201,13 +185,17 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Fills a block with the pages drawn for its slots.
-    fn block(&mut self, cx: &mut FtlContext<'_>, block: BlockId, drawn: &[Drawn]) {
+    /// Fills a block with the content of its slots.
+    fn block(&mut self, cx: &mut FtlContext<'_>, block: BlockId, held: &[Held]) {
         let slots = cx.flash.medium.layout().frame_len();
-        for (index, drawn) in (0..).zip(drawn.chunks(slots)) {
+        for (index, held) in (0..).zip(held.chunks(slots)) {
             self.units.clear();
-            for &(lpn, is_valid) in drawn {
-                let stamp = if is_valid { (self.stamp)(lpn) } else { OLD };
+            for &held in held {
+                let (lpn, stamp) = match held {
+                    Held::Valid(lpn) => (lpn, (self.stamp)(lpn)),
+                    Held::Old(lpn) => (lpn, OLD),
+                    Held::Padding => (Lpn::NONE, OLD),
+                };
                 self.units.push(Unit { lpn, stamp, bytes: self.bytes.clone() });
             }
             let frame = cx.flash.medium.layout().frame_in(block, index);
@@ -218,53 +206,50 @@ impl Writer<'_> {
     }
 }
 
-/// The largest number of pages that are shuffled in memory. With more pages, a shuffle would wait
-/// for memory at each page.
-const NEAR: u32 = 1 << 26;
-
-/// All pages, in a random order.
-enum Pages {
-    /// Each order is equally likely.
-    Shuffled(Vec<u32>),
-    /// The order is pseudo-random and needs no memory.
-    Permuted(Permutation),
-}
-
-impl Pages {
-    fn new(count: u32, rng: &mut Rng) -> Pages {
-        if count > NEAR {
-            return Pages::Permuted(Permutation::new(count.into(), rng));
-        }
-        let mut pages: Vec<u32> = (0..count).collect();
-        shuffle(&mut pages, rng);
-        Pages::Shuffled(pages)
-    }
-
-    /// Returns the page at an index. Panics beyond the last page.
-    #[inline]
-    fn at(&self, place: u32) -> Lpn {
-        Lpn(match self {
-            Pages::Shuffled(pages) => pages[place as usize],
-            Pages::Permuted(pages) => pages.at(place.into()).expect("one of them") as u32,
-        })
+/// Shuffles items (Fisher and Yates), from the last item to the second.
+fn shuffle<T>(items: &mut [T], rng: &mut Rng) {
+    for end in (2..=items.len()).rev() {
+        items.swap(end - 1, rng.place(end));
     }
 }
 
-/// Shuffles items (Fisher and Yates), from the last item to the second. Some swap positions are
-/// drawn ahead, so that their items are loaded from memory together.
-fn shuffle<T: Copy>(items: &mut [T], rng: &mut Rng) {
-    let mut end = items.len();
-    while end > 1 {
-        beat(1);
-        let mut drawn = [0; 32];
-        let count = drawn.len().min(end - 1);
-        for (place, i) in drawn.iter_mut().zip((end - count..end).rev()) {
-            *place = rng.place(i + 1);
-            prefetch::item(&items[*place]);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Command;
+    use flashatlas_fixtures::layouts::lanes;
+    use flashatlas_nand::{Flash, Rules};
+    use flashatlas_types::{FrameId, Ppn};
+
+    #[test]
+    fn the_medium_holds_what_the_formula_says() {
+        let layout = Arc::new(lanes(2, [9, 8, 4], 240));
+        let full =
+            [(3, 2), (12, 20), (17, 0), (0, 32), (4, 31), (13, 30), (8, 32), (9, 32), (1, 32)];
+        let full: Vec<_> = full.map(|(block, valid)| (BlockId::new(block), valid)).to_vec();
+        let full = [&full[..], &[(BlockId::new(10), 240 - 211)]].concat();
+        let base = SteadyBase::new(&layout, &full, &mut Rng::stream(Seed(1), "test"));
+        let mut medium = Medium::new(layout.clone(), Rules::PLAIN, 0, Seed(1)).unwrap();
+        let (mut plan, mut copies, mut outcome) = Default::default();
+        let flash = Flash { medium: &mut medium, plan: &mut plan };
+        let mut cx = FtlContext::new(flash, &Command::UNTIMED, &mut copies, &mut outcome);
+        let mut told = Vec::new();
+        assert!(program(&base, &mut cx, &|lpn| Stamp(lpn.0 + 1), &mut |pages| {
+            told.push(pages);
+            true
+        }));
+        assert_eq!(told.last(), Some(&240));
+        for frame in (0..layout.frames()).map(FrameId) {
+            assert_eq!(medium.frame_sequence(frame).ok(), base.sequence(frame));
         }
-        for (&place, i) in drawn.iter().zip((end - count..end).rev()) {
-            items.swap(i, place);
+        for slot in (0..layout.slots()).map(Ppn) {
+            let expected = base.page_at(slot).map(|held| match held {
+                Held::Valid(lpn) => (lpn, Stamp(lpn.0 + 1)),
+                Held::Old(lpn) => (lpn, OLD),
+                Held::Padding => (Lpn::NONE, OLD),
+            });
+            let found = medium.unit_by_stamp(slot).ok().map(|unit| (unit.lpn, unit.stamp));
+            assert_eq!(found, expected, "slot {slot}");
         }
-        end -= count;
     }
 }

@@ -150,7 +150,9 @@ def main() -> None:
     with PORT.open("r+b", buffering=0) as port:
 
         def answer(**said: Any) -> None:
-            port.write(json.dumps(said).encode() + b"\n")
+            left = json.dumps(said).encode() + b"\n"
+            while left:  # the kernel takes at most 32 KiB at once
+                left = left[port.write(left) :]
 
         while line := port.readline():
             asked = json.loads(line)

@@ -40,9 +40,21 @@ class Machine:
     """A guest that is switched on; as a context manager it pulls the guest's plug at the end."""
 
     def __init__(
-        self, drive: Serving, attach: str, accel: str = "tcg", kind: str = "small"
+        self,
+        drive: Serving,
+        attach: str,
+        accel: str = "tcg",
+        kind: str = "small",
+        folder: Path | None = None,
     ) -> None:
-        """Switch a guest on, with a root of a kind of ``root.KINDS``.
+        """Switch a guest on.
+
+        Args:
+            drive: The drive.
+            attach: The way in which it is attached, one of :data:`ATTACHED`.
+            accel: The way in which QEMU runs the guest, ``tcg`` or ``kvm``.
+            kind: The root, one of ``root.KINDS``.
+            folder: A folder that the guest finds as a tar archive, its last virtual disk.
 
         Raises:
             InputError: No guest can run here, or the drive is not served in this way.
@@ -73,6 +85,10 @@ class Machine:
             # the guest's kernel has a connection for each queue
             "nvme": ["-netdev", "user,id=n", "-device", "virtio-net-pci,netdev=n,romfile="],
         }
+        if folder is not None:
+            archive = f"{self._folder.name}/folder.tar"
+            root.do("bsdtar", "-c", "-f", archive, "-C", str(folder.parent), folder.name)
+            attached[attach] += ["-drive", f"file={archive},format=raw,if=virtio,readonly=on"]
         self._qemu = subprocess.Popen(
             [
                 "qemu-system-x86_64",

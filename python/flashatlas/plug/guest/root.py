@@ -157,7 +157,7 @@ def _make(scratch: Path, suite: str, kind: Kind) -> None:
     made, own, tar = scratch / "made", scratch / "own", scratch / "root.tar"
     made.mkdir()
     packages = ",".join(PACKAGES + kind.packages)
-    _do("mmdebstrap", "--quiet", "--variant=extract", f"--include={packages}", suite, str(tar))
+    do("mmdebstrap", "--quiet", "--variant=extract", f"--include={packages}", suite, str(tar))
     for name, content in _own():
         _put(own / name, content)
     for number, (name, content) in enumerate(of_kernel.modules(tar, MODULES + kind.modules)):
@@ -176,8 +176,8 @@ def _make(scratch: Path, suite: str, kind: Kind) -> None:
     # the kernel unpacks concatenated archives in order, each over the one before
     parts = [[*left_out, f"@{tar}"], ["-C", str(own), "."]]
     parts += [[*shares, f"@{tar}"]] if shares else []
-    (made / "root.cpio").write_bytes(b"".join(_do(*cpio, *words) for words in parts))
-    (made / "kernel").write_bytes(_do("bsdtar", "-xOf", str(tar), "./boot/vmlinuz-*"))
+    (made / "root.cpio").write_bytes(b"".join(do(*cpio, *words) for words in parts))
+    (made / "kernel").write_bytes(do("bsdtar", "-xOf", str(tar), "./boot/vmlinuz-*"))
 
 
 def _put(file: Path, content: bytes) -> None:
@@ -186,7 +186,7 @@ def _put(file: Path, content: bytes) -> None:
     file.chmod(0o755)
 
 
-def _do(*command: str) -> bytes:
+def do(*command: str) -> bytes:
     done = subprocess.run(command, capture_output=True, check=False)
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines()

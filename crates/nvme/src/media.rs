@@ -124,6 +124,16 @@ pub trait Media {
     /// Returns a [`MediaError`] if that is not certain.
     fn flush(&mut self) -> Result<(), MediaError>;
 
+    /// Returns `true` if a small read or write would not wait now, neither for time nor for another
+    /// command. A transport need not give it to another thread.
+    fn is_free(&mut self) -> bool {
+        false
+    }
+
+    /// Says for how many commands hosts wait. It is said before each command is carried out, which
+    /// is one of them.
+    fn waited_for(&mut self, _commands: usize) {}
+
     /// Returns the health now.
     fn health(&mut self) -> Health {
         Health::default()

@@ -2,6 +2,8 @@
 
 use crate::{ControllerId, Health, Media, MediaError, Status};
 
+/// Bytes of a small read or write, at most.
+const SMALL: u64 = 64 << 10;
 /// Bytes that zeroing, comparing and verifying take at once.
 const PIECE: usize = 1 << 16;
 
@@ -99,6 +101,16 @@ impl IoCommand {
     /// Returns the name of the command, by which a transport may remember it.
     pub const fn ticket(&self) -> Ticket {
         self.ticket
+    }
+
+    /// Returns `true` for a read or write of at most 64 KiB that makes nothing durable. It waits
+    /// for nothing if the media are free ([`Media::is_free`]).
+    pub fn is_small(&self) -> bool {
+        match self.work {
+            Work::Read { bytes, first_durable: durable, .. }
+            | Work::Write { bytes, fua: durable, .. } => bytes <= SMALL && !durable,
+            _ => false,
+        }
     }
 
     /// Carries the command out; may wait as long as the media do.

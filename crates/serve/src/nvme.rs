@@ -30,6 +30,14 @@ impl<C: Clock> Media for &Server<C> {
         Server::flush(self).map_err(of_refused)
     }
 
+    fn is_free(&mut self) -> bool {
+        Server::is_free(self)
+    }
+
+    fn waited_for(&mut self, commands: usize) {
+        Server::waited_for(self, commands);
+    }
+
     /// Returns the health of the drive; one that is not served any more takes no writes.
     fn health(&mut self) -> Health {
         let stopped = || Health { read_only: true, ..Health::default() };

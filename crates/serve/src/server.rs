@@ -59,6 +59,8 @@ pub struct Server<C> {
     found: Found,
     /// Number of client commands that were not answered yet.
     outstanding: AtomicUsize,
+    /// Number of commands that clients wait for, if whoever serves the drive says it.
+    waited_for: AtomicUsize,
     /// Number of client writes with FUA.
     fua_writes: AtomicU64,
     /// Bytes of client writes.
@@ -105,6 +107,7 @@ impl<C: Clock> Server<C> {
             zeroes_by_trim: !live.drive().top().forgets_trims(),
             found,
             outstanding: AtomicUsize::new(0),
+            waited_for: AtomicUsize::new(0),
             fua_writes: AtomicU64::new(0),
             written: AtomicU64::new(0),
             cut: AtomicBool::new(false),
@@ -141,6 +144,17 @@ impl<C: Clock> Server<C> {
     /// Returns the number of commands that the drive takes at once.
     pub fn queue_depth(&self) -> usize {
         self.queue_depth
+    }
+
+    /// Returns `true` if a command would begin at once, and end without a wait for the clock.
+    pub(crate) fn is_free(&self) -> bool {
+        self.plan.time == Time::None && self.state.try_lock().is_ok()
+    }
+
+    /// Says for how many commands clients wait, which is the drive's queue depth: they may be more
+    /// than the threads that call.
+    pub(crate) fn waited_for(&self, commands: usize) {
+        self.waited_for.store(commands, Ordering::Relaxed);
     }
 
     /// Returns `true` if trimmed units read as zeros after a power failure, too.
@@ -375,6 +389,7 @@ impl<C: Clock> Server<C> {
         out: Option<&mut [u8]>,
     ) -> Result<(), Refused> {
         let depth = self.outstanding.fetch_add(1, Ordering::Relaxed) + 1;
+        let depth = depth.max(self.waited_for.load(Ordering::Relaxed));
         let done = match self.plan.time {
             Time::None => self.at_once(request, data, out, depth),
             Time::Real(slower) => self.in_time(request, data, out, slower),

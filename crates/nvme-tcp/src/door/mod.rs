@@ -139,7 +139,7 @@ impl Door {
             return Err(DoorError::NotLoopback(outside.address));
         }
         let runtime = Builder::new_multi_thread()
-            .worker_threads(2)
+            .worker_threads(1)
             .max_blocking_threads(options.threads.max(1))
             .thread_name("nvme-tcp")
             .enable_io()

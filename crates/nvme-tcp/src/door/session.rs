@@ -8,8 +8,10 @@ use super::target::{Answer, Lost, Queue, Reply, Target, Work};
 use crate::command::{Command, FABRICS};
 use crate::connection::{Connection, End};
 use crate::status;
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +25,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 /// Bytes that are received at a time.
 const INPUT: usize = 64 << 10;
 /// Parts that are sent at a time.
-const PARTS: usize = 16;
+const PARTS: usize = 128;
 /// Opcode of the Asynchronous Event Request command.
 const EVENT_REQUEST: u8 = 0x0c;
 /// Position of the host's name in the data of Connect (Base Specification, 6.3).
@@ -98,7 +100,9 @@ impl Session {
         let why = self.serve().await;
         match why {
             Why::Closing => self.finish_commands().await,
-            Why::Ended => self.finish_answers(), // that of a Disconnect command, for one
+            Why::Ended => {
+                self.complete_answers(); // that of a Disconnect command, for one
+            }
             Why::Gone | Why::Over(_) => {}
         }
         if let Some(joined) = &self.joined {
@@ -136,10 +140,16 @@ impl Session {
                 Wake::Closing => Err(Why::Closing),
                 Wake::News(news) => self.check_alive(news),
                 // Room for data, or a place in the window, may have become free.
-                Wake::Answer(answer) => self.complete(answer).map(|()| self.begin()),
+                Wake::Answer(answer) => {
+                    self.complete(answer);
+                    self.begin();
+                    self.send()
+                }
                 Wake::Place(place) => {
-                    self.begin_next(Some(place));
-                    Ok(())
+                    let works = self.begin_next(Some(place));
+                    self.carry_out(works);
+                    self.begin();
+                    self.send()
                 }
                 Wake::Socket => self.exchange(),
                 Wake::Time => self.check_time(),
@@ -195,21 +205,47 @@ impl Session {
             }
         }
         self.begin();
-        Ok(())
+        self.send()
     }
 
-    /// Begins commands. Commands of an I/O queue need a place in the window.
+    /// Begins the commands that are there, and completes those whose answers are there, until
+    /// nothing is left that need not wait. What is to be sent is sent later, all at once.
     fn begin(&mut self) {
-        while self.connection.has_command() {
-            let place = match self.joined.as_ref().filter(|joined| !joined.is_admin) {
-                None => None,
-                Some(joined) => {
-                    let window = Arc::clone(&joined.association.window);
-                    let Ok(place) = window.try_acquire_owned() else { return };
-                    Some(place)
-                }
-            };
-            self.begin_next(place);
+        loop {
+            let mut works = Vec::new();
+            while let Some(place) = self.place() {
+                works.append(&mut self.begin_next(place));
+            }
+            self.carry_out(works);
+            if !self.complete_answers() {
+                return;
+            }
+        }
+    }
+
+    /// Returns a place for the next command, if there is one that may begin. Commands of an I/O
+    /// queue need a place in the window.
+    fn place(&self) -> Option<Option<OwnedSemaphorePermit>> {
+        if !self.connection.has_command() {
+            return None;
+        }
+        let Some(joined) = self.joined.as_ref().filter(|joined| !joined.is_admin) else {
+            return Some(None);
+        };
+        Arc::clone(&joined.association.window).try_acquire_owned().ok().map(Some)
+    }
+
+    /// Does the work that waits for nothing, and gives the rest to the pool of threads.
+    fn carry_out(&self, works: Vec<Work>) {
+        let mut left = VecDeque::from(works);
+        while let Some(work) = left.pop_front() {
+            if work.is_quick() {
+                // as in a thread of the pool, a panic of the media ends their command alone
+                let next = catch_unwind(AssertUnwindSafe(|| work.run()));
+                left.extend(next.unwrap_or_default());
+            } else {
+                spawn(work);
+            }
         }
     }
 
@@ -226,9 +262,13 @@ impl Session {
         Ok(())
     }
 
-    fn begin_next(&mut self, place: Option<OwnedSemaphorePermit>) {
-        let Some(command) = self.connection.next_command() else { return };
-        let Some(joined) = &self.joined else { return self.connect(&command) };
+    /// Begins a command, and returns its work.
+    fn begin_next(&mut self, place: Option<OwnedSemaphorePermit>) -> Vec<Work> {
+        let Some(command) = self.connection.next_command() else { return Vec::new() };
+        let Some(joined) = &self.joined else {
+            self.connect(&command);
+            return Vec::new();
+        };
         joined.association.note_command();
         let is_awaited = !(joined.is_admin && command.entry[0] == EVENT_REQUEST);
         if is_awaited {
@@ -237,12 +277,11 @@ impl Session {
         }
         let (id, answers) = (command.id(), self.sender.clone());
         let is_fabrics = command.entry[0] == FABRICS;
-        for work in joined.queue.begin(command, Reply::new(id, is_awaited, answers, place)) {
-            spawn(work);
-        }
+        let works = joined.queue.begin(command, Reply::new(id, is_awaited, answers, place));
         if is_fabrics && !joined.is_admin {
             joined.association.note_admin_command(); // a Disconnect deletes the queue
         }
+        works
     }
 
     fn connect(&mut self, command: &Command) {
@@ -284,13 +323,13 @@ impl Session {
         allow.iter().any(|one| one.as_bytes() == name)
     }
 
-    fn complete(&mut self, answer: Answer) -> Result<(), Why> {
-        let Answer { id, outcome, is_awaited, place } = answer;
+    fn complete(&mut self, answer: Answer) {
+        let Answer { id, outcome, is_awaited, place, wait } = answer;
         match outcome {
             Some((completion, data)) => self.connection.complete(completion, data),
             None => self.connection.forget(id),
         }
-        drop(place);
+        drop((place, wait));
         if let Some(joined) = &self.joined {
             if is_awaited {
                 self.awaited -= 1;
@@ -300,16 +339,16 @@ impl Session {
                 joined.association.note_admin_command();
             }
         }
-        self.send()
     }
 
-    /// Completes the commands whose answers are there.
-    fn finish_answers(&mut self) {
+    /// Completes the commands whose answers are there, and returns `true` if there was one.
+    fn complete_answers(&mut self) -> bool {
+        let mut was_one = false;
         while let Ok(answer) = self.answers.try_recv() {
-            if self.complete(answer).is_err() {
-                return;
-            }
+            self.complete(answer);
+            was_one = true;
         }
+        was_one
     }
 
     /// Completes the commands that are begun, and waits until the host's other queues have done so:
@@ -322,7 +361,8 @@ impl Session {
                 Some(answer) = self.answers.recv() => answer,
                 _ = awaited.wait_for(|&awaited| awaited == 0) => return,
             };
-            if self.complete(answer).is_err() {
+            self.complete(answer);
+            if self.send().is_err() {
                 return; // the host has gone
             }
         }

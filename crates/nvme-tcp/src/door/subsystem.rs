@@ -1,6 +1,6 @@
 //! A [`Subsystem`] of the controller core, with its media, as a target.
 
-use super::target::{Connected, Lost, Queue, Reply, Target, Work};
+use super::target::{Connected, Lost, Queue, Reply, Target, Waits, Work};
 use crate::command::Command;
 use crate::connection::QueueShape;
 use crate::limits::Limits;
@@ -31,6 +31,8 @@ struct Shared<M> {
     keep: Box<Keep>,
     /// Held while a record is kept, so that an old one never follows a new one.
     keeping: Mutex<()>,
+    /// Commands on the media that hosts wait for.
+    waits: Waits,
 }
 
 struct State {
@@ -70,6 +72,7 @@ where
             media,
             keep: Box::new(keep),
             keeping: Mutex::new(()),
+            waits: Waits::default(),
         }))
     }
 
@@ -139,9 +142,12 @@ where
     /// Returns the work of a command on the media.
     fn work(self: &Arc<Self>, command: IoCommand, data: Vec<u8>) -> Work {
         let shared = Arc::clone(self);
-        Work::new(move || {
+        let is_quick = command.is_small() && (&shared.media).is_free();
+        let work = Work::new(move || {
             let mut out = Vec::new();
-            let result = command.carry_out(&mut &shared.media, &data, &mut out);
+            let mut media = &shared.media;
+            media.waited_for(shared.waits.commands());
+            let result = command.carry_out(&mut media, &data, &mut out);
             let mut state = shared.lock();
             let finished = state.subsystem.finish(result, &mut out);
             let mut answers = Vec::new();
@@ -156,7 +162,8 @@ where
             // Commands that waited for others have no data: they flush.
             let next = finished.released.into_iter();
             next.map(|command| shared.work(command, Vec::new())).collect()
-        })
+        });
+        if is_quick { work.quick() } else { work }
     }
 
     /// Sends answers, once the record that they depend on is kept.
@@ -229,7 +236,7 @@ where
     M: Send + Sync + 'static,
     for<'a> &'a M: Media,
 {
-    fn begin(&self, command: Command, reply: Reply) -> Vec<Work> {
+    fn begin(&self, command: Command, mut reply: Reply) -> Vec<Work> {
         let entry = Entry(command.entry);
         let mut state = self.shared.lock();
         if !self.is_in(&state) {
@@ -248,6 +255,7 @@ where
                 state.replies.insert((self.place, entry.id()), reply);
             }
             Step::Io(io) => {
+                reply.count(self.shared.waits.one());
                 state.replies.insert((self.place, entry.id()), reply);
                 works.push(self.shared.work(io, command.data));
             }

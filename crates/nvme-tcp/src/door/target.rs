@@ -5,6 +5,7 @@ use crate::connection::QueueShape;
 use crate::limits::Limits;
 use crate::pdu::COMPLETION_BYTES;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::UnboundedSender;
@@ -68,18 +69,58 @@ pub trait Queue: Send + Sync + 'static {
     fn lost(&self) -> Lost;
 }
 
-/// Work of commands that waits, mostly for media. A thread of the door's pool does it.
-pub struct Work(Box<dyn FnOnce() -> Vec<Work> + Send>);
+/// Work of commands. If it waits, as media do, a thread of the door's pool does it.
+pub struct Work {
+    done: Box<dyn FnOnce() -> Vec<Work> + Send>,
+    is_quick: bool,
+}
 
 impl Work {
     /// Returns work that `done` does. What it returns is to be done next.
     pub fn new(done: impl FnOnce() -> Vec<Work> + Send + 'static) -> Work {
-        Work(Box::new(done))
+        Work { done: Box::new(done), is_quick: false }
+    }
+
+    /// Returns the same work for the connection's own task, as it waits for nothing: a change of
+    /// threads takes longer than a small read.
+    #[must_use]
+    pub fn quick(self) -> Work {
+        Work { is_quick: true, ..self }
+    }
+
+    pub(super) fn is_quick(&self) -> bool {
+        self.is_quick
     }
 
     /// Does the work, and returns what is to be done next.
     pub fn run(self) -> Vec<Work> {
-        (self.0)()
+        (self.done)()
+    }
+}
+
+/// Number of commands that hosts wait for.
+#[derive(Clone, Default)]
+pub(super) struct Waits(Arc<AtomicUsize>);
+
+impl Waits {
+    /// Counts a command until the result is dropped.
+    pub fn one(&self) -> Wait {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Wait(Waits::clone(self))
+    }
+
+    /// Returns the number of commands.
+    pub fn commands(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A command that a host waits for.
+pub(super) struct Wait(Waits);
+
+impl Drop for Wait {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -93,6 +134,8 @@ pub(super) struct Answer {
     pub is_awaited: bool,
     /// The place in the window, which is free when the answer is with the connection.
     pub place: Option<OwnedSemaphorePermit>,
+    /// The target counts the command until the answer is with the connection.
+    pub wait: Option<Wait>,
 }
 
 /// The way back to the connection of one command. A reply that is dropped says that the controller
@@ -103,6 +146,7 @@ pub struct Reply {
     /// Sender of the answer. The channel holds at most one answer for each command of the queue.
     answers: UnboundedSender<Answer>,
     place: Option<OwnedSemaphorePermit>,
+    wait: Option<Wait>,
     is_sent: bool,
 }
 
@@ -113,7 +157,12 @@ impl Reply {
         answers: UnboundedSender<Answer>,
         place: Option<OwnedSemaphorePermit>,
     ) -> Reply {
-        Reply { id, is_awaited, answers, place, is_sent: false }
+        Reply { id, is_awaited, answers, place, wait: None, is_sent: false }
+    }
+
+    /// Lets the target count the command until its answer is with the connection.
+    pub(super) fn count(&mut self, wait: Wait) {
+        self.wait = Some(wait);
     }
 
     /// Returns the identifier of the command (CID).
@@ -134,9 +183,9 @@ impl Reply {
     fn answer(&mut self, outcome: Option<([u8; COMPLETION_BYTES], Vec<u8>)>) {
         self.is_sent = true;
         let Reply { id, is_awaited, .. } = *self;
-        let place = self.place.take();
+        let (place, wait) = (self.place.take(), self.wait.take());
         // If the connection is gone, the host has lost the command with it.
-        let _ = self.answers.send(Answer { id, outcome, is_awaited, place });
+        let _ = self.answers.send(Answer { id, outcome, is_awaited, place, wait });
     }
 }
 

@@ -7,9 +7,12 @@ use flashatlas_nvme::{
     NamespaceNames, Nqn, Settings, Subsystem,
 };
 use flashatlas_nvme_tcp::door::{Door, Listener, SubsystemTarget, Switch};
-use flashatlas_nvme_tcp::initiator::{Completed, Controller, Data, HostError, Options};
+use flashatlas_nvme_tcp::initiator::{Completed, Controller, Data, HostError, Options, QueuePair};
+use flashatlas_nvme_tcp::pdu::{Framing, Pdu};
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
+use std::thread::ThreadId;
 use std::time::Duration;
 
 const NQN: &str = "nqn.2014-08.org.example:drive";
@@ -31,6 +34,10 @@ struct Ram {
     is_closed: Mutex<bool>,
     changed: Condvar,
     waiting: Mutex<usize>,
+    is_free: AtomicBool,
+    /// Of each read of free media, the thread and the commands that hosts waited for.
+    reads: Mutex<Vec<(ThreadId, usize)>>,
+    waited_for: AtomicUsize,
 }
 
 impl Ram {
@@ -61,6 +68,11 @@ impl Media for &Shared {
     fn read(&mut self, offset: u64, out: &mut [u8]) -> Result<(), MediaError> {
         self.0.pass();
         let start = offset as usize;
+        if self.0.is_free.load(Ordering::SeqCst) {
+            assert_ne!(start, BYTES - 512, "the test asks for this panic");
+            let waited_for = self.0.waited_for.load(Ordering::SeqCst);
+            self.0.reads.lock().unwrap().push((std::thread::current().id(), waited_for));
+        }
         out.copy_from_slice(&self.0.bytes.lock().unwrap()[start..start + out.len()]);
         Ok(())
     }
@@ -82,6 +94,14 @@ impl Media for &Shared {
     fn flush(&mut self) -> Result<(), MediaError> {
         self.0.note(Done::Flush);
         Ok(())
+    }
+
+    fn is_free(&mut self) -> bool {
+        self.0.is_free.load(Ordering::SeqCst)
+    }
+
+    fn waited_for(&mut self, commands: usize) {
+        self.0.waited_for.store(commands, Ordering::SeqCst);
     }
 }
 
@@ -179,6 +199,63 @@ fn a_host_discovers_a_drive_and_uses_it() {
     assert_eq!(drive.ram.done.lock().unwrap().last(), Some(&Done::Flush));
     let smart = controller.log_page(0x02, 512).expect("the health log");
     assert_eq!(u64::from_le_bytes(smart[80..88].try_into().expect("8 bytes")), 4, "writes");
+}
+
+/// Returns the bytes of a read of these blocks, with this identifier.
+fn read_capsule(id: u16, first: u64, blocks: u16) -> Vec<u8> {
+    let mut entry = [0; 64];
+    (entry[0], entry[1], entry[4], entry[39]) = (0x02, 0x40, 1, 0x5a);
+    entry[2..4].copy_from_slice(&id.to_le_bytes());
+    entry[32..36].copy_from_slice(&(u32::from(blocks) * BLOCK).to_le_bytes());
+    entry[40..48].copy_from_slice(&first.to_le_bytes());
+    entry[48..50].copy_from_slice(&(blocks - 1).to_le_bytes());
+    Pdu::CapsuleCmd(entry).encode(&[], &Framing::default())
+}
+
+/// Returns the identifiers of `count` reads, in the order of their completions.
+fn completed(queue: &mut QueuePair, count: usize) -> Vec<u16> {
+    let mut ids = Vec::new();
+    while ids.len() < count {
+        if let Pdu::CapsuleResp(entry) = queue.socket().receive().expect("a PDU").pdu {
+            assert_eq!(entry[14..], [0; 2], "status");
+            ids.push(u16::from_le_bytes([entry[12], entry[13]]));
+        }
+    }
+    ids
+}
+
+#[test]
+fn small_reads_of_free_media_need_no_thread_and_their_depth_is_what_hosts_wait_for() {
+    let drive = Drive::new();
+    let mut controller = drive.connect(&Options::default());
+    let mut queue = controller.add_queue().expect("a queue");
+    drive.ram.is_free.store(true, Ordering::SeqCst);
+    let all: Vec<u8> = (0..8).flat_map(|id| read_capsule(100 + id, id.into(), 8)).collect();
+    queue.socket().send_bytes(&all).expect("sent");
+    // one thread does them, so they are complete in their order
+    assert_eq!(completed(&mut queue, 8), (100..108).collect::<Vec<_>>());
+    let reads = std::mem::take(&mut *drive.ram.reads.lock().unwrap());
+    assert!(reads.iter().all(|&(thread, _)| thread == reads[0].0), "{reads:?}");
+    assert_eq!(reads.iter().map(|read| read.1).collect::<Vec<_>>(), [8; 8]);
+
+    // What is not small goes to the pool.
+    queue.socket().send_bytes(&read_capsule(1, 0, 256)).expect("sent");
+    assert_eq!(completed(&mut queue, 1), [1]);
+    let large = drive.ram.reads.lock().unwrap()[0];
+    assert_eq!((large.0 == reads[0].0, large.1), (false, 1));
+}
+
+#[test]
+fn a_panic_of_free_media_ends_one_command() {
+    let drive = Drive::new();
+    let mut controller = drive.connect(&Options::default());
+    let mut queue = controller.add_queue().expect("a queue");
+    drive.ram.is_free.store(true, Ordering::SeqCst);
+    let last = BYTES as u64 / 512 - 1;
+    queue.socket().send_bytes(&read_capsule(1, last, 1)).expect("sent");
+    queue.socket().send_bytes(&read_capsule(2, 0, 1)).expect("sent");
+    assert_eq!(completed(&mut queue, 1), [2], "the connection goes on");
+    controller.keep_alive().expect("so does the association");
 }
 
 #[test]

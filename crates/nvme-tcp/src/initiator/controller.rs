@@ -29,6 +29,8 @@ const READY_WITH_MEDIA: u64 = 1 << 59;
 /// Configuration of a controller that is enabled: entries of 64 and 16 bytes, the NVM command
 /// set.
 const ENABLED: u64 = 1 | 6 << 16 | 4 << 20;
+/// Entries of an admin queue that every controller takes (Base Specification, 5.1.12.3.1).
+const ADMIN_ENTRIES: u16 = 32;
 /// Times that the status is read before the host gives up.
 const READY_TRIES: usize = 1000;
 
@@ -132,7 +134,9 @@ impl Controller {
     pub fn connect_command(&self, queue: u16) -> ([u8; ENTRY_BYTES], Vec<u8>) {
         let mut entry = fabrics(0x01);
         put_u16(&mut entry, 42, queue);
-        put_u16(&mut entry, 44, self.options.entries - 1);
+        let entries = self.options.entries;
+        let entries = if queue == 0 { entries.min(ADMIN_ENTRIES) } else { entries };
+        put_u16(&mut entry, 44, entries - 1);
         entry[46] = u8::from(self.options.without_flow_control) << 2;
         let keep_alive = if queue == 0 { self.options.keep_alive.as_millis() as u32 } else { 0 };
         entry[48..52].copy_from_slice(&keep_alive.to_le_bytes());

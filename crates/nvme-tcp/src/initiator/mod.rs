@@ -25,7 +25,7 @@ pub struct Options {
     pub max_r2t: u32,
     /// Bytes of data that the host puts into a capsule, at most.
     pub capsule_data: usize,
-    /// Entries of a queue.
+    /// Entries of a queue; an admin queue has at most 32.
     pub entries: u16,
     /// The host asks for queues without flow control.
     pub without_flow_control: bool,

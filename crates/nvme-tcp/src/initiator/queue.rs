@@ -122,16 +122,35 @@ impl QueuePair {
             if let Some(done) = self.done.remove(&id) {
                 return Ok(done);
             }
-            let Message { pdu, data, is_intact } = self.socket.receive()?;
-            let taken = match pdu {
-                Pdu::C2hTermReq(term) => return Err(HostError::Terminated(term)),
-                Pdu::R2t(r2t) => self.serve(r2t)?,
-                Pdu::C2hData(pdu) => self.take_data(pdu, &data, is_intact),
-                Pdu::CapsuleResp(completion) => self.complete(completion, false),
-                _ => Err(Fault::SEQUENCE),
-            };
-            taken.map_err(|fault| self.socket.fault(fault))?;
+            self.advance()?;
         }
+    }
+
+    /// Waits for the completion of any command, and returns its identifier, too.
+    ///
+    /// # Errors
+    /// Returns an error as [`QueuePair::wait`] does.
+    pub fn wait_any(&mut self) -> Result<(u16, Completed), HostError> {
+        loop {
+            let id = self.done.keys().next().copied();
+            if let Some(found) = id.and_then(|id| self.done.remove_entry(&id)) {
+                return Ok(found);
+            }
+            self.advance()?;
+        }
+    }
+
+    /// Receives a PDU, and follows it.
+    fn advance(&mut self) -> Result<(), HostError> {
+        let Message { pdu, data, is_intact } = self.socket.receive()?;
+        let taken = match pdu {
+            Pdu::C2hTermReq(term) => return Err(HostError::Terminated(term)),
+            Pdu::R2t(r2t) => self.serve(r2t)?,
+            Pdu::C2hData(pdu) => self.take_data(pdu, &data, is_intact),
+            Pdu::CapsuleResp(completion) => self.complete(completion, false),
+            _ => Err(Fault::SEQUENCE),
+        };
+        taken.map_err(|fault| self.socket.fault(fault))
     }
 
     /// Executes a command.

@@ -77,6 +77,14 @@ impl Media for &Powered {
         self.answer(|server| Media::flush(server))
     }
 
+    fn is_free(&mut self) -> bool {
+        (&*self.0).is_free()
+    }
+
+    fn waited_for(&mut self, commands: usize) {
+        (&*self.0).waited_for(commands);
+    }
+
     fn health(&mut self) -> Health {
         (&*self.0).health()
     }

@@ -33,7 +33,7 @@ TESTED := --workspace --exclude flashatlas-python --exclude flashatlas-module
   test test-full test-rust test-python test-headers test-checked test-guides test-seeded-bugs \
   test-interleavings test-templates test-slurm system-tests lint lint-rust lint-python \
   fingerprints crash crash-long swarm pull-plug fuzz miri memcheck \
-  bench bench-peers bench-served theory claims docs rustdoc \
+  bench bench-peers bench-served bench-doors theory claims docs rustdoc \
   wheel test-wheel test-wheel-root shipped package header capi
 
 ##@ Begin
@@ -286,6 +286,10 @@ shipped: $(STAMP) $(profile)
 
 bench-served: $(STAMP) ## fio on a served drive and on nbdkit's memory plugin (two minutes)
 	$(PY) benches/served.py
+
+# the same again with loads that take twice as long: DOORS="--seconds 4"
+bench-doors: $(STAMP) ## reads through NVMe/TCP, NBD and an NVMe door over memory (three minutes)
+	$(PY) benches/doors.py $(DOORS)
 
 theory: $(STAMP) ## write amplification: every model beside its simulation (minutes)
 	$(VENV)/bin/flashatlas reproduce theory

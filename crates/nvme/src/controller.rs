@@ -1,14 +1,16 @@
 //! A controller: the association with one host, its queues, properties and commands in flight.
 
 use crate::errors::ErrorLog;
-use crate::events::Events;
+use crate::events::{Event, Events};
 use crate::features::Features;
-use crate::logs::HealthLog;
+use crate::logs::{self, HealthLog};
 use crate::properties::{Properties, Shutdown};
 use crate::{
     CommandId, Completion, ControllerId, Entry, IoCommand, NamespaceId, Nqn, QueueId, Status,
+    Vitals,
 };
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 /// Namespaces that the changed namespace list holds (Base 5.1.12.1.5).
 pub(crate) const CHANGED: usize = 1024;
@@ -59,6 +61,8 @@ pub(crate) struct Controller {
     /// Critical warnings that the host has or had a chance to hear of.
     pub warnings: u8,
     pub changed: BTreeSet<NamespaceId>,
+    /// Address at which the host has reached the controller.
+    pub reached: Option<IpAddr>,
     /// Completions without a call that they answer.
     pub outbox: Vec<Completion>,
     in_flight: BTreeMap<u64, InFlight>,
@@ -88,6 +92,7 @@ impl Controller {
             events: Events::default(),
             warnings: 0,
             changed: BTreeSet::new(),
+            reached: None,
             outbox: Vec::new(),
             in_flight: BTreeMap::new(),
             stopping: BTreeSet::new(),
@@ -198,6 +203,17 @@ impl Controller {
         let properties = &self.properties;
         let ready = properties.is_ready() && properties.shutdown == Shutdown::None;
         if ready && !properties.fatal { Ok(()) } else { Err(Status::SEQUENCE_ERROR) }
+    }
+
+    /// Raises an event for each critical warning that is new and that the host asks for.
+    pub fn watch(&mut self, vitals: Vitals) {
+        let asked = self.features.events as u8;
+        let warnings = logs::warnings(&self.features, vitals) & asked;
+        for bit in (0..8).filter(|bit| warnings & !self.warnings & 1 << bit != 0) {
+            self.events.raise(Event::warning(bit));
+        }
+        // a warning that the host does not ask for yet is told when it asks
+        self.warnings = warnings;
     }
 
     /// Notes a changed namespace, for the log page.

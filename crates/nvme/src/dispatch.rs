@@ -275,7 +275,7 @@ impl Subsystem {
         let log = entry.at(10) as u8;
         support::check(Kind::Log, log, self.discovery).map_err(|status| status.at(10, 0))?;
         let controller = self.controllers.get(&id).ok_or(Status::SEQUENCE_ERROR)?;
-        let discovery_page = || discovery::page(self.generation, &self.entries);
+        let discovery_page = || discovery::page(self.generation, &self.entries, controller.reached);
         let logs = Logs {
             discovery: self.discovery,
             errors: &controller.errors,
@@ -321,6 +321,8 @@ impl Subsystem {
         self.changed |= self.durable.saved != before;
         if let Some(controller) = self.controllers.get_mut(&id) {
             controller.features = features;
+            // a threshold may lie on the other side of the temperature now
+            controller.watch(self.vitals);
         }
         match set {
             SetResult::Set(value) => Ok(Next::Done(value.into())),
@@ -346,8 +348,11 @@ fn admin_bytes(entry: &Entry) -> u64 {
     match entry.opcode() {
         admin::IDENTIFY => identify::BYTES as u64,
         admin::GET_LOG_PAGE => logs::bytes(entry),
+        // Other selects and the identifier of 64 bits are refused, whatever buffer they come with.
         admin::GET_FEATURES
-            if entry.at(10) as u8 == feature::HOST_ID && entry.at(10) >> 8 & 7 != 3 =>
+            if entry.at(10) as u8 == feature::HOST_ID
+                && entry.at(10) >> 8 & 7 < 3
+                && entry.at(11) & 1 != 0 =>
         {
             16
         }

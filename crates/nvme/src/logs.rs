@@ -5,7 +5,7 @@ use crate::durable::Durable;
 use crate::errors::{ErrorLog, Refused, invalid};
 use crate::features::Features;
 use crate::support::{Kind, effects};
-use crate::{Entry, Health, NamespaceId, Status};
+use crate::{Entry, Health, NamespaceId, Status, Vitals};
 use flashatlas_types::plan::Cause;
 use std::collections::BTreeSet;
 
@@ -165,11 +165,11 @@ fn words(bytes: usize, from: usize, words: &[u32; 256]) -> Page {
 }
 
 /// Returns the critical warnings of SMART (Base, Figure 206).
-pub(crate) fn warnings(features: &Features, health: &Health) -> u8 {
-    let hot = health.kelvins >= features.over || health.kelvins <= features.under;
-    u8::from(health.available_spare < SPARE_THRESHOLD)
+pub(crate) fn warnings(features: &Features, vitals: Vitals) -> u8 {
+    let hot = vitals.kelvins >= features.over || vitals.kelvins <= features.under;
+    u8::from(vitals.available_spare < SPARE_THRESHOLD)
         | u8::from(hot) << 1
-        | u8::from(health.read_only) << 3
+        | u8::from(vitals.read_only) << 3
 }
 
 /// Returns SMART / Health Information (Base 5.1.12.1.3).
@@ -179,7 +179,7 @@ fn smart(durable: &Durable, features: &Features, health: &Health) -> Vec<u8> {
     let hours = durable.powered_ms(health.powered) / 3_600_000;
     let used = totals.percentage_used.max(health.percentage_used);
     let mut page = Page::new(SMART_BYTES);
-    page.u8(0, warnings(features, health))
+    page.u8(0, warnings(features, health.vitals()))
         .u16(1, health.kelvins)
         .u8(3, health.available_spare)
         .u8(4, SPARE_THRESHOLD)

@@ -17,6 +17,11 @@ pub enum MediaError {
     Other,
 }
 
+/// Name of a command that media have taken, and that is not complete.
+#[must_use = "the command completes after a wait"]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Later(pub u64);
+
 /// Shape of media, and promises that hold as long as the media live.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MediaShape {
@@ -54,6 +59,17 @@ impl MediaShape {
             volatile_cache: true,
         }
     }
+}
+
+/// Part of the health that critical warnings are about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Vitals {
+    /// Composite temperature in kelvins.
+    pub kelvins: u16,
+    /// Percentage of the spare blocks that are left, 0 to 100.
+    pub available_spare: u8,
+    /// `true` if the media take no writes any more.
+    pub read_only: bool,
 }
 
 /// Health of media at one instant, for the log pages.
@@ -94,6 +110,14 @@ impl Default for Health {
     }
 }
 
+impl Health {
+    /// Returns the part that critical warnings are about.
+    pub const fn vitals(&self) -> Vitals {
+        let Health { kelvins, available_spare, read_only, .. } = *self;
+        Vitals { kelvins, available_spare, read_only }
+    }
+}
+
 /// Media with real bytes. The methods may wait: nothing in the controller is locked meanwhile.
 ///
 /// Media that many threads share implement the trait for a shared reference, as `std::io::Read`
@@ -124,10 +148,36 @@ pub trait Media {
     /// Returns a [`MediaError`] if that is not certain.
     fn flush(&mut self) -> Result<(), MediaError>;
 
-    /// Returns `true` if a small read or write would not wait now, neither for time nor for another
-    /// command. A transport need not give it to another thread.
+    /// Returns `true` if media would take a small read or write now without a wait for another
+    /// command. A transport need not give it to another thread before it has to wait.
     fn is_free(&mut self) -> bool {
         false
+    }
+
+    /// Takes a read as [`Media::read`] does, without the wait for its completion. Returns what is
+    /// left to wait for. `out` has the bytes already.
+    ///
+    /// # Errors
+    /// Returns a [`MediaError`] if a part cannot be read.
+    fn submit_read(&mut self, offset: u64, out: &mut [u8]) -> Result<Option<Later>, MediaError> {
+        self.read(offset, out).map(|()| None)
+    }
+
+    /// Takes a write without FUA as [`Media::write`] does, without the wait for its completion.
+    /// Returns what is left to wait for.
+    ///
+    /// # Errors
+    /// Returns a [`MediaError`] if the data is not written. The content of the range is unknown.
+    fn submit_write(&mut self, offset: u64, data: &[u8]) -> Result<Option<Later>, MediaError> {
+        self.write(offset, data, false).map(|()| None)
+    }
+
+    /// Waits for the completion of a command that the media have taken.
+    ///
+    /// # Errors
+    /// Returns a [`MediaError`] if it does not complete.
+    fn wait(&mut self, _later: Later) -> Result<(), MediaError> {
+        Ok(())
     }
 
     /// Says for how many commands hosts wait. It is said before each command is carried out, which
@@ -137,5 +187,11 @@ pub trait Media {
     /// Returns the health now.
     fn health(&mut self) -> Health {
         Health::default()
+    }
+
+    /// Returns the part of the health that critical warnings are about. It is asked for after every
+    /// command that changes the media, so it should take little time.
+    fn vitals(&mut self) -> Vitals {
+        self.health().vitals()
     }
 }

@@ -9,13 +9,12 @@ use crate::errors::Refused;
 use crate::events::Event;
 use crate::features::{Features, Limits};
 use crate::identity::{DISCOVERY_NQN, Identity, Namespace, NamespaceNames, Nqn};
-use crate::logs;
 use crate::properties::Properties;
 use crate::settings::Settings;
 use crate::work::{Failure, IoCommand, IoResult, Ticket, Work};
 use crate::{
     Completion, ControllerId, Entry, Health, MediaError, MediaShape, NamespaceId, Place, QueueId,
-    Status,
+    Status, Vitals,
 };
 use flashatlas_types::Ps;
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,6 +77,8 @@ pub struct Subsystem {
     written: Totals,
     /// Simulated time with power, as far as it is known.
     powered: Ps,
+    /// Vitals of the media, as far as they are known.
+    pub(crate) vitals: Vitals,
     pub(crate) activity: Activity,
 }
 
@@ -138,6 +139,7 @@ impl Subsystem {
             next_ticket: 0,
             changed: !discovery,
             powered: Ps::ZERO,
+            vitals: Health::default().vitals(),
             activity: Activity::default(),
         }
     }
@@ -297,6 +299,15 @@ impl Subsystem {
         }
     }
 
+    /// Ends the association of a queue whose host has sent commands beyond its size. The transport
+    /// closes its connections.
+    ///
+    /// The controller stops with the Controller Fatal Status (CSTS.CFS; Base 3.3.2.5 and 3.3.2.6).
+    /// No host reads that here: a dynamic controller goes with its association.
+    pub fn overrun(&mut self, place: Place) {
+        drop(self.end(place.controller));
+    }
+
     /// Returns completions that answer no call: events, and aborted requests. They go to the admin
     /// queue of the controller.
     pub fn take_completions(&mut self, controller: ControllerId) -> Vec<Completion> {
@@ -346,15 +357,14 @@ impl Subsystem {
         self.powered = health.powered;
         self.durable.totals.percentage_used =
             self.durable.totals.percentage_used.max(health.percentage_used);
-        for controller in self.controllers.values_mut() {
-            let warnings = logs::warnings(&controller.features, health);
-            let asked = controller.features.events as u8;
-            for bit in (0..8).filter(|bit| warnings & asked & !controller.warnings & 1 << bit != 0)
-            {
-                controller.events.raise(Event::warning(bit));
-            }
-            // a warning that the host does not ask for yet is told when it asks
-            controller.warnings = warnings & asked;
+        self.watch(health.vitals());
+    }
+
+    /// Raises the events of critical warnings, if the vitals have changed.
+    fn watch(&mut self, vitals: Vitals) {
+        if self.vitals != vitals {
+            self.vitals = vitals;
+            self.controllers.values_mut().for_each(|one| one.watch(vitals));
         }
     }
 
@@ -372,20 +382,12 @@ impl Subsystem {
         }
     }
 
-    /// Replaces the entries of the discovery log, and tells the hosts.
-    pub fn set_entries(&mut self, entries: Vec<DiscoveryEntry>) {
-        self.entries = entries;
-        self.generation += 1;
-        for controller in self.controllers.values_mut() {
-            if controller.features.events & 1 << 31 != 0 {
-                controller.events.raise(Event::DISCOVERY_CHANGED);
-            }
-        }
-    }
-
     /// Finishes a command that the media have carried out. `out` has the bytes that it returns.
     pub fn finish(&mut self, result: IoResult, out: &mut Vec<u8>) -> Finished {
         let mut finished = Finished::default();
+        if let Some(vitals) = result.vitals {
+            self.watch(vitals);
+        }
         let Ticket { controller: id, number } = result.ticket;
         if self.orphans.remove(&number) {
             for controller in self.controllers.values_mut() {

@@ -1,6 +1,6 @@
 //! Commands that need the media, carried out without the controller.
 
-use crate::{ControllerId, Health, Media, MediaError, Status};
+use crate::{ControllerId, Health, Later, Media, MediaError, Status, Vitals};
 
 /// Bytes of a small read or write, at most.
 const SMALL: u64 = 64 << 10;
@@ -70,6 +70,17 @@ pub struct IoCommand {
 pub struct IoResult {
     pub(crate) ticket: Ticket,
     pub(crate) outcome: Result<Option<Box<Health>>, Failure>,
+    /// Vitals after a command that changes the media.
+    pub(crate) vitals: Option<Vitals>,
+}
+
+/// A small command that the media have taken.
+#[derive(Debug)]
+pub enum Submitted {
+    /// The command is complete.
+    Done(IoResult),
+    /// The command completes later: [`IoCommand::complete`] waits for that.
+    Later(Later),
 }
 
 /// Reason why work on the media failed.
@@ -103,14 +114,60 @@ impl IoCommand {
         self.ticket
     }
 
-    /// Returns `true` for a read or write of at most 64 KiB that makes nothing durable. It waits
-    /// for nothing if the media are free ([`Media::is_free`]).
+    /// Returns `true` for a read or write of at most 64 KiB that makes nothing durable. Media that
+    /// are free take it without a wait ([`Media::is_free`]).
     pub fn is_small(&self) -> bool {
         match self.work {
             Work::Read { bytes, first_durable: durable, .. }
             | Work::Write { bytes, fua: durable, .. } => bytes <= SMALL && !durable,
             _ => false,
         }
+    }
+
+    /// Lets the media take the command, without a wait for its completion if it is small. The
+    /// arguments are those of [`IoCommand::carry_out`].
+    pub fn submit<M: Media + ?Sized>(
+        &self,
+        media: &mut M,
+        data: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Submitted {
+        if !self.is_small() {
+            return Submitted::Done(self.carry_out(media, data, out));
+        }
+        out.clear();
+        let writes = self.work.changes();
+        let taken = match self.work {
+            Work::Read { offset, bytes, .. } => {
+                out.resize(bytes as usize, 0);
+                media.submit_read(offset, out)
+            }
+            Work::Write { offset, bytes, .. } => match data.get(..bytes as usize) {
+                Some(data) => media.submit_write(offset, data),
+                None => return Submitted::Done(self.result(media, Err(Failure::Data), out)),
+            },
+            _ => unreachable!("no other command is small"),
+        };
+        match taken {
+            Ok(Some(later)) => Submitted::Later(later),
+            Ok(None) => Submitted::Done(self.result(media, Ok(None), out)),
+            Err(error) => {
+                let failure = Failure::Media { error, writes };
+                Submitted::Done(self.result(media, Err(failure), out))
+            }
+        }
+    }
+
+    /// Waits for a command that the media have taken. `out` is what [`IoCommand::submit`] left.
+    pub fn complete<M: Media + ?Sized>(
+        &self,
+        media: &mut M,
+        later: Later,
+        out: &mut Vec<u8>,
+    ) -> IoResult {
+        let writes = self.work.changes();
+        let waited = media.wait(later).map(|()| None);
+        self.result(media, waited.map_err(|error| Failure::Media { error, writes }), out)
     }
 
     /// Carries the command out; may wait as long as the media do.
@@ -125,10 +182,20 @@ impl IoCommand {
     ) -> IoResult {
         out.clear();
         let outcome = self.work.carry_out(media, data, out);
+        self.result(media, outcome, out)
+    }
+
+    fn result<M: Media + ?Sized>(
+        &self,
+        media: &mut M,
+        outcome: Result<Option<Box<Health>>, Failure>,
+        out: &mut Vec<u8>,
+    ) -> IoResult {
         if outcome.is_err() {
             out.clear();
         }
-        IoResult { ticket: self.ticket, outcome }
+        let vitals = self.work.changes().then(|| media.vitals());
+        IoResult { ticket: self.ticket, outcome, vitals }
     }
 }
 

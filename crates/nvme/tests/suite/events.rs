@@ -92,6 +92,30 @@ fn critical_warnings_are_told_to_hosts_that_ask() {
 }
 
 #[test]
+fn a_warning_is_told_when_the_state_changes_and_not_when_the_log_is_read() {
+    let mut rig = Rig::new();
+    let (admin, io) = rig.ready("a");
+    let id = request(&mut rig, admin);
+    assert_eq!(rig.set_feature(admin, feature::EVENTS, 0b11), Status::SUCCESS);
+    rig.ram.health.available_spare = 9; // a block went bad, below the threshold of 10 %
+    let write = rig.io(io::WRITE, 0, 8, 4096);
+    assert_eq!(rig.status(io, write, &[0; 4096]), Status::SUCCESS);
+    assert_eq!(told(&mut rig, admin), [(id.0, 0x0002_0201)], "log 02h, spare, SMART");
+    assert_eq!(rig.log(admin, log::SMART, 512)[0], 1);
+
+    let id = request(&mut rig, admin);
+    assert_eq!(rig.set_feature(admin, feature::TEMPERATURE, 299), Status::SUCCESS);
+    assert_eq!(told(&mut rig, admin), [], "298 K is below");
+    assert_eq!(rig.set_feature(admin, feature::TEMPERATURE, 298), Status::SUCCESS);
+    assert_eq!(told(&mut rig, admin), [(id.0, 0x0002_0101)], "temperature");
+
+    let (second, _) = rig.ready("b");
+    let id = request(&mut rig, second);
+    assert_eq!(rig.set_feature(second, feature::EVENTS, 1), Status::SUCCESS);
+    assert_eq!(told(&mut rig, second), [(id.0, 0x0002_0201)], "it is true when it is asked for");
+}
+
+#[test]
 fn media_that_cannot_go_on_are_an_event_of_every_host() {
     let mut rig = Rig::new();
     let (first, io) = rig.ready("a");

@@ -1,7 +1,7 @@
 //! Features: values, the four selects, and each refusal.
 
-use crate::{MediaShape, NamespaceId, ONE, Rig, SHAPE};
-use flashatlas_nvme::{Status, admin, feature, support};
+use crate::{MediaShape, NamespaceId, ONE, Rig, SHAPE, u16_at};
+use flashatlas_nvme::{Status, admin, feature, log, support};
 
 const CURRENT: u32 = 0;
 const DEFAULT: u32 = 1;
@@ -159,6 +159,17 @@ fn the_host_identifier_is_what_connect_said() {
     let (admin, _) = rig.ready("host-a");
     let get = rig.admin(admin::GET_FEATURES).transport_data(16).dword(10, 0x81);
     assert_eq!(rig.status(admin, get, &[]), Status::INVALID_FIELD, "64 bits are too few");
+    // a host asks for 64 bits with room for 64 bits, or with none
+    for (bytes, select) in [(8, CURRENT), (0, CURRENT), (8, DEFAULT), (8, 5)] {
+        let get = rig.admin(admin::GET_FEATURES).dword(10, 0x81 | select << 8);
+        let get = if bytes > 0 { get.transport_data(bytes) } else { get };
+        assert_eq!(rig.status(admin, get, &[]), Status::INVALID_FIELD, "{bytes}, {select}");
+        let place = u16_at(&rig.log(admin, log::ERRORS, 64), 14);
+        let expected = if select == 5 { 41 } else { 44 };
+        assert_eq!(place & 0xFF, expected, "dword 11, or the select in byte 41");
+    }
+    let short = rig.admin(admin::GET_FEATURES).transport_data(8).dword(10, 0x81).dword(11, 1);
+    assert_eq!(rig.status(admin, short, &[]), Status::SGL_LENGTH_INVALID);
     let (completion, out) = rig.run(admin, get.dword(11, 1), &[]);
     assert_eq!(completion.status, Status::SUCCESS);
     assert_eq!(out, *b"host-a\0\0\0\0\0\0\0\0\0\0");

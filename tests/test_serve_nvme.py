@@ -8,6 +8,7 @@ import random
 import re
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -146,6 +147,21 @@ def test_totals_and_names_outlive_the_server_and_unclean_ends_are_counted(tmp_pa
         assert drive.variables["nqn"] == "nqn.2026-11.example:named"
     with serve("tiny", **options) as drive:
         assert drive.variables["nqn"] == "nqn.2026-11.example:named"
+
+
+def test_a_start_that_finds_its_port_in_use_is_no_power_cycle(tmp_path):
+    image = tmp_path / "drive.img"
+    options = {"set": SMALL, "image": image}
+    with serve("tiny", **options, nvme=HERE):
+        pass
+    before = image.read_bytes()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(InputError, match=f"nvme: cannot listen on {place}: "):
+            serve("tiny", **options, nvme=f"tcp://{place}")
+    assert image.read_bytes() == before
+    with serve("tiny", **options, nvme=HERE) as drive, Host(drive) as host:
+        assert host.smart()["power_cycles"] == 2
 
 
 def test_without_an_image_each_drive_has_names_of_its_own():

@@ -4,9 +4,8 @@ use crate::abi::{
     FUA, FUA_NATIVE, HOLE_AND_ZERO, Handle, MAY_TRIM, PARALLEL, Plugin, nbdkit_add_extent,
     nbdkit_error, nbdkit_set_error, nbdkit_shutdown,
 };
-use crate::clock::Wall;
 use flashatlas_serve::{
-    Refused, ServeError, ServeSpec, Server, environment, on_file, with_plugins,
+    Refused, ServeError, ServeSpec, Server, Wall, environment, on_file, with_plugins,
 };
 use flashatlas_sim::Parts;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -235,7 +234,7 @@ fn begin(path: &std::path::Path) -> Result<Served, String> {
     let plan: ServeSpec = serde_json::from_str(&text).map_err(|e| told(&e))?;
     let parts = with_plugins(&plan.plugins)?;
     let env = environment(&parts, &plan);
-    match Server::begin_on(&plan, &env, on_file(&plan), Wall::begin()) {
+    match Server::begin_on(&plan, &env, on_file(&plan), crate::clock()) {
         Ok(server) => Ok(Served { server, plan, parts }),
         Err(ServeError::PowerLost) => power_lost(),
         Err(error) => Err(error.to_string()),

@@ -3,16 +3,15 @@
 use crate::{InputError, PowerLost, guarded, to_python};
 use flashatlas_nvme::support::Kind;
 use flashatlas_nvme::{
-    AddressFamily, DISCOVERY_NQN, DiscoveryEntry, Health, Media, MediaError, Nqn, Settings,
-    Subsystem,
+    AddressFamily, DISCOVERY_NQN, DiscoveryEntry, Health, Later, Media, MediaError, Nqn, Settings,
+    Subsystem, Vitals,
 };
-use flashatlas_nvme_tcp::door::{Door, Listener, Options, SubsystemTarget, Switch};
+use flashatlas_nvme_tcp::door::{Bound, Door, DoorError, Options, SubsystemTarget, Switch};
 use flashatlas_serve::{
-    Clock, NvmeSpec, Refused, ServeError, ServeSpec, Server, durable, environment, media_shape,
+    NvmeSpec, Refused, ServeError, ServeSpec, Server, Wall, durable, environment, media_shape,
     on_file, with_plugins,
 };
 use flashatlas_sim::{Parts, RunError};
-use flashatlas_types::Ps;
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
 use std::net::SocketAddr;
@@ -21,22 +20,6 @@ use std::time::{Duration, Instant};
 
 /// Time that hosts have at the end until they are cut off.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-/// Clock that starts at zero when it is made.
-struct Wall(Instant);
-
-impl Clock for Wall {
-    fn now(&self) -> Ps {
-        Ps(u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX / 1000) * 1000)
-    }
-
-    fn sleep_until(&self, at: Ps) {
-        let left = Duration::from_nanos(at.0.saturating_sub(self.now().0) / 1000);
-        if !left.is_zero() {
-            std::thread::sleep(left);
-        }
-    }
-}
 
 /// Waits for the end of the process. A drive without power answers nothing.
 fn fall_silent() -> ! {
@@ -81,12 +64,28 @@ impl Media for &Powered {
         (&*self.0).is_free()
     }
 
+    fn submit_read(&mut self, offset: u64, out: &mut [u8]) -> Result<Option<Later>, MediaError> {
+        self.answer(|server| server.submit_read(offset, out))
+    }
+
+    fn submit_write(&mut self, offset: u64, data: &[u8]) -> Result<Option<Later>, MediaError> {
+        self.answer(|server| server.submit_write(offset, data))
+    }
+
+    fn wait(&mut self, later: Later) -> Result<(), MediaError> {
+        self.answer(|server| Media::wait(server, later))
+    }
+
     fn waited_for(&mut self, commands: usize) {
         (&*self.0).waited_for(commands);
     }
 
     fn health(&mut self) -> Health {
         (&*self.0).health()
+    }
+
+    fn vitals(&mut self) -> Vitals {
+        (&*self.0).vitals()
     }
 }
 
@@ -144,7 +143,7 @@ fn settings(spec: &NvmeSpec, depth: usize) -> Result<Settings, ServeError> {
 
 fn entry(address: SocketAddr, nqn: &Nqn, settings: &Settings) -> DiscoveryEntry {
     DiscoveryEntry {
-        family: if address.is_ipv4() { AddressFamily::V4 } else { AddressFamily::V6 },
+        family: AddressFamily::of(address.ip()),
         address: address.ip().to_string(),
         service: address.port().to_string(),
         port: 1,
@@ -155,7 +154,10 @@ fn entry(address: SocketAddr, nqn: &Nqn, settings: &Settings) -> DiscoveryEntry 
 
 fn begin(plan: ServeSpec, spec: &NvmeSpec) -> Result<NvmeServer, ServeError> {
     let parts = with_plugins(&plan.plugins).map_err(unusable)?;
-    let clock = Wall(Instant::now());
+    // a drive whose port is in use is not powered on
+    let refused = |error: DoorError| RunError::option("nvme", error.to_string());
+    let bound = Bound::to(&[spec.address], spec.network).map_err(refused)?;
+    let clock = Wall::since(Instant::now());
     let server = Server::begin_on(&plan, &environment(&parts, &plan), on_file(&plan), clock)?;
     let settings = settings(spec, server.queue_depth())?;
     let durable = durable(&server, &plan.drive, spec)?;
@@ -178,14 +180,10 @@ fn begin(plan: ServeSpec, spec: &NvmeSpec) -> Result<NvmeServer, ServeError> {
         (nqn.as_str().to_owned(), Arc::clone(&target) as _),
         (DISCOVERY_NQN.to_owned(), Arc::clone(&discovery) as _),
     ]);
-    let listener = Listener { address: spec.address, target: Arc::new(switch) };
     let options = Options { network: spec.network, threads: spec.threads, ..Options::default() };
-    let door = Door::open(&[listener], options)
-        .map_err(|error| RunError::option("nvme", error.to_string()))?;
+    let door = Door::serve(bound, vec![Arc::new(switch)], options).map_err(refused)?;
     let address = door.addresses()[0];
-    if !address.ip().is_unspecified() {
-        discovery.update(|service| service.set_entries(vec![entry(address, &nqn, &settings)]));
-    }
+    discovery.update(|service| service.set_entries(vec![entry(address, &nqn, &settings)]));
     Ok(NvmeServer { server, plan, parts, target, door: Mutex::new(Some(door)), address, nqn })
 }
 

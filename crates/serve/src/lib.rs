@@ -6,6 +6,7 @@
 //! the socket, and the plug-in passes a [`Clock`] to [`Server`].
 
 mod aged;
+mod clock;
 mod disk;
 mod error;
 mod frame;
@@ -27,6 +28,7 @@ mod spec;
 mod state;
 mod sync;
 
+pub use clock::{Clock, Wall};
 pub use disk::{Disk, Memory, Open, on_file};
 pub use error::ImageError;
 pub use flashatlas_plugin::NOTES as PLUGIN_NOTES;
@@ -35,5 +37,5 @@ pub use look::{check, info};
 pub use notes::NOTES;
 pub use nvme::{durable, media_shape};
 pub use parts::{STANDARD_PARTS, environment, library, with_plugins};
-pub use server::{Clock, Ended, Server};
+pub use server::{Ended, Server};
 pub use spec::{CutMode, NvmeSpec, Refused, ServeError, ServeSpec, Time};

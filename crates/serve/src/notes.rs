@@ -13,7 +13,7 @@ notes! {
     pub(crate) REPLIES_LATE = "replies-late", 8,
         "replies went out later than the drive completed the commands: {p50} us later in the \
          median and {p99} us at p99, while the p99 of the drive's own {op} commands is {drive} us; \
-         clients measure the sum of both and of the time that NBD and the client add",
+         clients measure the sum of both and of the time that the connection and the client add",
         "Use the latencies of the record, not those of the client. Or serve slower (`--time 10`), \
          with fewer requests in flight, or on a machine with free cores.";
 

@@ -1,10 +1,12 @@
 //! A served drive as the media of an NVMe controller, and the state of the controller in its image.
 
-use crate::server::{Clock, Server};
+use crate::clock::Clock;
+use crate::server::Server;
 use crate::spec::{NvmeSpec, Refused, ServeError};
 use flashatlas_nand::Counters;
 use flashatlas_nvme::{
-    Durable, Health, Identity, IdentityError, Media, MediaError, MediaShape, NamespaceNames, Nqn,
+    Durable, Health, Identity, IdentityError, Later, Media, MediaError, MediaShape, NamespaceNames,
+    Nqn, Vitals,
 };
 use flashatlas_sim::{Live, RunError};
 use flashatlas_types::{Cause, SECTOR_BYTES};
@@ -34,6 +36,18 @@ impl<C: Clock> Media for &Server<C> {
         Server::is_free(self)
     }
 
+    fn submit_read(&mut self, offset: u64, out: &mut [u8]) -> Result<Option<Later>, MediaError> {
+        Server::submit_read(self, out, offset).map(|ticket| ticket.map(Later)).map_err(of_refused)
+    }
+
+    fn submit_write(&mut self, offset: u64, data: &[u8]) -> Result<Option<Later>, MediaError> {
+        Server::submit_write(self, data, offset).map(|ticket| ticket.map(Later)).map_err(of_refused)
+    }
+
+    fn wait(&mut self, later: Later) -> Result<(), MediaError> {
+        Server::wait(self, later.0).map_err(of_refused)
+    }
+
     fn waited_for(&mut self, commands: usize) {
         Server::waited_for(self, commands);
     }
@@ -42,6 +56,12 @@ impl<C: Clock> Media for &Server<C> {
     fn health(&mut self) -> Health {
         let stopped = || Health { read_only: true, ..Health::default() };
         self.seen(health).unwrap_or_else(|_| stopped())
+    }
+
+    fn vitals(&mut self) -> Vitals {
+        let usual = Health::default().vitals();
+        self.seen(|live, _| Vitals { available_spare: available_spare(live), ..usual })
+            .unwrap_or(Vitals { read_only: true, ..usual })
     }
 }
 
@@ -60,6 +80,7 @@ fn of_refused(refused: Refused) -> MediaError {
 /// endurance.
 fn health(live: &mut Live, host_bytes: u64) -> Health {
     let powered = live.now();
+    let available_spare = available_spare(live);
     let stack = live.drive();
     let counters = stack.flash_counters();
     let medium = stack.ssd().medium();
@@ -69,17 +90,24 @@ fn health(live: &mut Live, host_bytes: u64) -> Health {
     let (blocks, erases) =
         good.fold((0, 0), |(n, sum), block| (n + 1, sum + u64::from(medium.erases(block))));
     let endured = blocks * u64::from(rules.endurance);
-    let spares = u64::from(layout.lanes) * u64::from(rules.spare_blocks);
-    let left: u64 = layout.lane_ids().map(|lane| u64::from(medium.spares(lane))).sum();
     Health {
         percentage_used: (erases * 100).checked_div(endured).unwrap_or(100) as u32,
-        available_spare: (left * 100).checked_div(spares).unwrap_or(100) as u8,
+        available_spare,
         powered,
         host_bytes,
         programmed: Cause::ALL.map(|cause| counters.programs[cause as usize] * page),
         erases: Counters::total(&counters.erases),
         ..Health::default()
     }
+}
+
+/// Returns the percentage of the spare blocks that are left.
+fn available_spare(live: &mut Live) -> u8 {
+    let medium = live.drive().ssd().medium();
+    let (layout, rules) = (medium.layout(), medium.rules());
+    let spares = u64::from(layout.lanes) * u64::from(rules.spare_blocks);
+    let left: u64 = layout.lane_ids().map(|lane| u64::from(medium.spares(lane))).sum();
+    (left * 100).checked_div(spares).unwrap_or(100) as u8
 }
 
 /// Returns the shape of a served drive as a namespace.

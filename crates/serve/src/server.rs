@@ -1,5 +1,6 @@
 //! The commands of a block device, on a simulated drive.
 
+use crate::clock::Clock;
 use crate::disk::{Open, on_file};
 use crate::image::{Found, Verify};
 use crate::mount::powered_on;
@@ -14,30 +15,10 @@ use flashatlas_sim::{Environment, Live, RunError};
 use flashatlas_types::{HostOp, Lba, Lpn, Ps, Request, Rng, SECTOR_BYTES, Seed, Stamp};
 use hdrhistogram::Histogram;
 use serde_json::Value;
-use std::sync::Arc;
 
 /// Largest delay of a reply, in nanoseconds. It is an hour, and a longer delay is counted as an
 /// hour.
 const LATE_MAX: u64 = 3_600_000_000_000;
-
-/// The clock of the program that serves the drive.
-pub trait Clock: Send + Sync {
-    /// Returns the time since serving began.
-    fn now(&self) -> Ps;
-
-    /// Waits until the clock reaches `at`.
-    fn sleep_until(&self, at: Ps);
-}
-
-impl<C: Clock> Clock for Arc<C> {
-    fn now(&self) -> Ps {
-        (**self).now()
-    }
-
-    fn sleep_until(&self, at: Ps) {
-        (**self).sleep_until(at);
-    }
-}
 
 /// End of serving.
 #[derive(Clone, Debug)]
@@ -146,9 +127,38 @@ impl<C: Clock> Server<C> {
         self.queue_depth
     }
 
-    /// Returns `true` if a command would begin at once, and end without a wait for the clock.
+    /// Returns `true` if the drive would take a command at once.
     pub(crate) fn is_free(&self) -> bool {
-        self.plan.time == Time::None && self.state.try_lock().is_ok()
+        self.state.try_lock().is_ok()
+    }
+
+    /// Reads as [`Server::read`] does, but does not wait until the drive completes the command.
+    /// Returns the ticket for [`Server::wait`] unless the command is complete.
+    pub(crate) fn submit_read(&self, out: &mut [u8], offset: u64) -> Result<Option<u64>, Refused> {
+        let Time::Real(slower) = self.plan.time else {
+            return self.read(out, offset).map(|()| None);
+        };
+        let request = self.request(HostOp::Read, offset, out.len() as u64, false)?;
+        self.in_time(&request, None, Some(out), slower).map(Some)
+    }
+
+    /// Writes as [`Server::write`] does without FUA, but does not wait until the drive completes
+    /// the command. Returns the ticket for [`Server::wait`] unless the command is complete.
+    pub(crate) fn submit_write(&self, data: &[u8], offset: u64) -> Result<Option<u64>, Refused> {
+        let Time::Real(slower) = self.plan.time else {
+            return self.write(data, offset, false).map(|()| None);
+        };
+        let request = self.request(HostOp::Write, offset, data.len() as u64, false)?;
+        self.written.fetch_add(data.len() as u64, Ordering::Relaxed);
+        self.in_time(&request, Some(data), None, slower).map(Some)
+    }
+
+    /// Waits until the drive completes the command of a ticket.
+    pub(crate) fn wait(&self, ticket: u64) -> Result<(), Refused> {
+        match self.plan.time {
+            Time::None => Ok(()),
+            Time::Real(slower) => self.completes(ticket, slower),
+        }
     }
 
     /// Says for how many commands clients wait, which is the drive's queue depth: they may be more
@@ -392,7 +402,10 @@ impl<C: Clock> Server<C> {
         let depth = depth.max(self.waited_for.load(Ordering::Relaxed));
         let done = match self.plan.time {
             Time::None => self.at_once(request, data, out, depth),
-            Time::Real(slower) => self.in_time(request, data, out, slower),
+            Time::Real(slower) => {
+                let taken = self.in_time(request, data, out, slower);
+                taken.and_then(|ticket| self.completes(ticket, slower))
+            }
         };
         self.outstanding.fetch_sub(1, Ordering::Relaxed);
         done
@@ -417,19 +430,26 @@ impl<C: Clock> Server<C> {
         state.of_client(request, data, out, (self.clock.now(), false)).map(drop)
     }
 
+    /// Lets the drive take a command at the time that the clock has. Returns what
+    /// [`Server::completes`] waits for.
     fn in_time(
         &self,
         request: &Request,
         data: Option<&[u8]>,
         out: Option<&mut [u8]>,
         slower: f64,
-    ) -> Result<(), Refused> {
+    ) -> Result<u64, Refused> {
+        let mut state = self.lock();
+        self.cut_if_due(&mut state)?;
+        state.advance(Ps((self.clock.now().0 as f64 / slower) as u64))?;
+        state.of_client(request, data, out, (self.clock.now(), true))
+    }
+
+    /// Waits until the drive has completed a command, on the clock.
+    fn completes(&self, ticket: u64, slower: f64) -> Result<(), Refused> {
         let simulated = |at: Ps| Ps((at.0 as f64 / slower) as u64);
         let real = |at: Ps| Ps((at.0 as f64 * slower) as u64);
         let mut state = self.lock();
-        self.cut_if_due(&mut state)?;
-        state.advance(simulated(self.clock.now()))?;
-        let ticket = state.of_client(request, data, out, (self.clock.now(), true))?;
         loop {
             if let Some(at) = state.on()?.completed(ticket) {
                 drop(state);

@@ -107,6 +107,8 @@ pub struct Connection {
     /// Transfer tags of R2T PDUs that are outstanding, and their commands.
     tags: FxHashMap<u16, u16>,
     next_tag: u16,
+    /// The host sent commands beyond the size of its queue.
+    is_overrun: bool,
     /// Bytes of room for data.
     room: u32,
     output: Output,
@@ -136,6 +138,7 @@ impl Connection {
             ready: VecDeque::new(),
             tags: FxHashMap::default(),
             next_tag: 0,
+            is_overrun: false,
             room: limits.data,
             output: Output::default(),
         }
@@ -144,6 +147,12 @@ impl Connection {
     /// Returns the position in the connection's life.
     pub fn phase(&self) -> Phase {
         self.phase
+    }
+
+    /// Returns whether the connection is over because the host sent commands beyond the size of its
+    /// queue, which ends its association (Base Specification, 3.3.2.5 and 3.3.2.6).
+    pub fn is_overrun(&self) -> bool {
+        self.is_overrun
     }
 
     /// Returns whether bytes should be received: the connection is not over, and the host reads
@@ -264,6 +273,7 @@ impl Connection {
         // A host leaves one entry of its queue free, or it could not tell a full queue from an
         // empty one. Some hosts fill the last entry, too; nobody needs more.
         if self.slots.len() >= usize::from(self.shape.entries) {
+            self.is_overrun = self.phase == Phase::Established;
             return Err(Fault::SEQUENCE);
         }
         let id = command::id(&entry);

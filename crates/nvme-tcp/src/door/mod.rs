@@ -110,6 +110,29 @@ impl std::error::Error for DoorError {
     }
 }
 
+/// Addresses that are listened on. Hosts that connect wait until [`Door::serve`].
+pub struct Bound(Vec<std::net::TcpListener>);
+
+impl Bound {
+    /// Listens on the addresses. Those that are not loopback must be allowed ([`Options::network`]).
+    ///
+    /// # Errors
+    /// Returns an error if an address is not allowed or cannot be listened on.
+    pub fn to(addresses: &[SocketAddr], network: bool) -> Result<Bound, DoorError> {
+        let outside = addresses.iter().find(|one| !one.ip().is_loopback());
+        if let Some(&outside) = outside.filter(|_| !network) {
+            return Err(DoorError::NotLoopback(outside));
+        }
+        let listen = |&address: &SocketAddr| {
+            let listener = std::net::TcpListener::bind(address);
+            listener
+                .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+                .map_err(|error| DoorError::Listen(address, error))
+        };
+        addresses.iter().map(listen).collect::<Result<_, _>>().map(Bound)
+    }
+}
+
 /// State that all connections of a door share.
 struct Shared {
     options: Options,
@@ -134,10 +157,25 @@ impl Door {
     /// # Errors
     /// Returns an error if an address is not allowed or cannot be listened on.
     pub fn open(listeners: &[Listener], options: Options) -> Result<Door, DoorError> {
-        let outside = listeners.iter().find(|one| !one.address.ip().is_loopback());
-        if let Some(outside) = outside.filter(|_| !options.network) {
-            return Err(DoorError::NotLoopback(outside.address));
-        }
+        let addresses: Vec<SocketAddr> = listeners.iter().map(|one| one.address).collect();
+        let targets = listeners.iter().map(|one| Arc::clone(&one.target)).collect();
+        Door::serve(Bound::to(&addresses, options.network)?, targets, options)
+    }
+
+    /// Serves a target at each address that is listened on, until the door is closed.
+    ///
+    /// # Errors
+    /// Returns an error if the threads cannot be started.
+    ///
+    /// # Panics
+    /// Panics unless there is one target for each address.
+    pub fn serve(
+        bound: Bound,
+        targets: Vec<Arc<dyn Target>>,
+        options: Options,
+    ) -> Result<Door, DoorError> {
+        assert_eq!(bound.0.len(), targets.len(), "a target for each address");
+        // One thread has all connections: with a second one, each event would wake both.
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
             .max_blocking_threads(options.threads.max(1))
@@ -151,19 +189,19 @@ impl Door {
         let shared = Arc::new(Shared { options, associations: Associations::default(), closing });
         let (token, alive) = mpsc::channel(1);
         let mut addresses = Vec::new();
-        for Listener { address, target } in listeners {
-            let failed = |error| DoorError::Listen(*address, error);
-            let listener = runtime.block_on(TcpListener::bind(address)).map_err(failed)?;
-            addresses.push(listener.local_addr().map_err(failed)?);
+        let entered = runtime.enter();
+        for (listener, target) in bound.0.into_iter().zip(targets) {
+            addresses.push(listener.local_addr().map_err(DoorError::Threads)?);
             let entrance = Entrance {
-                listener,
-                target: Arc::clone(target),
+                listener: TcpListener::from_std(listener).map_err(DoorError::Threads)?,
+                target,
                 shared: Arc::clone(&shared),
                 places: Arc::clone(&places),
                 token: token.clone(),
             };
             runtime.spawn(entrance.accept());
         }
+        drop(entered);
         Ok(Door { runtime: Some(runtime), addresses, shared, alive })
     }
 
@@ -221,10 +259,11 @@ impl Entrance {
 
     fn serve(&self, stream: TcpStream) {
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else { return };
-        if stream.set_nodelay(true).is_err() {
+        let (Ok(()), Ok(address)) = (stream.set_nodelay(true), stream.local_addr()) else {
             return; // the host has gone already
-        }
-        let session = Session::new(Arc::clone(&self.shared), Arc::clone(&self.target), stream);
+        };
+        let (shared, target) = (Arc::clone(&self.shared), Arc::clone(&self.target));
+        let session = Session::new(shared, target, stream, address);
         let token = self.token.clone();
         tokio::spawn(async move {
             session.run().await;

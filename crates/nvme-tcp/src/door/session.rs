@@ -11,6 +11,7 @@ use crate::status;
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
+use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -26,6 +27,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 const INPUT: usize = 64 << 10;
 /// Parts that are sent at a time.
 const PARTS: usize = 128;
+/// Commands whose answers are sent together, if they are there together.
+const TOGETHER: usize = 8;
 /// Opcode of the Asynchronous Event Request command.
 const EVENT_REQUEST: u8 = 0x0c;
 /// Position of the host's name in the data of Connect (Base Specification, 6.3).
@@ -67,6 +70,8 @@ pub(super) struct Session {
     shared: Arc<Shared>,
     target: Arc<dyn Target>,
     stream: TcpStream,
+    /// Address to which the host has connected.
+    address: SocketAddr,
     connection: Connection,
     joined: Option<Joined>,
     sender: UnboundedSender<Answer>,
@@ -79,7 +84,12 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub fn new(shared: Arc<Shared>, target: Arc<dyn Target>, stream: TcpStream) -> Session {
+    pub fn new(
+        shared: Arc<Shared>,
+        target: Arc<dyn Target>,
+        stream: TcpStream,
+        address: SocketAddr,
+    ) -> Session {
         let (sender, answers) = unbounded_channel();
         Session {
             connection: Connection::new(target.limits()),
@@ -87,6 +97,7 @@ impl Session {
             shared,
             target,
             stream,
+            address,
             joined: None,
             sender,
             answers,
@@ -107,6 +118,9 @@ impl Session {
         }
         if let Some(joined) = &self.joined {
             joined.association.end_commands(self.awaited);
+            if self.connection.is_overrun() {
+                joined.queue.overrun();
+            }
         }
         if let Some(Joined { queue, association, key, is_admin }) = self.joined.take()
             && (queue.lost() == Lost::Association || is_admin)
@@ -142,14 +156,11 @@ impl Session {
                 // Room for data, or a place in the window, may have become free.
                 Wake::Answer(answer) => {
                     self.complete(answer);
-                    self.begin();
-                    self.send()
+                    self.begin()
                 }
                 Wake::Place(place) => {
                     let works = self.begin_next(Some(place));
-                    self.carry_out(works);
-                    self.begin();
-                    self.send()
+                    self.carry_out(works).and_then(|()| self.begin())
                 }
                 Wake::Socket => self.exchange(),
                 Wake::Time => self.check_time(),
@@ -204,21 +215,20 @@ impl Session {
                 Err(_) => return Err(Why::Gone),
             }
         }
-        self.begin();
-        self.send()
+        self.begin()
     }
 
     /// Begins the commands that are there, and completes those whose answers are there, until
-    /// nothing is left that need not wait. What is to be sent is sent later, all at once.
-    fn begin(&mut self) {
+    /// nothing is left that need not wait. Sends the answers.
+    fn begin(&mut self) -> Result<(), Why> {
         loop {
             let mut works = Vec::new();
             while let Some(place) = self.place() {
                 works.append(&mut self.begin_next(place));
             }
-            self.carry_out(works);
+            self.carry_out(works)?;
             if !self.complete_answers() {
-                return;
+                return self.send();
             }
         }
     }
@@ -235,18 +245,26 @@ impl Session {
         Arc::clone(&joined.association.window).try_acquire_owned().ok().map(Some)
     }
 
-    /// Does the work that waits for nothing, and gives the rest to the pool of threads.
-    fn carry_out(&self, works: Vec<Work>) {
+    /// Does the work that waits for nothing, and gives the rest to the pool of threads. Sends the
+    /// first answers before the last commands are done, so that the host can go on meanwhile.
+    fn carry_out(&mut self, works: Vec<Work>) -> Result<(), Why> {
         let mut left = VecDeque::from(works);
+        let mut done = 0;
         while let Some(work) = left.pop_front() {
-            if work.is_quick() {
-                // as in a thread of the pool, a panic of the media ends their command alone
-                let next = catch_unwind(AssertUnwindSafe(|| work.run()));
-                left.extend(next.unwrap_or_default());
-            } else {
+            if !work.is_quick() {
                 spawn(work);
+                continue;
+            }
+            // as in a thread of the pool, a panic of the media ends their command alone
+            let next = catch_unwind(AssertUnwindSafe(|| work.run()));
+            left.extend(next.unwrap_or_default());
+            done += 1;
+            if done % TOGETHER == 0 {
+                self.complete_answers();
+                self.send()?;
             }
         }
+        Ok(())
     }
 
     fn send(&mut self) -> Result<(), Why> {
@@ -287,7 +305,7 @@ impl Session {
     fn connect(&mut self, command: &Command) {
         let refused = |status| Err(status::completion(command.id(), status));
         let connected = if self.is_allowed(&command.data) {
-            self.target.connect(command)
+            self.target.connect(command, self.address)
         } else {
             refused(status::CONNECT_INVALID_HOST)
         };

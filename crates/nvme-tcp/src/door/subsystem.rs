@@ -6,10 +6,11 @@ use crate::connection::QueueShape;
 use crate::limits::Limits;
 use crate::pdu::COMPLETION_BYTES;
 use flashatlas_nvme::{
-    self as nvme, CommandId, Completion, ControllerId, Durable, Entry, IoCommand, Media, Place,
-    QueueId, Step, Subsystem, fabrics, offset,
+    self as nvme, CommandId, Completion, ControllerId, Durable, Entry, IoCommand, IoResult, Media,
+    Place, QueueId, Step, Submitted, Subsystem, fabrics, offset,
 };
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -105,13 +106,19 @@ where
         }
     }
 
-    fn connect(&self, command: &Command) -> Result<Connected, [u8; COMPLETION_BYTES]> {
+    fn connect(
+        &self,
+        command: &Command,
+        at: SocketAddr,
+    ) -> Result<Connected, [u8; COMPLETION_BYTES]> {
         let mut state = self.0.lock();
         let connected = state
             .subsystem
             .connect(&Entry(command.entry), &command.data)
             .map_err(|refused| refused.to_bytes(0))?;
         let nvme::Connected { place, entries, flow_control, completion } = connected;
+        // an IPv4 host of a listener for IPv6 has an IPv4 address, too
+        state.subsystem.set_reached(place.controller, at.ip().to_canonical());
         state.connected += 1;
         let connection = state.connected;
         state.connections.insert(place, connection);
@@ -147,23 +154,37 @@ where
             let mut out = Vec::new();
             let mut media = &shared.media;
             media.waited_for(shared.waits.commands());
-            let result = command.carry_out(&mut media, &data, &mut out);
-            let mut state = shared.lock();
-            let finished = state.subsystem.finish(result, &mut out);
-            let mut answers = Vec::new();
-            if let Some((place, completion)) = finished.completion {
-                let reply = state.replies.remove(&(place, completion.id));
-                answers.extend(reply.map(|reply| (reply, completion, out)));
+            if !is_quick {
+                let result = command.carry_out(&mut media, &data, &mut out);
+                return shared.finish(result, out);
             }
-            let (events, must_keep) = state.settle();
-            drop(state);
-            answers.extend(events);
-            shared.send(answers, must_keep);
-            // Commands that waited for others have no data: they flush.
-            let next = finished.released.into_iter();
-            next.map(|command| shared.work(command, Vec::new())).collect()
+            match command.submit(&mut media, &data, &mut out) {
+                Submitted::Done(result) => shared.finish(result, out),
+                Submitted::Later(later) => vec![Work::new(move || {
+                    let result = command.complete(&mut &shared.media, later, &mut out);
+                    shared.finish(result, out)
+                })],
+            }
         });
         if is_quick { work.quick() } else { work }
+    }
+
+    /// Finishes a command, and returns the work of those that waited for it.
+    fn finish(self: &Arc<Self>, result: IoResult, mut out: Vec<u8>) -> Vec<Work> {
+        let mut state = self.lock();
+        let finished = state.subsystem.finish(result, &mut out);
+        let mut answers = Vec::new();
+        if let Some((place, completion)) = finished.completion {
+            let reply = state.replies.remove(&(place, completion.id));
+            answers.extend(reply.map(|reply| (reply, completion, out)));
+        }
+        let (events, must_keep) = state.settle();
+        drop(state);
+        answers.extend(events);
+        self.send(answers, must_keep);
+        // Commands that waited for others have no data: they flush.
+        let next = finished.released.into_iter();
+        next.map(|command| self.work(command, Vec::new())).collect()
     }
 
     /// Sends answers, once the record that they depend on is kept.
@@ -289,6 +310,13 @@ where
         let mut state = self.shared.lock();
         if self.is_in(&state) {
             state.subsystem.expire(self.place.controller);
+        }
+    }
+
+    fn overrun(&self) {
+        let mut state = self.shared.lock();
+        if self.is_in(&state) {
+            state.subsystem.overrun(self.place);
         }
     }
 

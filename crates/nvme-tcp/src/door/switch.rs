@@ -4,6 +4,7 @@ use super::target::{Connected, Target};
 use crate::command::Command;
 use crate::limits::Limits;
 use crate::pdu::COMPLETION_BYTES;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// Position of the subsystem's name in the data of Connect (Base Specification, 6.3).
@@ -31,11 +32,15 @@ impl Target for Switch {
         self.targets[0].1.limits()
     }
 
-    fn connect(&self, command: &Command) -> Result<Connected, [u8; COMPLETION_BYTES]> {
+    fn connect(
+        &self,
+        command: &Command,
+        address: SocketAddr,
+    ) -> Result<Connected, [u8; COMPLETION_BYTES]> {
         let name = text(command.data.get(SUBSYSTEM_NQN).unwrap_or_default());
         let found = self.targets.iter().position(|(nqn, _)| nqn.as_bytes() == name);
         let at = found.unwrap_or(0);
-        let mut connected = self.targets[at].1.connect(command)?;
+        let mut connected = self.targets[at].1.connect(command, address)?;
         // The numbers of a target are identifiers of controllers, which have 16 bits.
         connected.association |= (at as u64) << 32;
         Ok(connected)

@@ -4,6 +4,7 @@ use crate::command::Command;
 use crate::connection::QueueShape;
 use crate::limits::Limits;
 use crate::pdu::COMPLETION_BYTES;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -16,11 +17,16 @@ pub trait Target: Send + Sync + 'static {
     /// Returns the bounds of its connections.
     fn limits(&self) -> Limits;
 
-    /// Carries out the first command of a connection, which ought to be Connect.
+    /// Carries out the first command of a connection, which ought to be Connect. The host has
+    /// connected to the address `at`.
     ///
     /// # Errors
     /// Returns the completion that refuses the command. The host may try again.
-    fn connect(&self, command: &Command) -> Result<Connected, [u8; COMPLETION_BYTES]>;
+    fn connect(
+        &self,
+        command: &Command,
+        at: SocketAddr,
+    ) -> Result<Connected, [u8; COMPLETION_BYTES]>;
 }
 
 /// A queue that a Connect command created.
@@ -63,6 +69,10 @@ pub trait Queue: Send + Sync + 'static {
 
     /// Ends the association, as its keep alive timeout has passed.
     fn expire(&self);
+
+    /// Hears that the host has sent commands beyond the size of the queue. The controller stops, and
+    /// its association is over (Base Specification, 3.3.2.5 and 3.3.2.6).
+    fn overrun(&self);
 
     /// Ends the queue, whose connection is gone. A host that leaves closes its I/O queues first.
     /// After that it shuts its controller down over the admin queue.

@@ -3,10 +3,10 @@
 use crate::memory_target::{BLOCK, eventually, host, quick};
 use crate::wire::pattern;
 use flashatlas_nvme::{
-    AddressFamily, DISCOVERY_NQN, DiscoveryEntry, Durable, Identity, Media, MediaError, MediaShape,
-    NamespaceNames, Nqn, Settings, Subsystem,
+    AddressFamily, DISCOVERY_NQN, DiscoveryEntry, Durable, Identity, Later, Media, MediaError,
+    MediaShape, NamespaceNames, Nqn, Settings, Subsystem,
 };
-use flashatlas_nvme_tcp::door::{Door, Listener, SubsystemTarget, Switch};
+use flashatlas_nvme_tcp::door::{self, Door, Listener, SubsystemTarget, Switch};
 use flashatlas_nvme_tcp::initiator::{Completed, Controller, Data, HostError, Options, QueuePair};
 use flashatlas_nvme_tcp::pdu::{Framing, Pdu};
 use std::net::SocketAddr;
@@ -35,6 +35,8 @@ struct Ram {
     changed: Condvar,
     waiting: Mutex<usize>,
     is_free: AtomicBool,
+    /// Free media take reads at once, and complete them at the gate.
+    is_later: AtomicBool,
     /// Of each read of free media, the thread and the commands that hosts waited for.
     reads: Mutex<Vec<(ThreadId, usize)>>,
     waited_for: AtomicUsize,
@@ -66,7 +68,9 @@ struct Shared(Arc<Ram>);
 
 impl Media for &Shared {
     fn read(&mut self, offset: u64, out: &mut [u8]) -> Result<(), MediaError> {
-        self.0.pass();
+        if !self.0.is_later.load(Ordering::SeqCst) {
+            self.0.pass();
+        }
         let start = offset as usize;
         if self.0.is_free.load(Ordering::SeqCst) {
             assert_ne!(start, BYTES - 512, "the test asks for this panic");
@@ -94,6 +98,16 @@ impl Media for &Shared {
     fn flush(&mut self) -> Result<(), MediaError> {
         self.0.note(Done::Flush);
         Ok(())
+    }
+
+    fn submit_read(&mut self, offset: u64, out: &mut [u8]) -> Result<Option<Later>, MediaError> {
+        self.read(offset, out)?;
+        Ok(self.0.is_later.load(Ordering::SeqCst).then_some(Later(offset)))
+    }
+
+    fn wait(&mut self, later: Later) -> Result<(), MediaError> {
+        self.0.pass();
+        if later.0 == 512 { Err(MediaError::Unreadable) } else { Ok(()) }
     }
 
     fn is_free(&mut self) -> bool {
@@ -246,6 +260,28 @@ fn small_reads_of_free_media_need_no_thread_and_their_depth_is_what_hosts_wait_f
 }
 
 #[test]
+fn reads_that_complete_later_are_taken_where_they_arrive_and_wait_elsewhere() {
+    let drive = Drive::new();
+    let mut controller = drive.connect(&Options::default());
+    let mut queue = controller.add_queue().expect("a queue");
+    queue.write(8, BLOCK, pattern(512)).expect("a write");
+    drive.ram.is_free.store(true, Ordering::SeqCst);
+    drive.ram.is_later.store(true, Ordering::SeqCst);
+    drive.ram.close(true);
+    let good = queue.submit_read(8, 1, BLOCK).expect("submitted");
+    let bad = queue.submit_read(1, 1, BLOCK).expect("submitted");
+    eventually("both wait", || *drive.ram.waiting.lock().unwrap() == 2);
+    let reads = drive.ram.reads.lock().unwrap().clone();
+    assert!(reads.len() == 2 && reads[0].0 == reads[1].0, "one thread took them: {reads:?}");
+    controller.keep_alive().expect("others go on");
+    drive.ram.close(false);
+    assert!(queue.wait(good).expect("a read").data == pattern(512));
+    let failed = queue.wait(bad).expect("an answer");
+    // Unrecovered Read Error, with an entry in the error log
+    assert_eq!((failed.status() >> 1 & 0x7ff, failed.data.len()), (0x281, 0));
+}
+
+#[test]
 fn a_panic_of_free_media_ends_one_command() {
     let drive = Drive::new();
     let mut controller = drive.connect(&Options::default());
@@ -256,6 +292,47 @@ fn a_panic_of_free_media_ends_one_command() {
     queue.socket().send_bytes(&read_capsule(2, 0, 1)).expect("sent");
     assert_eq!(completed(&mut queue, 1), [2], "the connection goes on");
     controller.keep_alive().expect("so does the association");
+}
+
+#[test]
+fn a_discovery_service_at_every_address_lists_the_one_that_the_host_has_reached() {
+    let entry = DiscoveryEntry {
+        family: AddressFamily::V6,
+        address: "0.0.0.0".into(),
+        service: "4420".into(),
+        port: 1,
+        nqn: nqn(NQN),
+        admin_entries: 32,
+    };
+    let discovery = Subsystem::discovery(Settings::default(), vec![entry]);
+    let target = SubsystemTarget::new(discovery, Shared(Arc::new(Ram::default())), |_| {});
+    let listener = Listener { address: ([0, 0, 0, 0], 0).into(), target: Arc::new(target) };
+    let options = door::Options { network: true, ..quick() };
+    let door = Door::open(&[listener], options).expect("a door");
+    for last in [1, 2] {
+        let at = SocketAddr::from(([127, 0, 0, last], door.addresses()[0].port()));
+        let mut controller =
+            Controller::enabled(at, DISCOVERY_NQN, &host(), &Options::default()).expect("there");
+        let log = controller.log_page(0x70, 2048).expect("the log");
+        assert_eq!((log[8], log[1025]), (1, 1), "one record, IPv4");
+        assert_eq!(log[1024 + 512..][..16], *format!("127.0.0.{last}       ").as_bytes());
+    }
+}
+
+#[test]
+fn a_flood_ends_the_association_and_no_other() {
+    let drive = Drive::new();
+    let mut controller = drive.connect(&Options::default());
+    let mut other = drive.connect(&Options::default());
+    let mut queue = controller.add_queue().expect("a queue");
+    drive.ram.close(true);
+    let all: Vec<u8> = (0..33).flat_map(|id| read_capsule(100 + id, 0, 8)).collect();
+    queue.socket().send_bytes(&all).expect("sent");
+    let left = || drive.target.update(|subsystem| subsystem.controllers().count());
+    eventually("the association ends", || left() == 1);
+    assert!(controller.keep_alive().is_err(), "its admin queue has gone, too");
+    other.keep_alive().expect("the other host goes on");
+    drive.ram.close(false);
 }
 
 #[test]

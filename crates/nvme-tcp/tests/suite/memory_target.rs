@@ -149,7 +149,7 @@ impl Target for MemoryTarget {
         Limits::DEFAULT
     }
 
-    fn connect(&self, command: &Command) -> Result<Connected, [u8; 16]> {
+    fn connect(&self, command: &Command, _: SocketAddr) -> Result<Connected, [u8; 16]> {
         let entry = &command.entry;
         let word = |bytes: &[u8], at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
         let refused = |status| Err(completed(command, 0, status));
@@ -270,6 +270,10 @@ impl Queue for MemoryQueue {
 
     fn expire(&self) {
         self.memory.expired.store(true, Ordering::SeqCst);
+    }
+
+    fn overrun(&self) {
+        self.memory.state.lock().unwrap().associations.remove(&self.association);
     }
 
     fn lost(&self) -> Lost {

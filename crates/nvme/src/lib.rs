@@ -66,6 +66,7 @@ mod media;
 mod nvm;
 mod properties;
 mod settings;
+pub mod slots;
 mod status;
 mod subsystem;
 pub mod support;

@@ -1,40 +1,23 @@
 //! The record of a controller in an image: saved features, and totals over the life of the drive.
 //!
-//! Two slots are written alternately. A write that is torn leaves the record before it.
+//! Two slots are written alternately ([`slots`]). A write that is torn leaves the record before it.
 
 use crate::disk::Disk;
-use crate::frame::{long, word};
 use crate::header::{VERSION, VERSION_AT};
-use crate::places::{PAGE, Places, SLOTS};
+use crate::places::{PAGE, Places};
+use flashatlas_nvme::slots;
 use std::io;
 
-/// Bytes of a slot before the record: the checksum of the rest, the length of the record, and its
-/// number.
-const HEAD: usize = 16;
 /// Largest number of bytes of a record.
-pub const RECORD_MAX: usize = PAGE as usize - HEAD;
+pub const RECORD_MAX: usize = PAGE as usize - slots::HEAD;
 
-/// Returns the number and the record of a slot, unless the slot is blank or torn.
-fn decode(slot: &[u8]) -> Option<(u64, &[u8])> {
-    let length = word(slot, 4) as usize;
-    let end = HEAD + (1..=RECORD_MAX).contains(&length).then_some(length)?;
-    let is_whole = word(slot, 0) == crc32c::crc32c(&slot[4..end]);
-    is_whole.then(|| (long(slot, 8), &slot[HEAD..end]))
-}
-
-/// Returns the newest record and its number.
-fn newest(disk: &impl Disk, places: &Places) -> io::Result<Option<(u64, Vec<u8>)>> {
-    let mut newest: Option<(u64, Vec<u8>)> = None;
-    let mut bytes = [0; PAGE as usize];
-    for slot in 0..SLOTS {
-        disk.read_at(&mut bytes, places.slot(slot))?;
-        if let Some((number, record)) = decode(&bytes)
-            && newest.as_ref().is_none_or(|(other, _)| *other < number)
-        {
-            newest = Some((number, record.to_vec()));
-        }
-    }
-    Ok(newest)
+/// Returns the content of both slots.
+fn content(disk: &impl Disk, places: &Places) -> io::Result<Vec<[u8; PAGE as usize]>> {
+    let read = |slot| {
+        let mut bytes = [0; PAGE as usize];
+        disk.read_at(&mut bytes, places.slot(slot)).map(|()| bytes)
+    };
+    (0..slots::SLOTS).map(read).collect()
 }
 
 /// Home of the record in an open image.
@@ -56,7 +39,9 @@ impl<D: Disk> Home<'_, D> {
         if *self.version < VERSION {
             return Ok(None);
         }
-        Ok(newest(self.disk, self.places)?.map(|(_, record)| record))
+        let content = content(self.disk, self.places)?;
+        let newest = slots::newest(content.iter().map(|slot| &slot[..]));
+        Ok(newest.map(|newest| newest.record.to_vec()))
     }
 
     /// Writes a record over the older one, and makes it durable. An image of the version before
@@ -80,14 +65,9 @@ impl<D: Disk> Home<'_, D> {
             self.disk.sync()?;
             *self.version = VERSION;
         }
-        let number = newest(self.disk, self.places)?.map_or(0, |(number, _)| number) + 1;
-        let mut slot = vec![0; 4];
-        slot.extend((record.len() as u32).to_le_bytes());
-        slot.extend(number.to_le_bytes());
-        slot.extend(record);
-        let sum = crc32c::crc32c(&slot[4..]);
-        slot[..4].copy_from_slice(&sum.to_le_bytes());
-        self.disk.write_at(&slot, self.places.slot(number % SLOTS))?;
+        let content = content(self.disk, self.places)?;
+        let (number, slot) = slots::next(slots::newest(content.iter().map(|slot| &slot[..])));
+        self.disk.write_at(&slots::encode(number, record), self.places.slot(slot))?;
         self.disk.sync()
     }
 }

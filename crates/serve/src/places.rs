@@ -5,14 +5,13 @@ use crate::error::ImageError;
 use crate::frame::{EXTRA_BYTES, Frame, HEAD_BYTES, SLOT_BYTES, Slot};
 use crate::header::{HEADER_BYTES, VERSION};
 use flashatlas_nand::Contents;
+use flashatlas_nvme::slots::SLOTS;
 use flashatlas_types::{BlockId, FrameId, LaneId, Layout, MediumError, Ppn};
 use std::fmt;
 use std::sync::Arc;
 
 /// Size of the header, and alignment of the parts behind it.
 pub const PAGE: u64 = 4096;
-/// Slots of the controller's record.
-pub const SLOTS: u64 = 2;
 /// Bytes of the mark.
 pub const MARK_BYTES: usize = 24;
 /// Bytes of the record of a block.

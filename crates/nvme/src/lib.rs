@@ -54,6 +54,7 @@ mod connect;
 mod controller;
 mod discovery;
 mod dispatch;
+pub mod drive;
 mod durable;
 mod errors;
 mod events;

@@ -3,13 +3,12 @@
 use crate::clock::Clock;
 use crate::server::Server;
 use crate::spec::{NvmeSpec, Refused, ServeError};
-use flashatlas_nand::Counters;
 use flashatlas_nvme::{
     Durable, Health, Identity, IdentityError, Later, Media, MediaError, MediaShape, NamespaceNames,
-    Nqn, Vitals,
+    Nqn, Vitals, drive,
 };
 use flashatlas_sim::{Live, RunError};
-use flashatlas_types::{Cause, SECTOR_BYTES};
+use flashatlas_types::SECTOR_BYTES;
 
 /// Bytes of the model number.
 const MODEL_MAX: usize = 40;
@@ -55,13 +54,20 @@ impl<C: Clock> Media for &Server<C> {
     /// Returns the health of the drive; one that is not served any more takes no writes.
     fn health(&mut self) -> Health {
         let stopped = || Health { read_only: true, ..Health::default() };
+        let health = |live: &mut Live, written| {
+            let powered = live.now();
+            drive::health(live.drive(), powered, written)
+        };
         self.seen(health).unwrap_or_else(|_| stopped())
     }
 
     fn vitals(&mut self) -> Vitals {
         let usual = Health::default().vitals();
-        self.seen(|live, _| Vitals { available_spare: available_spare(live), ..usual })
-            .unwrap_or(Vitals { read_only: true, ..usual })
+        let spare = |live: &mut Live, _| Vitals {
+            available_spare: drive::available_spare(live.drive()),
+            ..usual
+        };
+        self.seen(spare).unwrap_or(Vitals { read_only: true, ..usual })
     }
 }
 
@@ -72,42 +78,6 @@ fn of_refused(refused: Refused) -> MediaError {
         Refused::PowerLost => MediaError::PowerLost,
         Refused::Range(_) | Refused::Failed(_) => MediaError::Other,
     }
-}
-
-/// Returns the health of a drive whose clients have written `host_bytes` bytes.
-///
-/// The percentage used is the mean number of erases of the good blocks, as a share of their
-/// endurance.
-fn health(live: &mut Live, host_bytes: u64) -> Health {
-    let powered = live.now();
-    let available_spare = available_spare(live);
-    let stack = live.drive();
-    let counters = stack.flash_counters();
-    let medium = stack.ssd().medium();
-    let (layout, rules) = (medium.layout(), medium.rules());
-    let page = u64::from(layout.geometry.page_bytes);
-    let good = layout.block_ids().filter(|&block| !medium.is_bad(block));
-    let (blocks, erases) =
-        good.fold((0, 0), |(n, sum), block| (n + 1, sum + u64::from(medium.erases(block))));
-    let endured = blocks * u64::from(rules.endurance);
-    Health {
-        percentage_used: (erases * 100).checked_div(endured).unwrap_or(100) as u32,
-        available_spare,
-        powered,
-        host_bytes,
-        programmed: Cause::ALL.map(|cause| counters.programs[cause as usize] * page),
-        erases: Counters::total(&counters.erases),
-        ..Health::default()
-    }
-}
-
-/// Returns the percentage of the spare blocks that are left.
-fn available_spare(live: &mut Live) -> u8 {
-    let medium = live.drive().ssd().medium();
-    let (layout, rules) = (medium.layout(), medium.rules());
-    let spares = u64::from(layout.lanes) * u64::from(rules.spare_blocks);
-    let left: u64 = layout.lane_ids().map(|lane| u64::from(medium.spares(lane))).sum();
-    (left * 100).checked_div(spares).unwrap_or(100) as u8
 }
 
 /// Returns the shape of a served drive as a namespace.

@@ -9,6 +9,7 @@ use crate::errors::Refused;
 use crate::events::Event;
 use crate::features::{Features, Limits};
 use crate::identity::{DISCOVERY_NQN, Identity, Namespace, NamespaceNames, Nqn};
+use crate::logs;
 use crate::properties::Properties;
 use crate::settings::Settings;
 use crate::work::{Failure, IoCommand, IoResult, Ticket, Work};
@@ -323,8 +324,9 @@ impl Subsystem {
     /// goes out.
     ///
     /// It is written at power-on, when a controller is enabled, and after a saved feature, a
-    /// shutdown and an entry of the error log. It is also written when 32 MiB were read or written:
-    /// a power failure takes at most that much from the totals.
+    /// shutdown and an entry of the error log. It is also written when 32 MiB were read or written,
+    /// so that a power failure takes at most that much from the totals, and when a host reads SMART,
+    /// so that the totals never go back behind what it saw.
     pub fn durable_changed(&mut self) -> Option<Durable> {
         let (now, before) = (&self.durable.totals, &self.written);
         let moved = now.units_read - before.units_read + now.units_written - before.units_written;
@@ -332,10 +334,14 @@ impl Subsystem {
             return None;
         }
         self.changed = false;
-        self.written = self.durable.totals;
-        let mut durable = self.durable.clone();
-        durable.totals.powered_ms = durable.powered_ms(self.powered);
-        Some(durable)
+        self.written = self.kept_totals();
+        Some(Durable { totals: self.written, ..self.durable.clone() })
+    }
+
+    /// Returns the totals as a record has them now.
+    fn kept_totals(&self) -> Totals {
+        let powered_ms = self.durable.powered_ms(self.powered);
+        Totals { powered_ms, ..self.durable.totals }
     }
 
     /// Switches the power off in order, with everything durable: returns the record to keep. No
@@ -455,6 +461,9 @@ impl Subsystem {
                 if let Some(controller) = self.controllers.get(&id) {
                     *out = log.make(&self.durable, &controller.features, health);
                 }
+                // what a host has seen does not go back after a power failure
+                self.changed |= log.log == logs::id::SMART
+                    && self.kept_totals() != self.written;
                 self.log_was_read(id, log.log, log.retain);
             }
         }

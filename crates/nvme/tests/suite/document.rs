@@ -42,7 +42,8 @@ Where the specification leaves a choice, or says two things:
   over two units may be cut between them.
 - Write Zeroes trims only where trims survive a power failure. Elsewhere it writes zeros, and DEAC
   is refused.
-- Totals of the SMART log are at most 32 MiB ahead of the durable record.
+- Totals of the SMART log are at most 32 MiB ahead of the durable record, and what a host reads in
+  the log is in the record before the command completes.
 - Refused commands are entries of the error log, but not refused Fabrics commands.
 
 ## Log page C0h: write amplification by cause

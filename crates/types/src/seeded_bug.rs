@@ -65,6 +65,42 @@ pub enum SeededBug {
     CheckpointBeforeChunks,
     /// The mount of a mirror assumes that its drives have the same content.
     TakenForAlike,
+    /// An NVMe controller hands a FUA write to the media without FUA.
+    FuaNotPassed,
+    /// An NVMe controller completes FLUSH without a flush of the media.
+    FlushNotPassed,
+    /// An NVMe controller completes a shutdown without a flush of the media.
+    ShutdownWithoutFlush,
+    /// An NVMe controller whose write cache is off leaves changes volatile.
+    CacheOffIgnored,
+    /// A switch off of the write cache completes without a flush of the media.
+    SwitchWithoutFlush,
+    /// The flush of a switch off of the write cache does not wait for what is in flight.
+    SwitchOvertakes,
+    /// Changes that are submitted while the write cache is being switched off stay volatile.
+    SwitchTooLate,
+    /// Write Zeroes trims, and so do drives on which trims do not survive.
+    ZeroesForgotten,
+    /// Write Zeroes with FUA does not make the units durable that it deallocates.
+    ZeroesNotDurable,
+    /// Dataset Management with the write cache off leaves its trims volatile.
+    TrimNotDurable,
+    /// An NVMe controller hands a write to the media block by block.
+    UnitInPieces,
+    /// A saved feature is in the record that is kept next, not before its completion.
+    SaveTooLate,
+    /// A record goes over the newest one in its home.
+    RecordInPlace,
+    /// A controller that is enabled does not note that the drive is in use.
+    UseNotNoted,
+    /// A shutdown leaves the note that the drive is in use.
+    UseStaysNoted,
+    /// The totals that a SMART log shows are kept later, or never.
+    SeenNotKept,
+    /// A compare looks at the first block alone.
+    CompareFirstBlock,
+    /// A read or compare with FUA returns what is in the cache, and leaves it there.
+    ReadFuaIgnored,
 }
 
 #[cfg(feature = "seeded-bugs")]

@@ -15,6 +15,7 @@ use crate::{
     CommandId, Completion, ControllerId, Entry, NamespaceId, Place, QueueId, Sgl, Status, Step,
     Subsystem,
 };
+use flashatlas_types::SeededBug;
 
 /// Refusal of a command, or the next step of one that is not refused.
 type Outcome = Result<Next, Refused>;
@@ -200,12 +201,13 @@ impl Subsystem {
         if asked.enable {
             controller.settle();
             self.changed |= !self.durable.in_use && !self.discovery;
-            self.durable.in_use = !self.discovery;
+            self.durable.in_use = !self.discovery && !SeededBug::UseNotNoted.is_active();
         }
         match asked.shutdown {
             Some(ShutdownKind::Normal) if !self.discovery => {
                 controller.properties.shutdown = Shutdown::Running;
-                let (work, then) = (Work::Flush, Then::Shutdown);
+                let work = nvm::flush_unless(SeededBug::ShutdownWithoutFlush);
+                let then = Then::Shutdown;
                 Ok(Next::Io { work, then, after_all: true })
             }
             // the host does not wait: nothing is flushed
@@ -224,7 +226,7 @@ impl Subsystem {
         }
         let used = self.controllers.values().any(|one| one.check_ready().is_ok());
         self.changed |= !self.discovery;
-        self.durable.in_use &= used;
+        self.durable.in_use &= used || SeededBug::UseStaysNoted.is_active();
     }
 
     fn admin(&mut self, id: ControllerId, entry: &Entry, out: &mut Vec<u8>) -> Outcome {
@@ -318,7 +320,7 @@ impl Subsystem {
         }
         let before = self.durable.saved;
         let set = features.set(entry, &limits, &mut self.durable.saved)?;
-        self.changed |= self.durable.saved != before;
+        self.changed |= self.durable.saved != before && !SeededBug::SaveTooLate.is_active();
         if let Some(controller) = self.controllers.get_mut(&id) {
             controller.features = features;
             // a threshold may lie on the other side of the temperature now
@@ -328,8 +330,9 @@ impl Subsystem {
             SetResult::Set(value) => Ok(Next::Done(value.into())),
             SetResult::CacheOff { save } => {
                 // what is in flight is written as before, and the flush comes after it
-                let (work, then) = (Work::Flush, Then::CacheOff { save });
-                Ok(Next::Io { work, then, after_all: true })
+                let work = nvm::flush_unless(SeededBug::SwitchWithoutFlush);
+                let after_all = !SeededBug::SwitchOvertakes.is_active();
+                Ok(Next::Io { work, then: Then::CacheOff { save }, after_all })
             }
         }
     }

@@ -3,6 +3,7 @@
 use crate::durable::Saved;
 use crate::errors::{Refused, invalid};
 use crate::{Entry, NamespaceId, Status};
+use flashatlas_types::SeededBug;
 
 /// Warning Composite Temperature Threshold (WCTEMP) in kelvins: 70 °C.
 pub(crate) const WARNING_KELVINS: u16 = 343;
@@ -101,7 +102,8 @@ impl Features {
 
     /// Returns `true` if a write must be durable when it completes.
     pub fn writes_through(&self) -> bool {
-        !self.cache || self.switching
+        !self.cache && !SeededBug::CacheOffIgnored.is_active()
+            || self.switching && !SeededBug::SwitchTooLate.is_active()
     }
 
     /// Answers Get Features for a feature that is there.

@@ -6,6 +6,7 @@ use crate::errors::{Refused, invalid};
 use crate::identity::Namespace;
 use crate::work::Work;
 use crate::{Entry, NamespaceId, Status};
+use flashatlas_types::SeededBug;
 
 /// Force Unit Access, in command dword 12.
 const FUA: u32 = 1 << 30;
@@ -61,10 +62,11 @@ pub(crate) fn work(
 ) -> Result<(Work, Then), Refused> {
     let shape = &namespace.shape;
     let first_durable = entry.at(12) & FUA != 0;
-    let fua = through || first_durable;
+    let fua = through || first_durable && !SeededBug::FuaNotPassed.is_active();
+    let first_durable = first_durable && !SeededBug::ReadFuaIgnored.is_active();
     let opcode = entry.opcode();
     match opcode {
-        io::FLUSH => return Ok((Work::Flush, Then::Nothing)),
+        io::FLUSH => return Ok((flush_unless(SeededBug::FlushNotPassed), Then::Nothing)),
         io::DATASET_MANAGEMENT => return deallocate(entry, namespace, through, data),
         _ => {}
     }
@@ -84,10 +86,16 @@ pub(crate) fn work(
         _ => {
             let unit = u64::from(shape.unit_blocks) * u64::from(shape.block_bytes);
             // zeros must not give way to old data after a power failure
-            let trim = entry.at(12) & DEALLOCATE != 0 && shape.trims_survive;
+            let trim = entry.at(12) & DEALLOCATE != 0 && shape.trims_survive
+                || SeededBug::ZeroesForgotten.is_active();
             (Work::Zero { offset, bytes, unit, trim, durable: fua }, Then::Nothing)
         }
     })
+}
+
+/// Returns the work of a flush, or nothing to do if `bug` is active.
+pub(crate) fn flush_unless(bug: SeededBug) -> Work {
+    if bug.is_active() { Work::Trim { ranges: Vec::new(), durable: false } } else { Work::Flush }
 }
 
 /// Checks the options of a command that names one range of blocks.
@@ -145,5 +153,6 @@ fn deallocate(
     if entry.at(11) & 1 << 2 == 0 {
         ranges.clear();
     }
-    Ok((Work::Trim { ranges, durable: through }, Then::Nothing))
+    let durable = through && !SeededBug::TrimNotDurable.is_active();
+    Ok((Work::Trim { ranges, durable }, Then::Nothing))
 }

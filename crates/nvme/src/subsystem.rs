@@ -17,7 +17,7 @@ use crate::{
     Completion, ControllerId, Entry, Health, MediaError, MediaShape, NamespaceId, Place, QueueId,
     Status, Vitals,
 };
-use flashatlas_types::Ps;
+use flashatlas_types::{Ps, SeededBug};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Units of 512 bytes that the totals may be ahead of the durable record: 32 MiB.
@@ -463,7 +463,8 @@ impl Subsystem {
                 }
                 // what a host has seen does not go back after a power failure
                 self.changed |= log.log == logs::id::SMART
-                    && self.kept_totals() != self.written;
+                    && self.kept_totals() != self.written
+                    && !SeededBug::SeenNotKept.is_active();
                 self.log_was_read(id, log.log, log.retain);
             }
         }

@@ -1,6 +1,7 @@
 //! Commands that need the media, carried out without the controller.
 
 use crate::{ControllerId, Health, Later, Media, MediaError, Status, Vitals};
+use flashatlas_types::SeededBug;
 
 /// Bytes of a small read or write, at most.
 const SMALL: u64 = 64 << 10;
@@ -226,7 +227,13 @@ impl Work {
             }
             Work::Write { offset, bytes, fua } => {
                 let data = data.get(..bytes as usize).ok_or(Failure::Data)?;
-                media.write(offset, data, fua).map_err(failed)?;
+                if SeededBug::UnitInPieces.is_active() {
+                    for (at, block) in (offset..).step_by(512).zip(data.chunks(512)) {
+                        media.write(at, block, fua).map_err(failed)?;
+                    }
+                } else {
+                    media.write(offset, data, fua).map_err(failed)?;
+                }
             }
             Work::Zero { offset, bytes, unit, trim, durable } => {
                 zero(media, offset..offset + bytes, trim.then_some(unit), durable)
@@ -276,6 +283,7 @@ fn zero<M: Media + ?Sized>(
             write(media, range.start, first)?;
             media.trim(first, last - first)?;
             write(media, last, range.end)?;
+            let durable = durable && !SeededBug::ZeroesNotDurable.is_active();
             return if durable { media.flush() } else { Ok(()) };
         }
     }
@@ -285,6 +293,7 @@ fn zero<M: Media + ?Sized>(
 static ZEROS: [u8; PIECE] = [0; PIECE];
 
 fn compare<M: Media + ?Sized>(media: &mut M, offset: u64, data: &[u8]) -> Result<(), Failure> {
+    let data = if SeededBug::CompareFirstBlock.is_active() { &data[..512] } else { data };
     let mut held = vec![0; data.len().min(PIECE)];
     let mut at = offset;
     for expected in data.chunks(PIECE) {

@@ -143,6 +143,22 @@ fn totals_are_at_most_32_mib_ahead_of_the_record() {
 }
 
 #[test]
+fn totals_that_a_host_has_seen_are_in_the_record_before_it_hears_of_them() {
+    let mut rig = Rig::new();
+    let (admin, io) = rig.ready("a");
+    rig.subsystem.durable_changed().expect("enabling is written");
+    let write = rig.io(io::WRITE, 0, 8, 4096);
+    assert_eq!(rig.status(io, write, &[1; 4096]), Status::SUCCESS);
+    assert_eq!(rig.subsystem.durable_changed(), None, "nobody has seen the write");
+    let page = rig.log(admin, log::SMART, 512);
+    assert_eq!((u64_at(&page, 48), u64_at(&page, 80)), (1, 1));
+    let record = rig.subsystem.durable_changed().expect("the host has seen it");
+    assert_eq!((record.totals.units_written, record.totals.writes), (8, 1));
+    rig.log(admin, log::SMART, 512);
+    assert_eq!(rig.subsystem.durable_changed(), None, "nothing is new");
+}
+
+#[test]
 fn hours_add_up_over_power_cycles() {
     let mut record = new_durable();
     for cycle in 1..=3 {

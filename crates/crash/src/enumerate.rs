@@ -5,12 +5,13 @@
 
 use crate::Failure;
 use crate::cut::{Cut, CutKind};
+use crate::examine::{Examine, Lost, Mounted, Remains};
 use crate::faults::Faults;
 use crate::media::{DriveChange, Media};
 use crate::model::Step;
 use crate::recording::Recording;
 use crate::sample::Sample;
-use crate::verify::{Lost, Mounted, Remains, Verifier};
+use crate::verify::Verifier;
 use flashatlas_device::DriveConfig;
 use flashatlas_nand::{Change, Torn};
 use serde::Serialize;
@@ -85,12 +86,12 @@ impl Tally {
 }
 
 /// Number of failures of a recording after which the rest of the recording is skipped.
-const ENOUGH: u64 = 3;
+pub(crate) const ENOUGH: u64 = 3;
 
 /// Enumerator of the cuts of one drive.
-pub struct Enumerator<'c, 'f> {
-    verifier: Verifier<'c>,
-    depth: Depth,
+pub struct Enumerator<'f, E> {
+    pub(crate) examiner: E,
+    pub(crate) depth: Depth,
     /// The only path of cuts to examine, if one failure is run again.
     only: Option<&'f [Cut]>,
     /// Path to the present state: the failure of a part, if a part failed, and the cuts.
@@ -107,12 +108,12 @@ pub struct Enumerator<'c, 'f> {
     /// Range of the workload's operations that are cut.
     window: Range<u32>,
     /// Sample of the workload's cuts. All cuts of a mount are tried.
-    sample: Sample,
-    tally: Tally,
+    pub(crate) sample: Sample,
+    pub(crate) tally: Tally,
     on_failure: &'f mut dyn FnMut(&[Cut], Failure),
 }
 
-impl<'c, 'f> Enumerator<'c, 'f> {
+impl<'c, 'f> Enumerator<'f, Verifier<'c>> {
     /// Returns an enumerator for drives of `config`.
     ///
     /// `on_failure` is called for each failure, with the cuts that led to the failure.
@@ -121,27 +122,8 @@ impl<'c, 'f> Enumerator<'c, 'f> {
         depth: Depth,
         only: Option<&'f [Cut]>,
         on_failure: &'f mut dyn FnMut(&[Cut], Failure),
-    ) -> Enumerator<'c, 'f> {
-        let verifier = Verifier::new(config);
-        let (path, tally) = (Vec::new(), Tally::default());
-        Enumerator {
-            verifier,
-            depth,
-            only,
-            path,
-            parts: 0,
-            broken: false,
-            lost: Lost::default(),
-            damaged: BTreeSet::new(),
-            redundant: config
-                .layers()
-                .last()
-                .is_some_and(|layer| layer.build.count(&config.params) > 1),
-            window: 0..u32::MAX,
-            sample: Sample::all(),
-            tally,
-            on_failure,
-        }
+    ) -> Self {
+        Enumerator::with(Verifier::new(config), config, (depth, only), on_failure)
     }
 
     /// Declares that a part fails in the recording, at `part`.
@@ -159,15 +141,9 @@ impl<'c, 'f> Enumerator<'c, 'f> {
         Enumerator { window, ..self }
     }
 
-    /// Tries only a sample of the workload's cuts; the state at the end is always examined.
-    #[must_use]
-    pub fn sampled(self, sample: Sample) -> Self {
-        Enumerator { sample, ..self }
-    }
-
     /// Tries every cut of a recording, or the cuts of the sample, and returns the tally.
     pub fn run(mut self, recording: &Recording) -> Tally {
-        self.verifier.knows(recording.contents.clone());
+        self.examiner.knows(recording.contents.clone());
         let (mut media, mut model) = (recording.base.clone(), recording.model.clone());
         let (mut at, mut operations) = (0, 0);
         for (&step, &end) in recording.steps.iter().zip(&recording.ends) {
@@ -206,20 +182,54 @@ impl<'c, 'f> Enumerator<'c, 'f> {
         self.examine(&media, Cut { after: operations, how: CutKind::Before }, &model, None);
         self.finish()
     }
+}
 
-    fn finish(mut self) -> Tally {
-        self.tally.mounts = self.verifier.mounts;
-        self.tally.longest_mount = self.verifier.longest_mount;
+impl<'f, E: Examine> Enumerator<'f, E> {
+    /// Returns an enumerator whose states `examiner` examines.
+    pub(crate) fn with(
+        examiner: E,
+        config: &DriveConfig,
+        (depth, only): (Depth, Option<&'f [Cut]>),
+        on_failure: &'f mut dyn FnMut(&[Cut], Failure),
+    ) -> Self {
+        Enumerator {
+            examiner,
+            depth,
+            only,
+            path: Vec::new(),
+            parts: 0,
+            broken: false,
+            lost: Lost::default(),
+            damaged: BTreeSet::new(),
+            redundant: config
+                .layers()
+                .last()
+                .is_some_and(|layer| layer.build.count(&config.params) > 1),
+            window: 0..u32::MAX,
+            sample: Sample::all(),
+            tally: Tally::default(),
+            on_failure,
+        }
+    }
+
+    /// Tries only a sample of the workload's cuts; the state at the end is always examined.
+    #[must_use]
+    pub fn sampled(self, sample: Sample) -> Self {
+        Enumerator { sample, ..self }
+    }
+
+    pub(crate) fn finish(mut self) -> Tally {
+        (self.tally.mounts, self.tally.longest_mount) = self.examiner.mounts();
         self.tally
     }
 
     /// Lets the power fail before `change`, and during `change`.
-    fn cut_at(
+    pub(crate) fn cut_at(
         &mut self,
         media: &Media,
         change: &DriveChange,
         after: u32,
-        model: &crate::model::Model,
+        model: &E::Model,
     ) {
         if self.sample.takes() {
             self.examine(media, Cut { after, how: CutKind::Before }, model, None);
@@ -255,18 +265,18 @@ impl<'c, 'f> Enumerator<'c, 'f> {
     /// Examines one state by mounting it.
     ///
     /// If the depth allows further cuts, the mount is cut at each of its operations.
-    fn examine(
+    pub(crate) fn examine(
         &mut self,
         media: &Media,
         cut: Cut,
-        model: &crate::model::Model,
+        model: &E::Model,
         torn: Option<(&DriveChange, Torn)>,
     ) {
         let level = self.path.len();
         if self.only.is_some_and(|only| only.get(level) != Some(&cut)) {
             return;
         }
-        self.verifier.begin_again();
+        self.examiner.begin_again();
         let mut left = media.clone();
         let lost = (self.lost.clone(), self.damaged.clone());
         if let Some((change, torn)) = torn {
@@ -287,7 +297,7 @@ impl<'c, 'f> Enumerator<'c, 'f> {
             CutKind::Acknowledged => self.tally.acknowledged += 1,
             _ => self.tally.between += 1,
         }
-        self.tally.dirty += u64::from(torn.is_some() || model.is_dirty() || level > 0);
+        self.tally.dirty += u64::from(torn.is_some() || E::is_dirty(model) || level > 0);
         self.tally.deeper += u64::from(level > self.parts);
         self.path.push(cut);
         let depth = self.depth.cuts as usize + self.parts;
@@ -297,7 +307,7 @@ impl<'c, 'f> Enumerator<'c, 'f> {
         let deeper = !untold && self.path.len() < depth
             || self.only.is_some_and(|only| only.len() > level + 1);
         let number = number(&self.path);
-        match self.verifier.examine(left, model, number, deeper, &self.remains()) {
+        match self.examiner.examine(left, model, number, deeper, &self.remains()) {
             Err(failure) => {
                 self.tally.violations += 1;
                 (self.on_failure)(&self.path, failure);
@@ -309,8 +319,8 @@ impl<'c, 'f> Enumerator<'c, 'f> {
         (self.lost, self.damaged) = lost;
     }
 
-    fn cut_mount(&mut self, mounted: Mounted, model: &crate::model::Model) {
-        let known = self.verifier.knows_more(mounted.contents);
+    fn cut_mount(&mut self, mounted: Mounted, model: &E::Model) {
+        let known = self.examiner.knows_more(mounted.contents);
         let mut media = mounted.before.expect("the media before the mount were asked for");
         // before its first change, the mount has already read the pages that can be read only once
         media.fade();
@@ -337,7 +347,7 @@ impl<'c, 'f> Enumerator<'c, 'f> {
                 break;
             }
         }
-        self.verifier.knows_more(known);
+        self.examiner.knows_more(known);
         assert!(after as usize == operations || self.tally.violations >= ENOUGH);
     }
 }

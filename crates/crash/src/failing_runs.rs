@@ -10,11 +10,12 @@
 
 use crate::cut::{Cut, CutKind};
 use crate::enumerate::{Depth, Enumerator, Tally};
+use crate::examine::{Examine, Lost, Remains};
 use crate::failing_part::{FAILING_PARTS, FailingPart};
 use crate::model::Model;
 use crate::recording::{FAILING, Recording, SEED};
 use crate::sample::Sample;
-use crate::verify::{Lost, Remains, Verifier};
+use crate::verify::Verifier;
 use crate::{CrashError, Failure};
 use flashatlas_device::params::BLOCKS;
 use flashatlas_device::{DriveConfig, Ssd};
@@ -229,7 +230,7 @@ impl Workload<'_> {
             let mut lost = Lost::default();
             lost.add(medium, frame);
             left.decay(frame);
-            verifier.examine(left, model, 0, false, &Remains::Damaged(lost))?;
+            verifier.examine(left.into(), model, 0, false, &Remains::Damaged(lost))?;
         } else {
             reached = verifier.run_without(left, model, frame)?;
         }

@@ -120,6 +120,12 @@ impl Faults {
         Faults(self.0 | 1 << fault as u32)
     }
 
+    /// Returns the switches that are on in both.
+    #[must_use]
+    pub const fn and(self, other: Faults) -> Faults {
+        Faults(self.0 & other.0)
+    }
+
     /// Returns `true` if a switch is on.
     #[inline]
     pub const fn has(self, fault: Fault) -> bool {

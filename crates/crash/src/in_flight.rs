@@ -20,10 +20,11 @@
 //! operation.
 
 use crate::cut::{Cut, CutKind};
+use crate::examine::{Examine, Remains};
 use crate::model::{Model, Step};
 use crate::recording::SEED;
 use crate::sample::Sample;
-use crate::verify::{Remains, Verifier};
+use crate::verify::Verifier;
 use crate::{Failure, Tally, guarded};
 use flashatlas_device::{Device, DriveConfig, Reply, Ssd};
 use flashatlas_nand::{Change, Medium, OobRole, Torn};
@@ -107,36 +108,37 @@ pub fn subsets(
 ) -> Tally {
     let mut tally = Tally::default();
     let mut verifier = Verifier::new(config);
-    let mut work =
-        |tally: &mut Tally, fail: &mut dyn FnMut(&[Cut], Failure)| -> Result<(), Failure> {
-            let mut world = InFlightDrive::new(config, filled)?;
-            let mut rng = Rng::stream(Seed(seed), "crash.inflight");
-            let mut now = Ps::ZERO;
-            for (number, &step) in steps.iter().enumerate() {
-                now = now.after(Dur::from_us([0, 0, 90, 20_000][rng.below(4) as usize]));
-                now = world.submit(number, step, now)?;
-                let states = world.states(&mut rng, tally);
-                for (index, state) in states.into_iter().enumerate() {
-                    let cut = Cut { after: number as u32, how: CutKind::Subset(index as u32) };
-                    if only.is_some_and(|only| only != cut) || !sample.takes() {
-                        continue;
-                    }
-                    let (medium, model) = world.left(&state);
-                    tally.reordered += 1;
-                    tally.dirty += u64::from(model.is_dirty() || !state.torn.is_empty());
-                    if let Err(failure) =
-                        verifier.examine(medium, &model, tally.reordered, false, &Remains::Sound)
-                    {
-                        tally.violations += 1;
-                        fail(&[cut], failure);
-                        if tally.violations >= 3 {
-                            return Ok(());
-                        }
+    let mut work = |tally: &mut Tally,
+                    fail: &mut dyn FnMut(&[Cut], Failure)|
+     -> Result<(), Failure> {
+        let mut world = InFlightDrive::new(config, filled)?;
+        let mut rng = Rng::stream(Seed(seed), "crash.inflight");
+        let mut now = Ps::ZERO;
+        for (number, &step) in steps.iter().enumerate() {
+            now = now.after(Dur::from_us([0, 0, 90, 20_000][rng.below(4) as usize]));
+            now = world.submit(number, step, now)?;
+            let states = world.states(&mut rng, tally);
+            for (index, state) in states.into_iter().enumerate() {
+                let cut = Cut { after: number as u32, how: CutKind::Subset(index as u32) };
+                if only.is_some_and(|only| only != cut) || !sample.takes() {
+                    continue;
+                }
+                let (medium, model) = world.left(&state);
+                tally.reordered += 1;
+                tally.dirty += u64::from(model.is_dirty() || !state.torn.is_empty());
+                if let Err(failure) =
+                    verifier.examine(medium.into(), &model, tally.reordered, false, &Remains::Sound)
+                {
+                    tally.violations += 1;
+                    fail(&[cut], failure);
+                    if tally.violations >= 3 {
+                        return Ok(());
                     }
                 }
             }
-            Ok(())
-        };
+        }
+        Ok(())
+    };
     let ran = guarded(|| work(&mut tally, on_failure));
     if let Err(failure) = ran {
         tally.violations += 1;

@@ -2,15 +2,11 @@
 
 use crate::Failure;
 use crate::cut::Cut;
-use crate::enumerate::{Depth, Enumerator};
-use crate::model::Step;
-use crate::recording::Recording;
-use flashatlas_device::DriveConfig;
 
 /// The shortest failing workload that was found, and its failure.
-pub struct Minimal {
+pub struct Minimal<S> {
     /// The remaining steps.
-    pub steps: Vec<Step>,
+    pub steps: Vec<S>,
     /// The cut of the workload, the cut of the mount after it, and so on.
     pub cuts: Vec<Cut>,
     /// The failure after these cuts.
@@ -22,15 +18,15 @@ const TRIES: u32 = 400;
 
 /// Drops steps of a failing workload as long as a cut of the rest breaks the same promise.
 ///
-/// The first tries drop half of the steps at once, and the last tries drop a single step. Returns
-/// `None` if the workload does not fail.
-pub fn minimise(
-    config: &DriveConfig,
-    steps: &[Step],
-    filled: bool,
-    depth: Depth,
-) -> Option<Minimal> {
-    let mut best = fails(config, steps, filled, depth, None)?;
+/// `fails` returns the first failure of a workload, or its first failure of one promise. The first
+/// tries drop half of the steps at once, and the last tries drop a single step. Returns `None` if
+/// the workload does not fail.
+pub fn minimise<S: Clone>(
+    steps: &[S],
+    fails: impl Fn(&[S], Option<&str>) -> Option<(Vec<Cut>, Failure)>,
+) -> Option<Minimal<S>> {
+    let (cuts, failure) = fails(steps, None)?;
+    let mut best = Minimal { steps: steps.to_vec(), cuts, failure };
     let mut tries = 0;
     let mut size = best.steps.len().div_ceil(2);
     while size > 0 && tries < TRIES {
@@ -40,9 +36,9 @@ pub fn minimise(
             tries += 1;
             let mut fewer = best.steps.clone();
             fewer.drain(from..(from + size).min(fewer.len()));
-            match fails(config, &fewer, filled, depth, Some(best.failure.promise)) {
-                Some(shorter) => {
-                    best = shorter;
+            match fails(&fewer, Some(best.failure.promise)) {
+                Some((cuts, failure)) => {
+                    best = Minimal { steps: fewer, cuts, failure };
                     dropped = true;
                 }
                 None => from += size,
@@ -53,25 +49,4 @@ pub fn minimise(
         }
     }
     Some(best)
-}
-
-fn fails(
-    config: &DriveConfig,
-    steps: &[Step],
-    filled: bool,
-    depth: Depth,
-    promise: Option<&str>,
-) -> Option<Minimal> {
-    let mut first: Option<(Vec<Cut>, Failure)> = None;
-    let mut note = |cuts: &[Cut], failure: Failure| {
-        if promise.is_none_or(|p| p == failure.promise) && first.is_none() {
-            first = Some((cuts.to_vec(), failure));
-        }
-    };
-    match Recording::make(config, steps, filled, None) {
-        Ok(recording) => drop(Enumerator::new(config, depth, None, &mut note).run(&recording)),
-        Err(failure) => note(&[], failure),
-    }
-    let (cuts, failure) = first?;
-    Some(Minimal { steps: steps.to_vec(), cuts, failure })
 }

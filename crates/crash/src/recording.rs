@@ -48,6 +48,21 @@ pub(crate) fn held_before(filled: bool, unit: u32) -> Stamp {
     if filled { Stamp::whole(filling(Lpn(unit)), 0) } else { Stamp::ZERO }
 }
 
+/// Returns a new drive that keeps a journal, with its media from before the layers were set up, and
+/// the changes with which they were.
+pub(crate) fn blank(config: &DriveConfig) -> Result<(Media, Stack, Vec<DriveChange>), Failure> {
+    let cannot = |e: flashatlas_types::ConfigError| Failure::new("R5", e.to_string());
+    let drives = (0..config.drives()).map(|drive| config.build(SEED.of_drive(drive)));
+    let mut drives = drives.collect::<Result<Vec<_>, _>>().map_err(cannot)?;
+    // the writes with which layers set up a blank drive belong to the workload
+    drives.iter_mut().for_each(|drive| drive.faults().keep_journal());
+    let base = Media::of_drives(&drives);
+    let mut drive = Stack::over(drives, config).map_err(cannot)?;
+    let mut changes = Vec::new();
+    take_journals_in_turn(&mut drive, &mut changes);
+    Ok((base, drive, changes))
+}
+
 impl Recording {
     /// Runs `steps` on a new drive; with `filled`, every unit is written beforehand.
     ///
@@ -71,15 +86,7 @@ impl Recording {
         filled: bool,
         part: Option<(FailingPart, u32)>,
     ) -> Result<Recording, Failure> {
-        let cannot = |e: flashatlas_types::ConfigError| Failure::new("R5", e.to_string());
-        let drives = (0..config.drives()).map(|drive| config.build(SEED.of_drive(drive)));
-        let mut drives = drives.collect::<Result<Vec<_>, _>>().map_err(cannot)?;
-        // the writes with which layers set up a blank drive belong to the workload
-        drives.iter_mut().for_each(|drive| drive.faults().keep_journal());
-        let mut base = Media::of_drives(&drives);
-        let mut drive = Stack::over(drives, config).map_err(cannot)?;
-        let mut changes = Vec::new();
-        take_journals_in_turn(&mut drive, &mut changes);
+        let (mut base, mut drive, mut changes) = blank(config)?;
         if filled {
             let filled = drive.fill_while(filling, &mut |_| true);
             filled.map_err(|e| Failure::new("R5", format!("filling: {e}")))?;

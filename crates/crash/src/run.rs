@@ -3,30 +3,29 @@
 //! The run tries every stack of the registries on every geometry with every workload.
 
 use crate::cut::{Cut, CutKind, Id, STEPS, STEPS_MAX};
-use crate::enumerate::{Depth, Enumerator, Tally};
+use crate::enumerate::{Depth, Tally};
 use crate::failing_runs;
 use crate::faults::Faults;
 use crate::in_flight::subsets;
-use crate::minimise::minimise;
-use crate::model::Step;
+use crate::interface::{Interface, Task};
 use crate::recording::Recording;
 use crate::sample::Sample;
-use crate::subject::{GEOMETRIES, Geometry, Subject, candidates, drive, over_tiny};
+use crate::subject::{GEOMETRIES, Geometry, Subject, candidates, drive};
 use crate::threads;
-use crate::workloads::{SEQUENCES, WORKLOADS, Workload, WorkloadShape, exhaustive};
+use crate::trial::{Recorded, Steps, Trial};
+use crate::workloads::{SEQUENCES, WorkloadShape, exhaustive};
 use crate::{CrashError, Failure};
 use flashatlas_device::{DriveConfig, Registry};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Name of the workload with every short sequence of operations on a blank drive.
-pub const ALL_SEQUENCES: &str = "all";
-
 /// Specification of a run of power failures.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CrashSpec {
+    /// Name of the interface through which commands reach the drive ([`Interface`]).
+    pub interface: String,
     /// Layers, with or without a variant; `-` means no layers, and an empty list means all.
     pub layers: Vec<String>,
     /// Schemes, with or without a variant; an empty list means all.
@@ -64,6 +63,7 @@ pub struct CrashSpec {
 impl Default for CrashSpec {
     fn default() -> CrashSpec {
         CrashSpec {
+            interface: Interface::Device.name().into(),
             layers: Vec::new(),
             schemes: Vec::new(),
             stores: Vec::new(),
@@ -133,8 +133,7 @@ pub(crate) type Drives = Arc<[OnceLock<Result<DriveConfig, CrashError>>; 2]>;
 pub(crate) struct Job {
     pub stack: Subject,
     pub geometry: &'static Geometry,
-    /// The workload; `None` for all short sequences.
-    pub workload: Option<&'static Workload>,
+    pub task: Task,
     pub seeds: std::ops::Range<u64>,
     pub drives: Drives,
 }
@@ -145,9 +144,9 @@ impl Job {
     /// # Errors
     /// Returns the errors of [`drive`].
     pub fn drive(&self) -> Result<DriveConfig, CrashError> {
-        let tight = self.workload.is_some_and(|w| w.tight);
+        let tight = self.task.tight();
         self.drives[usize::from(tight)]
-            .get_or_init(|| drive(&self.stack, self.geometry, self.workload))
+            .get_or_init(|| drive(&self.stack, self.geometry, tight))
             .clone()
     }
 
@@ -156,26 +155,36 @@ impl Job {
             layers: self.stack.layers_name(),
             scheme: self.stack.scheme_name(),
             store: self.stack.store_name(),
-            workload: self.workload.map_or(ALL_SEQUENCES, |w| w.name).into(),
-            steps: if self.workload.is_some() { steps } else { STEPS },
+            workload: self.task.name().into(),
+            steps: if self.task.is_one() { steps } else { STEPS },
             geometry: self.geometry.name.into(),
             seed,
             cuts: cuts.to_vec(),
         }
     }
 
-    pub fn steps(&self, config: &DriveConfig, seed: u64, steps: u32) -> Vec<Step> {
+    /// Returns the trial of the workload on its drive.
+    ///
+    /// # Errors
+    /// Returns the errors of [`drive`].
+    pub fn trial(&self, seed: u64, steps: u32) -> Result<Trial, CrashError> {
+        let config = self.drive()?;
         let exported = config.shape();
         let shape =
             WorkloadShape { units: exported.units(), unit_sectors: exported.unit_sectors, steps };
-        match self.workload {
-            Some(workload) => workload.steps(&shape, seed),
-            None => exhaustive(&shape, seed),
-        }
-    }
-
-    pub fn filled(&self) -> bool {
-        self.workload.is_some_and(|w| w.filled)
+        let filled = self.task.filled();
+        Ok(match self.task {
+            Task::Commands(workload) => {
+                Trial { config, filled, steps: Steps::Device(workload.steps(&shape, seed)) }
+            }
+            Task::Sequences => {
+                Trial { config, filled, steps: Steps::Device(exhaustive(&shape, seed)) }
+            }
+            Task::Nvme(workload) => {
+                let config = config.with(&["nand.data=ram".into()])?;
+                Trial { config, filled, steps: Steps::Nvme(workload.steps(&shape, seed)) }
+            }
+        })
     }
 
     /// Returns the workload for runs in which parts fail.
@@ -189,8 +198,7 @@ impl Job {
         (one_in, name): (u32, &'a str),
     ) -> failing_runs::Workload<'a> {
         let factory = self.geometry.name == GEOMETRIES[0].name;
-        let tight = self.workload.is_some_and(|w| w.tight);
-        let filled = self.filled();
+        let (tight, filled) = (self.task.tight(), self.task.filled());
         failing_runs::Workload { config, clean, filled, depth, factory, tight, one_in, name }
     }
 
@@ -203,7 +211,6 @@ impl Job {
         faults: Faults,
         stop: &AtomicBool,
     ) -> Result<(Tally, u64, Vec<Finding>), CrashError> {
-        let config = self.drive()?;
         let (mut tally, mut workloads, mut found) = (Tally::default(), 0, Vec::new());
         let drawn = self.id(0, plan.steps, &[]).to_string();
         let mut sequences = Sample::new(plan.one_in, &drawn);
@@ -213,23 +220,24 @@ impl Job {
             }
             // a sample consists of some short sequences with all their cuts, and of some cuts of
             // every other workload
-            let one_in = if self.workload.is_some() { plan.one_in } else { 1 };
-            if self.workload.is_none() && !sequences.takes() {
+            let one_in = if self.task.is_one() { plan.one_in } else { 1 };
+            if !self.task.is_one() && !sequences.takes() {
                 continue;
             }
             workloads += 1;
             let name = self.id(seed, plan.steps, &[]).to_string();
             let sample = |what: &str| Sample::new(one_in, &format!("{name}{what}"));
-            let steps = self.steps(&config, seed, plan.steps);
+            let trial = self.trial(seed, plan.steps)?;
             let depth = Depth { cuts: plan.depth, faults };
             let mut failures: Vec<(Vec<Cut>, Failure)> = Vec::new();
             let mut note = |cuts: &[Cut], failure| failures.push((cuts.to_vec(), failure));
-            match Recording::make(&config, &steps, self.filled(), None) {
-                Ok(recording) => {
-                    let cuts = Enumerator::new(&config, depth, None, &mut note);
-                    tally.add(&cuts.sampled(sample("")).run(&recording));
-                    if self.workload.is_some() {
-                        let parts = self.parts(&config, &recording, depth, (one_in, &name));
+            match trial.record() {
+                Ok(recorded) => {
+                    tally.add(&trial.cut(&recorded, depth, None, sample(""), &mut note));
+                    if let Recorded::Device(recording) = &recorded
+                        && self.task.is_one()
+                    {
+                        let parts = self.parts(&trial.config, recording, depth, (one_in, &name));
                         tally.add(&parts.run(None, &mut note));
                     }
                 }
@@ -239,14 +247,17 @@ impl Job {
                 }
             }
             // operations in flight can be tracked only for a single drive
-            if self.geometry.parallel && self.stack.layers.is_empty() {
+            if let Steps::Device(steps) = &trial.steps
+                && self.geometry.parallel
+                && self.stack.layers.is_empty()
+            {
                 let mut note = |cuts: &[Cut], failure| failures.push((cuts.to_vec(), failure));
-                let (start, sample) = ((self.filled(), seed), sample("x"));
-                tally.add(&subsets(&config, &steps, start, None, sample, &mut note));
+                let (start, sample) = ((trial.filled, seed), sample("x"));
+                tally.add(&subsets(&trial.config, steps, start, None, sample, &mut note));
             }
             for (cuts, failure) in failures {
                 let minimal = if found.is_empty() && plan.minimise && power_only(&cuts) {
-                    minimal_lines(&config, &steps, self.filled(), depth)
+                    trial.minimal_lines(depth)
                 } else {
                     Vec::new()
                 };
@@ -256,31 +267,12 @@ impl Job {
                     minimal,
                 });
             }
-            if !found.is_empty() && self.workload.is_none() {
+            if !found.is_empty() && !self.task.is_one() {
                 break;
             }
         }
         Ok((tally, workloads, found))
     }
-}
-
-/// Describes the shortest failing workload that was found, in lines.
-///
-/// The lines are the drive's settings, the steps, the cut, and the broken promise.
-pub(crate) fn minimal_lines(
-    config: &DriveConfig,
-    steps: &[Step],
-    filled: bool,
-    depth: Depth,
-) -> Vec<String> {
-    let Some(minimal) = minimise(config, steps, filled, depth) else { return Vec::new() };
-    let mut lines = vec![format!("drive tiny {}", over_tiny(config).join(" "))];
-    lines.extend(filled.then(|| "fill".to_owned()));
-    lines.extend(minimal.steps.iter().map(Step::to_string));
-    let cuts: Vec<String> = minimal.cuts.iter().map(Cut::to_string).collect();
-    lines.push(format!("cut {}", cuts.join(".")));
-    lines.push(minimal.failure.to_string());
-    lines
 }
 
 pub(crate) fn chosen<'a>(
@@ -323,7 +315,11 @@ fn wanted(given: &[String], name: &str, with_variant: &str) -> bool {
     given.is_empty() || given.iter().any(is)
 }
 
-fn jobs(registry: &Registry, plan: &CrashSpec) -> Result<Vec<Job>, CrashError> {
+fn jobs(
+    registry: &Registry,
+    plan: &CrashSpec,
+    interface: Interface,
+) -> Result<Vec<Job>, CrashError> {
     let all = candidates(registry);
     bounded(plan.steps)?;
     let seeds = plan.seed..plan.seed.checked_add(plan.seeds).ok_or(CrashError::Seeds)?;
@@ -334,7 +330,8 @@ fn jobs(registry: &Registry, plan: &CrashSpec) -> Result<Vec<Job>, CrashError> {
         registry.ftl.stores.iter().map(|m| m.name).chain(["-"]),
     )?;
     chosen(&plan.geometries, "geometry", GEOMETRIES.iter().map(|g| g.name))?;
-    chosen(&plan.workloads, "workload", WORKLOADS.iter().map(|w| w.name).chain([ALL_SEQUENCES]))?;
+    let tasks = interface.tasks();
+    chosen(&plan.workloads, "workload", tasks.iter().map(|task| task.name()))?;
     let mut jobs = Vec::new();
     let layered = |s: &Subject| s.layers_name().split('.').next().unwrap_or("-").to_owned();
     let mut stacked: Vec<String> = all.iter().map(layered).collect();
@@ -354,23 +351,17 @@ fn jobs(registry: &Registry, plan: &CrashSpec) -> Result<Vec<Job>, CrashError> {
                 continue;
             }
             let drives = Drives::default();
-            for workload in WORKLOADS.iter().filter(|w| wanted(&plan.workloads, w.name, w.name)) {
+            for &task in tasks.iter().filter(|t| wanted(&plan.workloads, t.name(), t.name())) {
+                // the behaviour of a blank drive in four operations does not depend on its geometry
+                if i > 0 && !task.is_one() {
+                    continue;
+                }
                 jobs.push(Job {
                     stack: stack.clone(),
                     geometry,
-                    workload: Some(workload),
-                    seeds: seeds.clone(),
+                    task,
+                    seeds: if task.is_one() { seeds.clone() } else { 0..SEQUENCES },
                     drives: drives.clone(),
-                });
-            }
-            // the behaviour of a blank drive in four operations does not depend on its geometry
-            if i == 0 && wanted(&plan.workloads, ALL_SEQUENCES, ALL_SEQUENCES) {
-                jobs.push(Job {
-                    stack: stack.clone(),
-                    geometry,
-                    workload: None,
-                    seeds: 0..SEQUENCES,
-                    drives,
                 });
             }
         }
@@ -409,14 +400,15 @@ pub fn run(
     plan: &CrashSpec,
     progress: &mut dyn FnMut(usize, usize) -> bool,
 ) -> Result<Report, CrashError> {
-    let faults = Faults::parse(&plan.faults)?;
+    let interface = Interface::parse(&plan.interface)?;
+    let faults = interface.faults(&plan.faults)?;
     if plan.one_in == 0 {
         return Err(CrashError::OneIn);
     }
     if !(1..=4).contains(&plan.depth) {
         return Err(CrashError::Depth(plan.depth));
     }
-    let jobs = jobs(registry, plan)?;
+    let jobs = jobs(registry, plan, interface)?;
     let work = |at: usize, stop: &AtomicBool| jobs[at].run(plan, faults, stop);
     let mut tell = |done: usize| progress(done, jobs.len());
     let (results, stopped) = threads::each(jobs.len(), plan.threads, work, &mut tell);

@@ -6,7 +6,6 @@
 //! a subject automatically.
 
 use crate::CrashError;
-use crate::workloads::Workload;
 use flashatlas_device::{Build, DriveConfig, LayerDef, Registry};
 use flashatlas_ftl::SchemeDef;
 use flashatlas_types::{ConfigError, Entries, Value};
@@ -106,7 +105,7 @@ impl Subject {
     /// Returns `true` if there are no layers, or if a drive of some geometry fits the layers.
     pub(crate) fn fits(&self) -> bool {
         self.layers.is_empty()
-            || GEOMETRIES.iter().any(|geometry| drive(self, geometry, None).is_ok())
+            || GEOMETRIES.iter().any(|geometry| drive(self, geometry, false).is_ok())
     }
 
     /// Returns the store's name, with its variant.
@@ -230,20 +229,15 @@ pub(crate) fn candidates(registry: &Registry) -> Vec<Subject> {
     all
 }
 
-/// Returns the drive for a stack on a geometry under a workload.
+/// Returns the drive for a stack on a geometry.
 ///
-/// For a tight workload, the drive has the largest number of logical pages that the scheme accepts.
-/// For any other workload, it has two thirds of this number, but at least the smallest number that
+/// If it is `tight`, the drive has the largest number of logical pages that the scheme accepts.
+/// Otherwise, it has two thirds of this number, but at least the smallest number that
 /// the layers accept (7 without layers).
 ///
 /// # Errors
 /// Returns an error if no drive of this shape fits the stack.
-pub fn drive(
-    stack: &Subject,
-    geometry: &Geometry,
-    workload: Option<&Workload>,
-) -> Result<DriveConfig, CrashError> {
-    let tight = workload.is_some_and(|w| w.tight);
+pub fn drive(stack: &Subject, geometry: &Geometry, tight: bool) -> Result<DriveConfig, CrashError> {
     let mut last = None;
     for unit in geometry.units {
         let more = if stack.layers.is_empty() { 24 } else { 48 };
@@ -374,7 +368,7 @@ mod tests {
             for geometry in GEOMETRIES.iter().skip(number % every).step_by(every) {
                 for workload in WORKLOADS {
                     let config =
-                        drive(stack, geometry, Some(workload)).unwrap_or_else(|e| panic!("{e}"));
+                        drive(stack, geometry, workload.tight).unwrap_or_else(|e| panic!("{e}"));
                     assert_eq!(config.layers().len(), stack.layers.len());
                     let layout = config.layout().unwrap();
                     assert!(

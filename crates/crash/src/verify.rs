@@ -4,6 +4,7 @@
 //! model allows. A second mount must find the same versions, and the drive must accept further
 //! writes.
 
+use crate::examine::{Examine, Mounted, Remains, drop_learnt};
 use crate::media::{DriveChange, Media, take_journals};
 use crate::model::{Model, Step};
 use crate::recording::{SEED, apply, held, is_failed_program, is_without_room};
@@ -11,65 +12,10 @@ use crate::{Failure, guarded};
 use flashatlas_device::{Contents, DriveConfig, Stack, SubmitError};
 use flashatlas_ftl::MountLimit;
 use flashatlas_nand::{Change, Counters, FrameState, Medium};
-use flashatlas_types::{Cause, FrameId, FtlError, Ppn, Rng, Seed, Stamp};
+use flashatlas_types::{Cause, FrameId, FtlError, Rng, Seed, Stamp};
 
 /// Number of cuts of which one is followed by many writes, so that the drive collects for a while.
 const LONG_EVERY: u64 = 16;
-
-/// Maximum number of digests that a layer may store in addition to the digests of the workload.
-///
-/// Normally a layer soon drops the digests of data that its drive no longer holds. Here it cannot
-/// do this, because the verifier exchanges the drive's medium without informing the layer.
-const LEARNT_MAX: usize = 1 << 15;
-
-/// Damage that a mount may find.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Remains {
-    /// The state after a power failure: every promise holds.
-    Sound,
-    /// Pages with newest data or map pages cannot be read. Their units may return to an older
-    /// version or become empty, and the mount reports damage (promise R6).
-    Damaged(Lost),
-    /// A block accepts no more programs, and no spare block takes its place. Flushed data is
-    /// present after the mount, or the mount fails with an error that reports the failed block. The
-    /// drive accepts no more writes.
-    Broken,
-}
-
-/// Content of the frames that cannot be read.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Lost {
-    units: Vec<u32>,
-    /// `true` if a part of the map or of the trims is lost, so that trimmed data may come back.
-    map: bool,
-}
-
-impl Lost {
-    /// Adds the content of a frame that will be lost.
-    pub fn add(&mut self, medium: &Medium, frame: FrameId) {
-        let layout = medium.layout();
-        if medium.holds_map(frame) {
-            self.map = true;
-            return;
-        }
-        let first = layout.first_slot(frame).0;
-        let slots = (first..first + layout.slots_per_frame).map(Ppn);
-        self.units.extend(slots.filter_map(|slot| medium.lpn(slot).ok()).map(|lpn| lpn.0));
-    }
-
-    /// Returns `true` if nothing is lost.
-    pub fn is_nothing(&self) -> bool {
-        self.units.is_empty() && !self.map
-    }
-
-    /// Returns `true` if a unit may hold an older version or be empty.
-    ///
-    /// If the drive does not rely on its map alone, only trims are lost with a part of the map.
-    fn excuses(&self, model: &Model, unit: u32, trusts_its_map: bool) -> bool {
-        let of_map = trusts_its_map || model.versions(unit).contains(&Stamp::ZERO);
-        self.units.contains(&unit) || self.map && of_map
-    }
-}
 
 /// Verifier that mounts the media after cuts, checks them and sends further writes.
 pub struct Verifier<'c> {
@@ -89,18 +35,6 @@ pub struct Verifier<'c> {
     pub mounts: u64,
     /// Programs and erases of the longest mount.
     pub longest_mount: u64,
-}
-
-/// Results of a mount.
-#[derive(Default)]
-pub struct Mounted {
-    /// The media before the mount, if the caller asked for them.
-    pub before: Option<Media>,
-    /// Changes that the mount made.
-    pub changes: Vec<DriveChange>,
-    /// Contents for the digests that layers store, from this and earlier mounts, if the caller
-    /// asked for them.
-    pub contents: Vec<Contents>,
 }
 
 impl<'c> Verifier<'c> {
@@ -154,53 +88,6 @@ impl<'c> Verifier<'c> {
     /// Sets the contents for the digests on the drives that are examined next.
     pub fn knows(&mut self, contents: Vec<Contents>) {
         (self.contents, self.learnt, self.drive) = (contents, Vec::new(), None);
-    }
-
-    /// Replaces the contents for digests, and returns the previous contents.
-    pub fn knows_more(&mut self, contents: Vec<Contents>) -> Vec<Contents> {
-        std::mem::replace(&mut self.contents, contents)
-    }
-
-    /// Prepares the verifier for the next state of the workload or of the mount that is cut.
-    ///
-    /// A layer that has stored too many contents from earlier media drops all of these contents.
-    pub fn begin_again(&mut self) {
-        let Some(drive) = &mut self.drive else { return };
-        let mut known = self.contents.iter();
-        drive.top_mut().each_contents(&mut |knows| {
-            if let Some(contents) = known.next()
-                && knows.len() > contents.len() + LEARNT_MAX
-            {
-                knows.clone_from(contents);
-            }
-        });
-    }
-
-    /// Examines the state that a cut left on `media`, which must be switched off.
-    ///
-    /// `number` decides how much is written after the mount. With `keep`, the result also contains
-    /// the media before the mount and the contents for digests. Returns `Ok(None)` if the mount
-    /// fails and `remains` allows this, or if lost pages excuse the layers of the drive.
-    ///
-    /// # Errors
-    /// Returns the first broken promise.
-    pub fn examine(
-        &mut self,
-        media: impl Into<Media>,
-        model: &Model,
-        number: u64,
-        keep: bool,
-        remains: &Remains,
-    ) -> Result<Option<Mounted>, Failure> {
-        let media = media.into();
-        let taken = self.drive.take();
-        let Some((drive, mounted)) =
-            guarded(|| self.try_examine(taken, media, model, (number, keep), remains))?
-        else {
-            return Ok(None);
-        };
-        self.drive = Some(drive);
-        Ok(Some(mounted))
     }
 
     /// Mounts `medium`, and then makes one of its frames unreadable.
@@ -456,6 +343,46 @@ impl<'c> Verifier<'c> {
             }
         }
         Ok(())
+    }
+}
+
+impl Examine for Verifier<'_> {
+    type Model = Model;
+
+    fn begin_again(&mut self) {
+        if let Some(drive) = &mut self.drive {
+            drop_learnt(drive, &self.contents);
+        }
+    }
+
+    fn examine(
+        &mut self,
+        media: Media,
+        model: &Model,
+        number: u64,
+        keep: bool,
+        remains: &Remains,
+    ) -> Result<Option<Mounted>, Failure> {
+        let taken = self.drive.take();
+        let Some((drive, mounted)) =
+            guarded(|| self.try_examine(taken, media, model, (number, keep), remains))?
+        else {
+            return Ok(None);
+        };
+        self.drive = Some(drive);
+        Ok(Some(mounted))
+    }
+
+    fn knows_more(&mut self, contents: Vec<Contents>) -> Vec<Contents> {
+        std::mem::replace(&mut self.contents, contents)
+    }
+
+    fn is_dirty(model: &Model) -> bool {
+        model.is_dirty()
+    }
+
+    fn mounts(&self) -> (u64, u64) {
+        (self.mounts, self.longest_mount)
     }
 }
 

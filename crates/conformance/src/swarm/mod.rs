@@ -208,7 +208,7 @@ impl Swarm {
                 }
             }
         }
-        let config = drive(&subject, geometry, None).ok()?;
+        let config = drive(&subject, geometry, false).ok()?;
         if has(Feature::Parameters) {
             for def in self.parameters(&config) {
                 if rng.below(3) == 0
@@ -219,14 +219,14 @@ impl Swarm {
                 }
             }
         }
-        let config = drive(&subject, geometry, None).ok()?;
+        let config = drive(&subject, geometry, false).ok()?;
         Some(Case::new(config, features, rng))
     }
 
     /// Adds a setting if a drive accepts it, and returns `true` if the setting was added.
     fn try_setting(&self, subject: &mut Subject, geometry: &Geometry, setting: String) -> bool {
         subject.more.push(setting);
-        let fits = drive(subject, geometry, None).is_ok();
+        let fits = drive(subject, geometry, false).is_ok();
         if !fits {
             subject.more.pop();
         }

@@ -1,6 +1,7 @@
 //! Tests of the power-failure enumerator.
 
 mod damaged_plans;
+mod nvme;
 mod own_scheme;
 mod trim_records;
 

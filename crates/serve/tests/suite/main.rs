@@ -32,7 +32,7 @@ fn drives_on(geometry: &str) -> Vec<(String, DriveConfig)> {
     let name = |s: &Subject| format!("{}/{}:{}", s.layers_name(), s.scheme_name(), s.store_name());
     let all = subjects(&STANDARD);
     all.iter()
-        .map(|s| (name(s), drive(s, geometry, None).unwrap_or_else(|e| panic!("{e}"))))
+        .map(|s| (name(s), drive(s, geometry, false).unwrap_or_else(|e| panic!("{e}"))))
         .collect()
 }
 

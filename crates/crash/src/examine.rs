@@ -70,7 +70,7 @@ pub struct Mounted {
 
 /// Examiner of the states that cuts leave.
 pub trait Examine {
-    /// What the state may be.
+    /// Model of the states that are allowed.
     type Model;
 
     /// Prepares for the next state of the workload or of the mount that is cut.

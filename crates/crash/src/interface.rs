@@ -94,7 +94,7 @@ impl Interface {
     }
 }
 
-/// What is done to a drive.
+/// Work on a drive.
 #[derive(Clone, Copy)]
 pub(crate) enum Task {
     /// A workload of the drive's own commands.

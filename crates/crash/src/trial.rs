@@ -34,7 +34,7 @@ pub(crate) enum Recorded {
     /// Commands of the drive.
     Device(Recording),
     /// Commands that went through an NVMe controller.
-    Nvme(nvme::Recording),
+    Nvme(Box<nvme::Recording>),
 }
 
 /// Function that is called for each failure, with the cuts that led to it.
@@ -51,7 +51,9 @@ impl Trial {
             Steps::Device(steps) => {
                 Recording::make(config, steps, *filled, None).map(Recorded::Device)
             }
-            Steps::Nvme(steps) => nvme::Recording::make(config, steps, *filled).map(Recorded::Nvme),
+            Steps::Nvme(steps) => {
+                nvme::Recording::make(config, steps, *filled).map(Box::new).map(Recorded::Nvme)
+            }
         }
     }
 

@@ -27,7 +27,7 @@ impl<'c, 'f> Enumerator<'f, Verifier<'c>> {
 
     /// Tries every cut of a recording, or the cuts of the sample, and returns the tally.
     ///
-    /// The operations are those of the media, and the writes of the controller's record.
+    /// Operations of the media count, and so do writes of the controller's record.
     pub fn run(mut self, recording: &Recording) -> Tally {
         self.examiner.knows(recording.contents.clone());
         let (mut media, mut model) = (recording.base.clone(), recording.model.clone());

@@ -21,7 +21,7 @@ type Ready = (IoCommand, Vec<u8>);
 /// A completion with the data that the command returns.
 pub type Answer = (Completion, Vec<u8>);
 
-/// What happens between a command and its completion, in order.
+/// Event between a command and its completion.
 pub enum Noted {
     /// The media carry a command out.
     Media,

@@ -76,12 +76,12 @@ struct Pending {
     step: Step,
     /// Versions that the command makes.
     changes: Floors,
-    /// What its completion promises.
+    /// Versions that its completion promises.
     floors: Floors,
     promise: Promise,
 }
 
-/// What a host may find.
+/// State that a host may find.
 #[derive(Clone)]
 pub struct Model {
     /// The contents.

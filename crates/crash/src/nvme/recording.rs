@@ -41,7 +41,7 @@ pub struct Recording {
     pub base: Media,
     /// The model when the workload began.
     pub model: Model,
-    /// What happened.
+    /// Events, in order.
     pub events: Vec<Event>,
     /// Contents for the digests that the drive's layers store.
     pub contents: Vec<Contents>,

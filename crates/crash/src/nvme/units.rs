@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn bytes_and_tags_are_the_same() {
         let mut bytes = Vec::new();
-        [tag(0, 0), ZEROS, before(7)].map(|tag| extend(&mut bytes, tag));
+        [tag(0, 0), ZEROS, before(7)].into_iter().for_each(|tag| extend(&mut bytes, tag));
         assert_eq!(tags(&bytes), [0x100, 0, 0x8000_0007]);
         bytes[BLOCK - 1] ^= 1;
         assert_eq!(tags(&bytes)[0], STRANGE);

@@ -2,7 +2,7 @@
 
 use crate::environment::environment;
 use crate::{InputError, guarded};
-use flashatlas_crash::{CrashSpec, Fault, subject, workloads};
+use flashatlas_crash::{CrashSpec, Fault, Interface, nvme, subject, workloads};
 use flashatlas_sim::{Progress, RunError};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -45,13 +45,16 @@ pub fn crash_rerun(py: Python<'_>, id: &str, set: Vec<String>) -> PyResult<Strin
     Ok(serde_json::to_string(&found).expect("plain data"))
 }
 
-/// Returns the names of geometries, workloads and faults, each with a one-line description.
+/// Returns the names of interfaces, geometries, workloads and faults, each with its summary.
 pub fn names() -> Value {
     let entry = |name: &str, summary: &str| json!({ "name": name, "summary": summary });
     json!({
+        "interfaces": Interface::all().map(|i| entry(i.name(), i.summary())).collect::<Vec<_>>(),
         "geometries": subject::GEOMETRIES.iter().map(|g| entry(g.name,
             g.summary)).collect::<Vec<_>>(),
         "workloads": workloads::WORKLOADS.iter().map(|w| entry(w.name,
+            w.summary)).collect::<Vec<_>>(),
+        "workloads of nvme": nvme::WORKLOADS.iter().map(|w| entry(w.name,
             w.summary)).collect::<Vec<_>>(),
         "faults": Fault::all().map(|f| entry(f.name(), f.summary())).collect::<Vec<_>>(),
     })

@@ -28,6 +28,15 @@ def _list(text: str | None) -> list[str]:
 
 @isolated
 def crash(
+    interface: Annotated[
+        str,
+        typer.Option(
+            "--interface",
+            metavar="NAME",
+            help="Interface through which the host's commands reach the drive (see --names). With "
+            "'nvme' they go through an NVMe controller, which has workloads of its own.",
+        ),
+    ] = "device",
     layers: Annotated[
         str | None,
         typer.Option(
@@ -67,8 +76,9 @@ def crash(
         typer.Option(
             "--workload",
             metavar="NAMES",
-            help="Workloads to try (see --names). The workload 'all' consists of every sequence of "
-            "at most four operations. By default every workload is tried, 'all' included.",
+            help="Workloads of the interface to try (see --names). The workload 'all' consists of "
+            "every sequence of at most four operations. By default every workload is tried, 'all' "
+            "included.",
         ),
     ] = None,
     depth: Annotated[
@@ -87,7 +97,7 @@ def crash(
             "--faults",
             metavar="NAMES",
             help="Faults to try besides power failures between two operations (see --names). "
-            "'none': no other faults; 'all': every kind.",
+            "'none': no other faults; 'all': every kind that the interface has.",
         ),
     ] = "all",
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the workloads.")] = 1,
@@ -133,7 +143,10 @@ def crash(
         ),
     ] = None,
     names: Annotated[
-        bool, typer.Option("--names", help="List geometries, workloads and faults, and exit.")
+        bool,
+        typer.Option(
+            "--names", help="List interfaces, geometries, workloads and faults, and exit."
+        ),
     ] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -146,6 +159,10 @@ def crash(
     compared once more. The workload is also repeated with faults: in each repetition, one program,
     erase or page fails. After a failed program or erase, the power fails at each of the next
     operations. If anything is wrong, the exit code is 4.
+
+    With `--interface nvme`, the commands go through an NVMe controller, several at once. The power
+    also fails when the controller keeps its record. A host looks at the drive through commands:
+    contents, saved features, and the totals of the SMART log.
 
     A failure has an identity:
 
@@ -161,6 +178,7 @@ def crash(
         _rerun(rerun, set)
         return
     plan = {
+        "interface": interface,
         "layers": _list(layers),
         "schemes": _list(scheme),
         "stores": _list(store),

@@ -201,6 +201,8 @@ crash: $(STAMP) ## power failures of every part, one in FLASHATLAS_PROOFS (20)
 	  --depth 2 --geometry square --steps 60
 	$(VENV)/bin/flashatlas crash --one-in $(FLASHATLAS_PROOFS)0 --json out/crash-3.json \
 	  --depth 2 --geometry lanes --steps 60 --scheme page
+	$(VENV)/bin/flashatlas crash --one-in $(FLASHATLAS_PROOFS) --json out/crash-4.json \
+	  --interface nvme
 
 # PLUG="--kernel guest --times 2", "--shard 1/4", "--help"; what was tried is kept in out/ and not
 # tried again

@@ -131,6 +131,22 @@ def test_one_failure_is_run_again_by_its_identity(cli):
         assert done.returncode == 0 and "nothing fails" in done.stdout
 
 
+def test_commands_go_through_an_nvme_controller(cli):
+    report = json.loads(
+        cli(
+            "crash",
+            *("--interface", "nvme", "--scheme", "bast", "--geometry", "mini"),
+            *("--one-in", str(ONE_IN), "--json", "-"),
+        ).stdout
+    )
+    (row,) = report["rows"]
+    # four workloads on two variants of BAST; each state is mounted twice
+    assert (row["workloads"], row["violations"]) == (8, 0) and row["cuts"] > 2000 / ONE_IN
+    assert row["mounts"] == 2 * row["cuts"] and report["plan"]["interface"] == "nvme"
+    done = cli("crash", "--rerun", "page:dram:nvme-switch@mini:1:0g")
+    assert done.returncode == 0 and "nothing fails" in done.stdout
+
+
 @pytest.mark.long
 def test_bad_names_say_which_exist(cli):
     for args, text in (
@@ -138,6 +154,9 @@ def test_bad_names_say_which_exist(cli):
         (("--store", "dtfl"), "did you mean `dftl`?"),
         (("--workload", "tirm"), "did you mean `trim`?"),
         (("--faults", "torn-ersae"), "did you mean `torn-erase`?"),
+        (("--interface", "nvm"), "did you mean `nvme`?"),
+        (("--interface", "nvme", "--workload", "all"), "nvme-zeroes"),
+        (("--interface", "nvme", "--faults", "grown-bad"), "torn-erase"),
         (("--scheme", "bast", "--store", "dftl"), "no stack has scheme bast, store dftl"),
         (("--rerun", "page:dftl:random"), "write [layers/]scheme:store:workload[*steps]@"),
         (("--rerun", "page:dftl:random@mini:1:99999"), "no such failure or cut"),
@@ -150,5 +169,5 @@ def test_bad_names_say_which_exist(cli):
 
 def test_names_explain_themselves(cli):
     shown = cli("crash", "--names").stdout
-    for name in ("mini", "square", "lanes", "map-pages", "torn-once", "nvm-lines"):
+    for name in ("device", "mini", "lanes", "map-pages", "nvme-switch", "torn-once", "nvm-lines"):
         assert name in shown

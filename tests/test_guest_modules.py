@@ -1,4 +1,4 @@
-"""The modules of a guest's kernel, from archives like those of Debian's packages."""
+"""The modules of a guest's kernel, from archives that look like Debian's packages."""
 
 from __future__ import annotations
 

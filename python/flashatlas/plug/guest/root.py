@@ -81,7 +81,7 @@ Modules come apart.
 """
 
 MERGED = ("bin", "sbin", "lib", "lib64")
-"""Folders that are links to those of ``/usr`` in the suites whose packages do not have them."""
+"""Folders that some suites' packages have, and that in others are links into ``/usr``."""
 
 PROGRAMS = {
     "qemu-system-x86_64": "qemu-system-x86",
@@ -187,6 +187,12 @@ def _put(file: Path, content: bytes) -> None:
 
 
 def do(*command: str) -> bytes:
+    """Return the output of a command.
+
+    Raises:
+        DriveError: The command has failed; the message is the last line that it said.
+
+    """
     done = subprocess.run(command, capture_output=True, check=False)
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines()

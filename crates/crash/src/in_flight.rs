@@ -28,7 +28,7 @@ use crate::verify::Verifier;
 use crate::{Failure, Tally, guarded};
 use flashatlas_device::{Device, DriveConfig, Reply, Ssd};
 use flashatlas_nand::{Change, Medium, OobRole, Torn};
-use flashatlas_types::{BlockId, Dur, OpId, OpKind, Ps, Rng, Seed, Stamp, Tag};
+use flashatlas_types::{BlockId, BlockMode, Dur, OpId, OpKind, Ps, Rng, Seed, Stamp, Tag};
 use std::collections::BTreeMap;
 
 /// Maximum number of subsets that are tried after each command.
@@ -59,7 +59,7 @@ struct InFlightChange {
     number: u32,
     change: Change,
     /// Role that the block was opened for, if this change is the first after the opening.
-    opened: Option<OobRole>,
+    opened: Option<(OobRole, BlockMode)>,
     block: Option<BlockId>,
     die: u32,
     last_op: OpId,
@@ -90,7 +90,7 @@ struct InFlightDrive {
     confirmed: Vec<usize>,
     writes: BTreeMap<u64, Vec<(u32, usize)>>,
     promises: Vec<Promise>,
-    opened: BTreeMap<BlockId, OobRole>,
+    opened: BTreeMap<BlockId, (OobRole, BlockMode)>,
     changes: u32,
     forgets_trims: bool,
 }
@@ -333,8 +333,8 @@ impl InFlightDrive {
                     None => {
                         let mut change = changes.next().expect("every operation is in the journal");
                         while !change.is_operation() {
-                            if let Change::Open(block, role) = change {
-                                self.opened.insert(block, role);
+                            if let Change::Open(block, role, mode) = change {
+                                self.opened.insert(block, (role, mode));
                             }
                             change = changes.next().expect("every operation is in the journal");
                         }
@@ -478,8 +478,8 @@ impl InFlightDrive {
 }
 
 fn open(medium: &mut Medium, flying: &InFlightChange) {
-    if let (Some(block), Some(role)) = (flying.block, flying.opened) {
-        medium.redo(&Change::Open(block, role));
+    if let (Some(block), Some((role, mode))) = (flying.block, flying.opened) {
+        medium.redo(&Change::Open(block, role, mode));
     }
 }
 

@@ -5,14 +5,14 @@ use crate::layer::{self, LayerDef, LayerLimit, LayersBelow};
 use crate::params::{
     ALLOCATION, BLOCKS, CACHE_BYTES, CACHE_HIGH, CACHE_LOW, CACHE_MODE, CELL, CHANNELS, DIES,
     FRAME_CHANNELS, FRAME_DIES, FRAME_PLANES, FRAME_WAYS, LAYERS, LOGICAL_PAGES, OVER_PROVISIONING,
-    PAGE_BYTES, PAGES, PLANES, SPARE_BYTES, WAYS, drop_of_others, resolve,
+    PAGE_BYTES, PAGES, PLANES, PROGRAM_UNIT, SPARE_BYTES, UNSAID, WAYS, drop_of_others, resolve,
 };
 use crate::{DeviceShape, Registry, Ssd, Stack};
 use flashatlas_ftl::{SCHEME, SchemeConfig, SchemeDef, UNIT};
 use flashatlas_nand::{Image, Medium, Rules};
 use flashatlas_types::{
-    AllocationOrder, Cell, ConfigError, FtlError, Geometry, Layout, Params, Plan, RawConfig, Seed,
-    Span,
+    AllocationOrder, Cell, ConfigError, FtlError, Geometry, Layout, Params, Plan, ProgramUnit,
+    RawConfig, Seed, Span,
 };
 use std::sync::Arc;
 
@@ -226,7 +226,8 @@ impl DriveConfig {
             cell: match p.get(CELL) {
                 "slc" => Cell::Slc,
                 "mlc" => Cell::Mlc,
-                _ => Cell::Tlc,
+                "tlc" => Cell::Tlc,
+                _ => Cell::Qlc,
             },
         };
         let span = Span {
@@ -249,7 +250,11 @@ impl DriveConfig {
                 format!("{unit} bytes are not a whole number of 512-byte sectors"),
             ));
         }
-        let mut layout = Layout::new(geometry, span, unit, order, 0)?;
+        let program = match p.get(PROGRAM_UNIT) {
+            "word-line" => ProgramUnit::WordLine,
+            _ => ProgramUnit::Page,
+        };
+        let mut layout = Layout::of_frames(geometry, span, unit, order, 0, program)?;
         let physical = u64::from(layout.slots());
         let logical = match p.get(LOGICAL_PAGES) {
             0 => (physical as f64 / (1.0 + p.get(OVER_PROVISIONING))) as u64,
@@ -377,13 +382,17 @@ impl DriveConfig {
 
     /// Returns the whole configuration as pairs of key and value, in the order of the keys.
     ///
-    /// Two parameters can set the capacity. Only the one that takes effect is included.
+    /// Two parameters can set the capacity. Only the one that takes effect is included. Some keys
+    /// are included only if they differ from their default.
     pub fn pairs(&self) -> impl Iterator<Item = (&'static str, &flashatlas_types::Value)> {
         let unused = match self.params.get(LOGICAL_PAGES) {
             0 => "drive.logical_pages",
             _ => "drive.over_provisioning",
         };
-        self.params.iter().filter(move |&(key, _)| key != unused)
+        let is_unsaid = |key: &str, value: &flashatlas_types::Value| {
+            UNSAID.iter().any(|&(unsaid, default)| unsaid == key && value.to_string() == default)
+        };
+        self.params.iter().filter(move |&(key, value)| key != unused && !is_unsaid(key, value))
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) const SPARE_BYTES: Param<u32> =
     Param::bytes("drive.spare_bytes", 16, 1 << 16, "spare bytes of a page");
 
 pub(crate) const CELL: Param<Text> =
-    Param::choice("drive.cell", &["slc", "mlc", "tlc"], "bits in a cell");
+    Param::choice("drive.cell", &["slc", "mlc", "tlc", "qlc"], "bits in a cell");
 
 pub(crate) const FRAME_CHANNELS: Param<u32> =
     Param::int("drive.frame_channels", 1, 64, "channels under one program unit (superpage)")
@@ -50,6 +50,14 @@ pub(crate) const FRAME_PLANES: Param<u32> = Param::int(
     "planes under one program unit (multi-plane operations)",
 )
 .or("1");
+
+pub(crate) const PROGRAM_UNIT: Param<Text> = Param::choice(
+    "drive.program_unit",
+    &["page", "word-line"],
+    "what one program writes on each plane of its frame: `page`: a page; `word-line`: every page \
+     of a word line in one shot, in timing.t_program, so that a frame is as much larger",
+)
+.or("page");
 
 pub(crate) const ALLOCATION: Param<Text> = Param::text(
     "drive.allocation",
@@ -135,6 +143,24 @@ pub(crate) const IDLE_AFTER: Param<Dur> = Param::time(
 )
 .or("100ms");
 
+/// Keys, with their defaults as values are written, that are not a part of a configuration while
+/// they have their default.
+///
+/// These keys came after drives were first kept in images, checkpoints and records. A drive that
+/// uses none of them is the same drive as before.
+pub(crate) const UNSAID: &[(&str, &str)] = &[
+    ("drive.program_unit", "page"),
+    ("ftl.slc", "none"),
+    ("ftl.slc_dynamic", "0"),
+    ("ftl.slc_keep", "0"),
+    ("ftl.slc_static", "0"),
+    ("nand.slc_wear", "1"),
+    ("timing.t_read_top", "0ns"),
+    ("timing.t_read_slc", "0ns"),
+    ("timing.t_program_top", "0ns"),
+    ("timing.t_program_slc", "0ns"),
+];
+
 /// Parameters of the board, the controller and its write cache.
 pub const PARAMS: &[ParamDef] = &[
     SUMMARY.def,
@@ -151,6 +177,7 @@ pub const PARAMS: &[ParamDef] = &[
     FRAME_WAYS.def,
     FRAME_DIES.def,
     FRAME_PLANES.def,
+    PROGRAM_UNIT.def,
     ALLOCATION.def,
     LOGICAL_PAGES.def,
     OVER_PROVISIONING.def,

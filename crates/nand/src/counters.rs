@@ -1,6 +1,6 @@
 //! Flash operations, counted by cause.
 
-use flashatlas_types::Cause;
+use flashatlas_types::{BlockMode, Cause};
 
 /// Counts since the last reset, in physical pages and physical blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub struct Counters {
     pub programs: [u64; Cause::ALL.len()],
     /// Blocks erased, by [`Cause`].
     pub erases: [u64; Cause::ALL.len()],
+    /// Pages read, pages programmed and blocks erased in SLC mode, which the tables count as well.
+    pub in_slc_mode: [u64; 3],
     /// Blocks that a spare block replaced.
     pub replaced_blocks: u64,
     /// Slots programmed without data, because their frame had to be programmed before it was full.
@@ -18,6 +20,27 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Counts pages that are read.
+    #[inline]
+    pub(crate) fn read(&mut self, cause: Cause, mode: BlockMode, pages: u32) {
+        self.reads[cause as usize] += u64::from(pages);
+        self.in_slc_mode[0] += if mode == BlockMode::Slc { pages.into() } else { 0 };
+    }
+
+    /// Counts pages that are programmed.
+    #[inline]
+    pub(crate) fn program(&mut self, cause: Cause, mode: BlockMode, pages: u32) {
+        self.programs[cause as usize] += u64::from(pages);
+        self.in_slc_mode[1] += if mode == BlockMode::Slc { pages.into() } else { 0 };
+    }
+
+    /// Counts blocks that are erased.
+    #[inline]
+    pub(crate) fn erase(&mut self, cause: Cause, mode: BlockMode, blocks: u32) {
+        self.erases[cause as usize] += u64::from(blocks);
+        self.in_slc_mode[2] += if mode == BlockMode::Slc { blocks.into() } else { 0 };
+    }
+
     /// Returns the counts of one table that are not zero, each with the name of its cause.
     pub fn by_cause(
         table: &[u64; Cause::ALL.len()],
@@ -35,6 +58,7 @@ impl Counters {
         for (table, other) in tables {
             table.iter_mut().zip(other).for_each(|(sum, n)| *sum += n);
         }
+        self.in_slc_mode.iter_mut().zip(other.in_slc_mode).for_each(|(sum, n)| *sum += n);
         self.replaced_blocks += other.replaced_blocks;
         self.padded_slots += other.padded_slots;
     }

@@ -96,7 +96,7 @@ impl Medium {
             }
             (Torn::Paired, Change::Program { frame, .. }) => {
                 self.tear_as_garbage(*frame);
-                for frame in self.layout.paired_before(*frame) {
+                for frame in self.paired_before(*frame) {
                     if self.state(frame) == FrameState::Programmed {
                         self.decay(frame);
                     }
@@ -207,6 +207,6 @@ impl Medium {
                 return true;
             }
         }
-        self.blocks[block].erase_fails || self.erases(block) >= self.rules.endurance
+        self.blocks[block].erase_fails || self.wear(block) >= self.rules.endurance
     }
 }

@@ -3,9 +3,10 @@
 
 use crate::{Change, Medium, Nvm, OobRole, Unit};
 use flashatlas_types::{
-    BlockId, Cause, Class, DieBlock, FrameId, Layout, MediumError, MemoryKind, Op, OpId, OpKind,
-    Plan, Ppn, SECTOR_BYTES,
+    BlockId, BlockMode, Cause, Class, DieBlock, FrameId, Layout, MediumError, MemoryKind, Op, OpId,
+    OpKind, Plan, Ppn, ProgramUnit, SECTOR_BYTES,
 };
+use smallvec::SmallVec;
 
 /// The part of the slots that a read transfers.
 #[non_exhaustive]
@@ -74,25 +75,61 @@ impl Flash<'_> {
             self.medium.frame_sequence(frame)?;
         }
         let layout = &*self.medium.layout;
+        let mode = self.medium.mode(layout.block_of_frame(frame));
         let back = |plan: &Plan| seen.map_or(0, |seen| (plan.next_id().0 - seen.0) as u32);
         if layout.pages_per_frame == 1 {
-            self.medium.counters.reads[cause as usize] += 1;
+            self.medium.counters.read(cause, mode, 1);
             let bytes = slots.count_ones() * layout.unit_bytes;
-            let kind = read_kind(layout, frame, 0, bytes, back(self.plan));
+            let kind = read_kind(layout, mode, frame, 0, bytes, back(self.plan));
             return Ok(self.plan.push_flash(kind, cause, after));
+        }
+        if layout.program_unit == ProgramUnit::WordLine {
+            return Ok(self.read_word_line(frame, slots, part, cause, after, seen));
         }
         let mut ids = [OpId::NONE; 64];
         let mut dies = 0;
         for die in 0..layout.dies_per_frame {
-            let (pages, bytes) = touched(layout, die, slots, part);
+            let (pages, bytes) = touched(layout, die, 0, slots, part);
             if pages > 0 {
-                self.medium.counters.reads[cause as usize] += u64::from(pages);
-                let kind = read_kind(layout, frame, die, bytes, back(self.plan));
+                self.medium.counters.read(cause, mode, pages);
+                let kind = read_kind(layout, mode, frame, die, bytes, back(self.plan));
                 ids[dies] = self.plan.push_flash(kind, cause, after);
                 dies += 1;
             }
         }
         Ok(self.plan.join(cause.class(true), &ids[..dies]))
+    }
+
+    /// Reads slots of a frame that is a whole word line. Each page is sensed on its own, because
+    /// its kind decides how long that takes.
+    fn read_word_line(
+        &mut self,
+        frame: FrameId,
+        slots: u64,
+        part: ReadPart,
+        cause: Cause,
+        after: &[OpId],
+        seen: Option<OpId>,
+    ) -> OpId {
+        let layout = &*self.medium.layout;
+        let mode = self.medium.mode(layout.block_of_frame(frame));
+        let mut ids: SmallVec<[OpId; 8]> = SmallVec::new();
+        for page in 0..layout.pages_in(mode) / layout.planes_per_frame {
+            for die in 0..layout.dies_per_frame {
+                let (pages, bytes) = touched(layout, die, page, slots, part);
+                if pages == 0 {
+                    continue;
+                }
+                self.medium.counters.read(cause, mode, pages);
+                let back = seen.map_or(0, |seen| (self.plan.next_id().0 - seen.0) as u32);
+                let mut kind = read_kind(layout, mode, frame, die, bytes, back);
+                if let (OpKind::Read { level, .. }, BlockMode::Native) = (&mut kind, mode) {
+                    *level = page as u8;
+                }
+                ids.push(self.plan.push_flash(kind, cause, after));
+            }
+        }
+        self.plan.join(cause.class(true), &ids)
     }
 
     /// Opens an erased block for a role, before its first page is programmed. The spare area of
@@ -101,7 +138,15 @@ impl Flash<'_> {
     /// # Panics
     /// Panics if the block is not erased.
     pub fn open(&mut self, block: BlockId, role: OobRole) {
-        self.medium.open(block, role);
+        self.open_in(block, role, BlockMode::Native);
+    }
+
+    /// Opens an erased block as [`Flash::open`] does, in a mode that it keeps until it is erased.
+    ///
+    /// # Panics
+    /// Panics if the block is not erased.
+    pub fn open_in(&mut self, block: BlockId, role: OobRole, mode: BlockMode) {
+        self.medium.open(block, role, mode);
     }
 
     /// Programs `frame` with `units`, with one operation on each die of the frame. Slots without a
@@ -137,13 +182,15 @@ impl Flash<'_> {
     pub(crate) fn push_program(&mut self, frame: FrameId, cause: Cause, after: &[OpId]) -> OpId {
         let class = cause.class(false);
         let layout = &*self.medium.layout;
-        self.medium.counters.programs[cause as usize] += u64::from(layout.pages_per_frame);
+        let mode = self.medium.mode(layout.block_of_frame(frame));
+        let pages = layout.pages_in(mode);
+        self.medium.counters.program(cause, mode, pages);
         if !self.plan.is_recording() {
             return OpId::NONE;
         }
-        let bytes = layout.span.planes * layout.geometry.page_bytes;
+        let bytes = pages / layout.dies_per_frame * layout.geometry.page_bytes;
         gang(layout, self.plan, class, after, |die, plan, after| {
-            let DiePlace { die, block, page, level } = DiePlace::of(layout, frame, die);
+            let DiePlace { die, block, page, level } = DiePlace::of(layout, mode, frame, die);
             plan.push_flash(OpKind::Program { die, block, page, level, bytes }, cause, after)
         })
     }
@@ -159,13 +206,14 @@ impl Flash<'_> {
         cause: Cause,
         after: &[OpId],
     ) -> Result<OpId, MediumError> {
+        let mode = self.medium.mode(block);
         self.medium.erase(block)?;
         let class = cause.class(false);
         let layout = &*self.medium.layout;
-        self.medium.counters.erases[cause as usize] += u64::from(layout.pages_per_frame);
+        self.medium.counters.erase(cause, mode, layout.planes_per_frame);
         let frame = layout.frame_in(block, 0);
         Ok(gang(layout, self.plan, class, after, |die, plan, after| {
-            let place = DiePlace::of(layout, frame, die);
+            let place = DiePlace::of(layout, mode, frame, die);
             plan.push_flash(OpKind::Erase { die: place.die, block: place.block }, cause, after)
         }))
     }
@@ -199,32 +247,43 @@ struct DiePlace {
 
 impl DiePlace {
     #[inline]
-    fn of(layout: &Layout, frame: FrameId, index: u32) -> DiePlace {
+    fn of(layout: &Layout, mode: BlockMode, frame: FrameId, index: u32) -> DiePlace {
         let block = layout.block_of_frame(frame);
         let page = layout.index_in(block, frame);
         DiePlace {
             die: layout.dies_of(layout.lane_of(block))[index as usize],
             block: layout.on_die(block, index),
             page,
-            level: layout.geometry.level(page),
+            level: layout.level_in(mode, page),
         }
     }
 }
 
-fn read_kind(layout: &Layout, frame: FrameId, index: u32, bytes: u32, back: u32) -> OpKind {
-    let DiePlace { die, block, page, level } = DiePlace::of(layout, frame, index);
+fn read_kind(
+    layout: &Layout,
+    mode: BlockMode,
+    frame: FrameId,
+    index: u32,
+    bytes: u32,
+    back: u32,
+) -> OpKind {
+    let DiePlace { die, block, page, level } = DiePlace::of(layout, mode, frame, index);
     OpKind::Read { die, block, page, level, bytes, back }
 }
 
 /// Returns how many pages of the frame's `die`-th die hold parts of `slots`, and how many bytes
 /// these pages transfer. Whole units are transferred if a unit fits in a page, and whole pages if a
 /// unit is larger.
-fn touched(layout: &Layout, die: u32, slots: u64, part: ReadPart) -> (u32, u32) {
+///
+/// In a frame that is a whole word line, only the pages with number `of_line` on it count. The
+/// first pages of all planes come first in the frame.
+fn touched(layout: &Layout, die: u32, of_line: u32, slots: u64, part: ReadPart) -> (u32, u32) {
     let (unit, page) = (u64::from(layout.unit_bytes), u64::from(layout.geometry.page_bytes));
     let planes = u64::from(layout.span.planes);
     let (mut pages, mut bytes) = (0, 0);
     for plane in 0..planes {
-        let start = (u64::from(die) * planes + plane) * page;
+        let before = of_line * layout.planes_per_frame;
+        let start = (u64::from(before) + u64::from(die) * planes + plane) * page;
         let mut here = 0;
         let mut rest = slots;
         while rest != 0 {

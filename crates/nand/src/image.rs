@@ -3,7 +3,7 @@
 use crate::medium::power::Power;
 use crate::medium::{Block, FrameState};
 use crate::{Counters, Medium, Nvm, OobRole, Rules};
-use flashatlas_types::{BlockId, LaneId, Layout, Lpn, Ppn};
+use flashatlas_types::{BlockId, BlockMode, LaneId, Layout, Lpn, Ppn, ti_vec};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -24,6 +24,10 @@ pub struct Image {
     pub spares: Vec<u32>,
     /// The role of each block, which the spare areas of its pages contain.
     pub roles: Vec<u8>,
+    /// The mode of each block, as the number of a [`BlockMode`]. Empty if all are native.
+    pub modes: Vec<u8>,
+    /// Erases of each block that ended a cycle in SLC mode. Empty if there were none.
+    pub slc_erases: Vec<u32>,
     /// State of each frame.
     pub state: Vec<u8>,
     /// Low 32 bits of each frame's program sequence.
@@ -53,6 +57,14 @@ pub const ERASE_FAILS: u8 = 2;
 /// Health of a block whose next program fails.
 pub const PROGRAM_FAILS: u8 = 4;
 
+impl Image {
+    /// Returns the mode of the block at an index.
+    pub fn mode(&self, at: usize) -> BlockMode {
+        let number = self.modes.get(at).copied().unwrap_or(0);
+        BlockMode::from_number(number).unwrap_or_default()
+    }
+}
+
 impl Medium {
     /// Turns this medium into its arrays.
     ///
@@ -72,6 +84,8 @@ impl Medium {
             health: self.blocks.iter().map(health).collect(),
             spares: self.spares.into(),
             roles: self.blocks.iter().map(|b| b.role.0).collect(),
+            modes: unless_all_zero(self.blocks.iter().map(|b| b.mode as u8).collect()),
+            slc_erases: unless_all_zero(self.slc_erases.into()),
             state: self.state.into(),
             sequence_low: self.sequence_low.into(),
             sequence_high: self.sequence_high.into(),
@@ -110,6 +124,23 @@ impl Medium {
                     "the saved state has {have} {what}, and the drive has {expected}"
                 ));
             }
+        }
+        for (what, have) in
+            [("modes", image.modes.len()), ("erases in SLC mode", image.slc_erases.len())]
+        {
+            if have != 0 && have != blocks {
+                return Err(format!("it has {have} {what}, the drive {blocks}"));
+            }
+        }
+        if let Some(mode) = image.modes.iter().find(|&&m| BlockMode::from_number(m).is_none()) {
+            return Err(format!("{mode} is no mode of a block"));
+        }
+        if image.modes.contains(&(BlockMode::Slc as u8)) {
+            layout.allows_slc_mode().map_err(|e| format!("it has blocks in SLC mode; {e}"))?;
+        }
+        let mut erased = image.slc_erases.iter().zip(&image.erases);
+        if let Some((slc, all)) = erased.find(|(slc, all)| slc > all) {
+            return Err(format!("{slc} erases in SLC mode of a block with {all} erases"));
         }
         if let Some(state) = image.state.iter().find(|&&s| s > FrameState::Torn as u8) {
             return Err(format!("the state `{state}` of a frame is not known"));
@@ -171,19 +202,25 @@ impl Medium {
         }
         let page_bytes = bytes / pages.max(1);
         let map_pages = image.map_slots.iter().zip(image.map_bytes.chunks_exact(page_bytes.max(1)));
-        let state = image.next.iter().zip(image.health.iter().zip(&image.roles));
+        let modes = image.modes.iter().copied().chain(std::iter::repeat(0));
+        let state = image.next.iter().zip(image.health.iter().zip(image.roles.iter().zip(modes)));
         let slots = image.lpns.iter().zip(&image.stamps);
         let medium = Medium {
             rules,
             blocks: state
-                .map(|(&next, (&health, &role))| Block {
+                .map(|(&next, (&health, (&role, mode)))| Block {
                     next,
                     bad: health & BAD != 0,
                     erase_fails: health & ERASE_FAILS != 0,
                     program_fails: health & PROGRAM_FAILS != 0,
                     role: OobRole(role),
+                    mode: BlockMode::from_number(mode).expect("checked above"),
                 })
                 .collect(),
+            slc_erases: match image.slc_erases {
+                none if none.is_empty() => ti_vec![0; blocks],
+                some => some.into(),
+            },
             erases: image.erases.into(),
             state: image.state.into(),
             sequence_low: image.sequence_low.into(),
@@ -221,6 +258,12 @@ impl Medium {
         state.program_fails = health & PROGRAM_FAILS != 0;
     }
 
+    /// Sets the number of erases of a block that ended a cycle in SLC mode, for a medium that is
+    /// rebuilt with [`Medium::redo`].
+    pub fn lay_slc_erases(&mut self, block: BlockId, erases: u32) {
+        self.slc_erases[block] = erases.min(self.erases[block]);
+    }
+
     /// Sets the number of spare blocks left in a lane, for a medium that is rebuilt with
     /// [`Medium::redo`].
     pub fn lay_spares(&mut self, lane: LaneId, left: u32) {
@@ -233,4 +276,9 @@ fn health(block: &Block) -> u8 {
     bit(block.bad, BAD)
         | bit(block.erase_fails, ERASE_FAILS)
         | bit(block.program_fails, PROGRAM_FAILS)
+}
+
+/// Returns the values, or no values if all of them are zero.
+fn unless_all_zero<T: Default + PartialEq>(values: Vec<T>) -> Vec<T> {
+    if values.iter().all(|value| *value == T::default()) { Vec::new() } else { values }
 }

@@ -2,10 +2,11 @@
 //! the number of its program, and a checksum.
 //!
 //! The record is little-endian: magic `FA`, version 2, number of slots, role of the block (1 byte),
-//! sequence (7 bytes), logical page numbers (4 bytes each, all ones for padding), CRC-32C of all
-//! earlier bytes (4 bytes). See `docs/FORMATS.md`.
+//! sequence (6 bytes), mode of the block (1 byte, 0 in records from before modes), logical page
+//! numbers (4 bytes each, all ones for padding), CRC-32C of all earlier bytes (4 bytes). See
+//! `docs/FORMATS.md`.
 
-use flashatlas_types::Lpn;
+use flashatlas_types::{BlockMode, Lpn};
 
 const MAGIC: [u8; 2] = *b"FA";
 const VERSION: u8 = 2;
@@ -34,6 +35,8 @@ impl OobRole {
 pub struct Oob {
     /// The role for which the block was opened.
     pub role: OobRole,
+    /// The mode in which the block was opened.
+    pub mode: BlockMode,
     /// The number of the program. Programs of the drive are numbered from 1, so the newest copy of
     /// a page has the largest number.
     pub sequence: u64,
@@ -74,15 +77,16 @@ impl Oob {
     ///
     /// # Panics
     /// Panics if there are more than 255 slots (a frame has at most 64), or if the sequence has
-    /// more than 56 bits (the medium uses 40).
+    /// more than 48 bits (the medium uses 40).
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(Oob::encoded_len(self.lpns.len() as u32));
         out.extend(MAGIC);
         out.push(VERSION);
         out.push(u8::try_from(self.lpns.len()).expect("a frame has at most 64 slots"));
-        assert!(self.sequence < 1 << 56, "program sequences have 56 bits");
+        assert!(self.sequence < 1 << 48, "program sequences have 48 bits");
         out.push(self.role.0);
-        out.extend(&self.sequence.to_le_bytes()[..7]);
+        out.extend(&self.sequence.to_le_bytes()[..6]);
+        out.push(self.mode as u8);
         out.extend(self.lpns.iter().flat_map(|l| l.0.to_le_bytes()));
         out.extend(crc32c::crc32c(&out).to_le_bytes());
         out
@@ -104,10 +108,10 @@ impl Oob {
             return Err(OobError::Checksum);
         }
         let word = |at: usize| u32::from_le_bytes(body[at..at + 4].try_into().expect("four bytes"));
-        let (role, sequence) =
-            (OobRole(body[4]), u64::from(word(4)) >> 8 | u64::from(word(8)) << 24);
+        let sequence = u64::from(word(4)) >> 8 | u64::from(word(8) & 0xff_ffff) << 24;
         Ok(Oob {
-            role,
+            role: OobRole(body[4]),
+            mode: BlockMode::from_number(body[11]).ok_or(OobError::Foreign)?,
             sequence,
             lpns: (12..body.len()).step_by(4).map(|at| Lpn(word(at))).collect(),
         })
@@ -120,8 +124,9 @@ mod tests {
 
     #[test]
     fn every_flipped_bit_is_noticed() {
-        let oob =
-            Oob { role: OobRole(9), sequence: 0x02_0304_0506_0708, lpns: vec![Lpn(7), Lpn::NONE] };
+        let lpns = vec![Lpn(7), Lpn::NONE];
+        let (role, mode) = (OobRole(9), BlockMode::Slc);
+        let oob = Oob { role, mode, sequence: 0x0304_0506_0708, lpns };
         let bytes = oob.encode();
         assert_eq!(bytes.len(), Oob::encoded_len(2));
         assert_eq!(Oob::decode(&bytes), Ok(oob));

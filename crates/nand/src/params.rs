@@ -18,6 +18,15 @@ pub(crate) const ENDURANCE: Param<u32> = Param::int(
 )
 .or("4294967295");
 
+pub(crate) const SLC_WEAR: Param<f64> = Param::ratio(
+    "nand.slc_wear",
+    0.0,
+    1.0,
+    "share of an erase of nand.endurance that a cycle in SLC mode wears a block by; in steps of \
+     0.001",
+)
+.or("1");
+
 /// The parameter `nand.factory_bad`.
 pub const FACTORY_BAD: Param<u32> = Param::int(
     "nand.factory_bad",
@@ -57,5 +66,12 @@ pub const NVM_BYTES: Param<u64> = Param::bytes(
 .or("0");
 
 /// Parameters of the medium.
-pub const PARAMS: &[ParamDef] =
-    &[PROGRAM_ORDER.def, ENDURANCE.def, FACTORY_BAD.def, SPARE_BLOCKS.def, DATA.def, NVM_BYTES.def];
+pub const PARAMS: &[ParamDef] = &[
+    PROGRAM_ORDER.def,
+    ENDURANCE.def,
+    SLC_WEAR.def,
+    FACTORY_BAD.def,
+    SPARE_BLOCKS.def,
+    DATA.def,
+    NVM_BYTES.def,
+];

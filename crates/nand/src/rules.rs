@@ -1,6 +1,6 @@
 //! The rules of one kind of flash.
 
-use crate::params::{DATA, ENDURANCE, NVM_BYTES, PROGRAM_ORDER, SPARE_BLOCKS};
+use crate::params::{DATA, ENDURANCE, NVM_BYTES, PROGRAM_ORDER, SLC_WEAR, SPARE_BLOCKS};
 use flashatlas_types::Params;
 
 /// The order in which the pages of a block may be programmed.
@@ -19,6 +19,8 @@ pub struct Rules {
     pub order: ProgramOrder,
     /// Erases that a block survives.
     pub endurance: u32,
+    /// Thousandths of a native cycle that a cycle in SLC mode counts as.
+    pub slc_wear: u32,
     /// `true` if the medium stores bytes.
     pub keep_bytes: bool,
     /// Bytes of byte-addressable memory.
@@ -32,6 +34,7 @@ impl Rules {
     pub const PLAIN: Rules = Rules {
         order: ProgramOrder::Strict,
         endurance: u32::MAX,
+        slc_wear: 1000,
         keep_bytes: false,
         nvm_bytes: 0,
         spare_blocks: 0,
@@ -46,6 +49,7 @@ impl Rules {
                 ProgramOrder::Strict
             },
             endurance: params.get(ENDURANCE),
+            slc_wear: (params.get(SLC_WEAR) * 1000.0).round() as u32,
             keep_bytes: params.get(DATA) == "ram",
             nvm_bytes: params.get(NVM_BYTES),
             spare_blocks: params.get(SPARE_BLOCKS),

@@ -72,8 +72,8 @@ impl Medium {
             .iter()
             .rposition(|&s| s != FrameState::Erased as u8)
             .map_or(0, |last| last as u32 + 1);
-        let role = self.blocks[block].role;
-        self.blocks[block] = Block { next, role, ..Block::default() };
+        let Block { role, mode, .. } = self.blocks[block];
+        self.blocks[block] = Block { next, role, mode, ..Block::default() };
     }
 }
 

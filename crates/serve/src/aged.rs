@@ -50,9 +50,11 @@ pub fn lay(held: &Image, medium: &mut Medium) {
     let layout = medium.shared_layout();
     for (at, (&erases, &health)) in held.erases.iter().zip(&held.health).enumerate() {
         medium.lay_block(BlockId::new(at as u32), erases, health);
+        let (block, role) = (BlockId::new(at as u32), OobRole(held.roles[at]));
         if held.next[at] > 0 {
-            medium.redo(&Change::Open(BlockId::new(at as u32), OobRole(held.roles[at])));
+            medium.redo(&Change::Open(block, role, held.mode(at)));
         }
+        medium.lay_slc_erases(block, held.slc_erases.get(at).copied().unwrap_or(0));
     }
     for (frame, state) in frames_of(held, &layout) {
         match state {

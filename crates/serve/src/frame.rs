@@ -2,7 +2,7 @@
 //! each has its own checksums.
 
 use flashatlas_nand::{OobRole, Unit};
-use flashatlas_types::{FrameId, Lpn, Stamp};
+use flashatlas_types::{BlockMode, FrameId, Lpn, Stamp};
 
 /// Bytes of a head before the descriptions of the slots.
 pub const HEAD_BYTES: usize = 24;
@@ -25,6 +25,8 @@ pub struct Head {
     pub kind: u8,
     /// The role for which the frame's block was opened.
     pub role: OobRole,
+    /// The mode in which the frame's block was opened; native in images from before modes.
+    pub mode: BlockMode,
     /// Number of erases of its block at the time when the frame was written.
     pub erases: u32,
     /// Number of the program that wrote the frame.
@@ -75,7 +77,7 @@ impl Head {
         let padding = Unit { lpn: Lpn::NONE, stamp: Stamp::ZERO, bytes: None };
         out.clear();
         out.extend([0; 4]);
-        out.extend([self.kind, self.role.0, 0, 0]);
+        out.extend([self.kind, self.role.0, self.mode as u8, 0]);
         out.extend(self.erases.to_le_bytes());
         out.extend([0; 4]);
         out.extend(self.sequence.to_le_bytes());
@@ -96,12 +98,14 @@ impl<'a> Frame<'a> {
     /// Decodes the head of a frame, or returns `None` if the bytes do not match their checksum.
     pub fn decode(bytes: &'a [u8], frame: FrameId) -> Option<Frame<'a>> {
         if bytes.iter().all(|&b| b == 0) {
-            let head = Head { kind: ERASED, role: OobRole(0), erases: 0, sequence: 0 };
+            let mode = BlockMode::Native;
+            let head = Head { kind: ERASED, role: OobRole(0), mode, erases: 0, sequence: 0 };
             return Some(Frame { head, slots: &[] }); // a hole of the file
         }
         let head = Head {
             kind: bytes[4],
             role: OobRole(bytes[5]),
+            mode: BlockMode::from_number(bytes[6])?,
             erases: word(bytes, 8),
             sequence: long(bytes, 16),
         };

@@ -26,11 +26,11 @@ use crate::error::ImageError;
 use crate::frame::{ERASED, Frame, Head, PROGRAMMED, TORN, long, word};
 use crate::header::{Header, MAKING, VERSION, header_bytes, is_unfinished, read_text};
 use crate::kept::Home;
-use crate::mark::{Mark, NONE};
+use crate::mark::{Mark, NONE, Verify};
 use crate::places::{BLOCK_BYTES, LANE_BYTES, MARK_BYTES, OnDisk, Places};
 use flashatlas_nand::image::{BAD, ERASE_FAILS, Image as Held, PROGRAM_FAILS};
 use flashatlas_nand::{Change, Medium, OobRole, Unit};
-use flashatlas_types::{BlockId, FrameId, LaneId, Layout, TiVec};
+use flashatlas_types::{BlockId, BlockMode, FrameId, LaneId, Layout, TiVec};
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 use std::io;
@@ -48,15 +48,6 @@ pub struct Found {
     pub programmed: u64,
 }
 
-/// Parts of an image that are checked when it is opened.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verify {
-    /// The heads of all frames, and the content of the frames that the mark does not cover.
-    New,
-    /// The heads and the content of all frames.
-    All,
-}
-
 /// An open image.
 pub struct Image<D> {
     disk: Arc<D>,
@@ -66,7 +57,9 @@ pub struct Image<D> {
     health: TiVec<BlockId, u8>,
     /// Blocks without a readable frame, because their erase failed.
     unreadable: TiVec<BlockId, bool>,
-    roles: TiVec<BlockId, OobRole>,
+    roles: TiVec<BlockId, (OobRole, BlockMode)>,
+    /// Number of erases of each block that ended a cycle in SLC mode.
+    slc_erases: TiVec<BlockId, u32>,
     /// Frames whose heads did not match their checksums when the image was opened, by block. The
     /// number of erases in these heads is lost, so an erase of the block must overwrite them.
     damaged: FxHashMap<BlockId, Vec<FrameId>>,
@@ -129,7 +122,8 @@ impl<D: Disk + 'static> Image<D> {
             erases: layout.per_block(0),
             health: layout.per_block(0),
             unreadable: layout.per_block(false),
-            roles: layout.per_block(OobRole::default()),
+            roles: layout.per_block(Default::default()),
+            slc_erases: layout.per_block(0),
             damaged: FxHashMap::default(),
             torn: Vec::new(),
             spares: layout.per_lane(spares),
@@ -179,7 +173,7 @@ impl<D: Disk + 'static> Image<D> {
 
     /// Returns the role of the pages of a block.
     pub(crate) fn role(&self, block: BlockId) -> OobRole {
-        self.roles[block]
+        self.roles[block].0
     }
 
     /// Marks a frame as neither erased nor readable.
@@ -222,7 +216,8 @@ impl<D: Disk + 'static> Image<D> {
         for block in self.layout.block_ids() {
             let at = usize::from(block);
             (self.erases[block], self.health[block]) = (held.erases[at], held.health[at]);
-            self.roles[block] = OobRole(held.roles[at]);
+            self.roles[block] = (OobRole(held.roles[at]), held.mode(at));
+            self.slc_erases[block] = held.slc_erases.get(at).copied().unwrap_or(0);
             self.write_block(block)?;
         }
         for lane in self.layout.lane_ids() {
@@ -261,6 +256,7 @@ impl<D: Disk + 'static> Image<D> {
                 {
                     self.erases[block] = word(record, 12);
                     (self.health[block], self.unreadable[block]) = (record[16], record[17] != 0);
+                    self.slc_erases[block] = word(record, 20);
                 } else {
                     found.damaged_blocks.push(block)
                 }
@@ -306,6 +302,7 @@ impl<D: Disk + 'static> Image<D> {
         let erases = readable.map(|read| read.head.erases).max().unwrap_or(0);
         self.erases[block] = self.erases[block].max(erases);
         medium.lay_block(block, self.erases[block], self.health[block]);
+        medium.lay_slc_erases(block, self.slc_erases[block]);
         if self.unreadable[block] {
             medium.redo(&Change::EraseFailed(block));
             medium.lay_block(block, self.erases[block], self.health[block]);
@@ -330,10 +327,10 @@ impl<D: Disk + 'static> Image<D> {
                         medium.tear(frame);
                         continue;
                     };
-                    let Head { role, sequence, .. } = read.head;
-                    self.roles[block] = role;
+                    let Head { role, mode, sequence, .. } = read.head;
+                    self.roles[block] = (role, mode);
                     found.programmed += 1;
-                    medium.redo(&Change::Open(block, role));
+                    medium.redo(&Change::Open(block, role, mode));
                     medium.redo(&Change::Program { frame, sequence, units });
                 }
             }
@@ -425,11 +422,11 @@ impl<D: Disk + 'static> Image<D> {
 
     pub(crate) fn write_change(&mut self, change: &Change) -> io::Result<()> {
         match change {
-            // the role is only in the controller's memory until the block's first program writes it
-            Change::Open(block, role) => self.roles[*block] = *role,
+            // both are only in the controller's memory until the block's first program writes them
+            Change::Open(block, role, mode) => self.roles[*block] = (*role, *mode),
             Change::Number(_) => {}
             Change::Program { frame, sequence, units } => {
-                let role = self.roles[self.layout.block_of_frame(*frame)];
+                let (role, _) = self.roles[self.layout.block_of_frame(*frame)];
                 if role == OobRole::MAP || role == OobRole::MIXED {
                     self.sync()?;
                 }
@@ -485,7 +482,9 @@ impl<D: Disk + 'static> Image<D> {
         self.sync_before_erase(block.number())?;
         self.erases[block] += 1;
         (self.health[block], self.unreadable[block]) = (0, false);
-        self.roles[block] = OobRole::default();
+        if std::mem::take(&mut self.roles[block]).1 == BlockMode::Slc {
+            self.slc_erases[block] += 1;
+        }
         self.write_block(block)?;
         for frame in self.damaged.remove(&block).unwrap_or_default() {
             self.write_frame(frame, ERASED, 0, &[])?;
@@ -499,6 +498,7 @@ impl<D: Disk + 'static> Image<D> {
         record[12..16].copy_from_slice(&self.erases[block].to_le_bytes());
         (record[16], record[17]) = (self.health[block], u8::from(self.unreadable[block]));
         record[18] = 1; // no record is all zeros
+        record[20..24].copy_from_slice(&self.slc_erases[block].to_le_bytes());
         let sum = crc32c::crc32c(&record[4..]);
         record[..4].copy_from_slice(&sum.to_le_bytes());
         self.unsynced = true;
@@ -524,7 +524,8 @@ impl<D: Disk + 'static> Image<D> {
         units: &[Unit],
     ) -> io::Result<()> {
         let block = self.layout.block_of_frame(frame);
-        let head = Head { kind, role: self.roles[block], erases: self.erases[block], sequence };
+        let (role, mode) = self.roles[block];
+        let head = Head { kind, role, mode, erases: self.erases[block], sequence };
         let mut buffer = std::mem::take(&mut self.buffer);
         self.unsynced = true;
         buffer.clear();

@@ -3,7 +3,7 @@
 use crate::disk::{Disk, opening, to_look_at};
 use crate::error::ImageError;
 use crate::header::{CAPACITY, Header};
-use crate::image::Verify;
+use crate::mark::Verify;
 use crate::mount::powered_on;
 use crate::parts::{STANDARD_PARTS, environment};
 use crate::spec::{ServeError, ServeSpec};

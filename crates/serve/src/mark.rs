@@ -7,6 +7,15 @@ use flashatlas_types::BlockId;
 /// Value for no block.
 pub const NONE: u32 = u32::MAX;
 
+/// Parts of an image that are checked when it is opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verify {
+    /// The heads of all frames, and the content of the frames that the mark does not cover.
+    New,
+    /// The heads and the content of all frames.
+    All,
+}
+
 /// Mark of the content that was durable when the mark was written.
 ///
 /// The mark covers all frames up to program `sequence`, except those in the blocks of `erased`.

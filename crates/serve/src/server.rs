@@ -2,7 +2,8 @@
 
 use crate::clock::Clock;
 use crate::disk::{Open, on_file};
-use crate::image::{Found, Verify};
+use crate::image::Found;
+use crate::mark::Verify;
 use crate::mount::powered_on;
 use crate::notes::{FLUSH_IGNORED, FUA_IGNORED, SERVED_AT_ARRIVAL};
 use crate::parts::{STANDARD_PARTS, environment};

@@ -1,7 +1,7 @@
 //! Parameters of the timing engine.
 
 use crate::nvm::TECHNOLOGIES;
-use flashatlas_types::flash_times::{T_ERASE, T_PROGRAM, T_READ};
+use flashatlas_types::flash_times::{T_ERASE, T_PROGRAM, T_PROGRAM_SLC, T_READ, T_READ_SLC};
 use flashatlas_types::{Dur, Param, ParamDef, Text};
 
 pub(crate) const T_READ_MIDDLE: Param<Dur> = Param::time(
@@ -14,6 +14,10 @@ pub(crate) const T_READ_UPPER: Param<Dur> =
     Param::time("timing.t_read_upper", "tR of the third page of a word line; 0: as t_read_middle")
         .or("0");
 
+pub(crate) const T_READ_TOP: Param<Dur> =
+    Param::time("timing.t_read_top", "tR of the fourth page of a word line; 0: as t_read_upper")
+        .or("0");
+
 pub(crate) const T_PROGRAM_MIDDLE: Param<Dur> = Param::time(
     "timing.t_program_middle",
     "tPROG of the second page of a word line; 0: as t_program",
@@ -23,6 +27,12 @@ pub(crate) const T_PROGRAM_MIDDLE: Param<Dur> = Param::time(
 pub(crate) const T_PROGRAM_UPPER: Param<Dur> = Param::time(
     "timing.t_program_upper",
     "tPROG of the third page of a word line; 0: as t_program_middle",
+)
+.or("0");
+
+pub(crate) const T_PROGRAM_TOP: Param<Dur> = Param::time(
+    "timing.t_program_top",
+    "tPROG of the fourth page of a word line; 0: as t_program_upper",
 )
 .or("0");
 
@@ -136,9 +146,13 @@ pub const PARAMS: &[ParamDef] = &[
     T_READ.def,
     T_READ_MIDDLE.def,
     T_READ_UPPER.def,
+    T_READ_TOP.def,
+    T_READ_SLC.def,
     T_PROGRAM.def,
     T_PROGRAM_MIDDLE.def,
     T_PROGRAM_UPPER.def,
+    T_PROGRAM_TOP.def,
+    T_PROGRAM_SLC.def,
     T_ERASE.def,
     T_COMMAND.def,
     CHANNEL_RATE.def,

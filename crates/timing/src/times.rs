@@ -4,12 +4,12 @@ use crate::nvm::{TECHNOLOGIES, Technology};
 use crate::params::{
     CACHE_PROGRAM, CACHE_READ, CHANNEL_RATE, DRAM_LATENCY, DRAM_RATE, FULL_DUPLEX, LINK_RATE, NVM,
     NVM_RATE, NVM_READ_LATENCY, NVM_WRITE_LATENCY, PASSED_MAX, PRIORITY, SRAM_LATENCY, SRAM_RATE,
-    SUSPEND, SUSPENDED_MAX, SUSPENDS_MAX, T_COMMAND, T_PROGRAM_MIDDLE, T_PROGRAM_UPPER,
-    T_READ_MIDDLE, T_READ_UPPER, T_RESUME, T_SUSPEND,
+    SUSPEND, SUSPENDED_MAX, SUSPENDS_MAX, T_COMMAND, T_PROGRAM_MIDDLE, T_PROGRAM_TOP,
+    T_PROGRAM_UPPER, T_READ_MIDDLE, T_READ_TOP, T_READ_UPPER, T_RESUME, T_SUSPEND,
 };
 use flashatlas_dram::{self as dram, Device, Rules, Timings};
-use flashatlas_types::flash_times::{T_ERASE, T_PROGRAM, T_READ};
-use flashatlas_types::{Class, ConfigError, Dur, MemoryKind, Param, Params};
+use flashatlas_types::flash_times::{T_ERASE, T_PROGRAM, T_PROGRAM_SLC, T_READ, T_READ_SLC};
+use flashatlas_types::{Class, ConfigError, Dur, MemoryKind, PAGE_KINDS, Param, Params};
 
 /// Settings of suspension: which operations are suspended for host reads, and how long that takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,9 +51,9 @@ pub struct MemoryTimes {
 #[derive(Clone, Debug, Default)]
 pub struct Times {
     /// tR by page kind.
-    pub read: [Dur; 3],
+    pub read: [Dur; PAGE_KINDS],
     /// tPROG by page kind.
-    pub program: [Dur; 3],
+    pub program: [Dur; PAGE_KINDS],
     /// tBERS.
     pub erase: Dur,
     /// Time of the command and address cycles of an operation.
@@ -88,10 +88,11 @@ impl Times {
     /// Returns an error if `timing.priority` does not name each class once, or if DRAM timings
     /// contradict each other.
     pub fn from_params(params: &Params) -> Result<Times, ConfigError> {
-        let levels = |lower: Param<Dur>, middle: Param<Dur>, upper: Param<Dur>| {
+        let levels = |[lower, middle, upper, top]: [Param<Dur>; 4], slc: Param<Dur>| {
             let lower = params.get(lower);
             let middle = time_or(params, middle, lower);
-            [lower, middle, time_or(params, upper, middle)]
+            let upper = time_or(params, upper, middle);
+            [lower, middle, upper, time_or(params, top, upper), params.get(slc)]
         };
         let memory = |latency: Param<Dur>, rate: Param<u64>| MemoryTimes {
             read: params.get(latency),
@@ -100,8 +101,11 @@ impl Times {
         };
         let suspend = params.get(SUSPEND);
         Ok(Times {
-            read: levels(T_READ, T_READ_MIDDLE, T_READ_UPPER),
-            program: levels(T_PROGRAM, T_PROGRAM_MIDDLE, T_PROGRAM_UPPER),
+            read: levels([T_READ, T_READ_MIDDLE, T_READ_UPPER, T_READ_TOP], T_READ_SLC),
+            program: levels(
+                [T_PROGRAM, T_PROGRAM_MIDDLE, T_PROGRAM_UPPER, T_PROGRAM_TOP],
+                T_PROGRAM_SLC,
+            ),
             erase: params.get(T_ERASE),
             command: params.get(T_COMMAND),
             channel_rate: params.get(CHANNEL_RATE),

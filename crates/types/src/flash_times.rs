@@ -9,5 +9,19 @@ pub const T_READ: Param<Dur> = Param::time("timing.t_read", "tR: sensing a (lowe
 pub const T_PROGRAM: Param<Dur> =
     Param::time("timing.t_program", "tPROG: programming a (lower) page");
 
+/// The parameter `timing.t_read_slc`.
+pub const T_READ_SLC: Param<Dur> = Param::time(
+    "timing.t_read_slc",
+    "tR of a page of a block in SLC mode; 0: unknown, so no block may be in SLC mode",
+)
+.or("0");
+
+/// The parameter `timing.t_program_slc`.
+pub const T_PROGRAM_SLC: Param<Dur> = Param::time(
+    "timing.t_program_slc",
+    "tPROG of a page of a block in SLC mode; 0: unknown, so no block may be in SLC mode",
+)
+.or("0");
+
 /// The parameter `timing.t_erase`.
 pub const T_ERASE: Param<Dur> = Param::time("timing.t_erase", "tBERS: erasing a block");

@@ -11,7 +11,7 @@
 //! | a page | one page | 1 |
 //! | larger (a 16 KiB superpage of four 4 KiB pages) | four pages on four dies | 1 |
 
-use crate::{BlockId, ConfigError, FrameId, LaneId, Ppn};
+use crate::{BlockId, ConfigError, Divisor, FrameId, LaneId, Ppn, ProgramUnit};
 
 /// The number of bits in a cell. It decides how many pages share a word line, and so how long
 /// operations on a page take.
@@ -23,15 +23,18 @@ pub enum Cell {
     Mlc,
     /// Three bits: lower, middle and upper pages.
     Tlc,
+    /// Four bits: lower, middle, upper and top pages.
+    Qlc,
 }
 
 impl Cell {
-    /// Returns the number of kinds of page, 1 to 3.
+    /// Returns the number of kinds of page, 1 to 4.
     pub const fn levels(self) -> u8 {
         match self {
             Cell::Slc => 1,
             Cell::Mlc => 2,
             Cell::Tlc => 3,
+            Cell::Qlc => 4,
         }
     }
 }
@@ -66,8 +69,8 @@ impl Geometry {
         self.channels * self.ways * self.dies
     }
 
-    /// Returns the kind of a page: 0 lower, 1 upper (MLC) or middle (TLC), 2 upper (TLC). The pages
-    /// of a word line have consecutive numbers.
+    /// Returns the kind of a page: 0 lower, 1 upper (MLC) or middle, 2 upper, 3 top (QLC). The
+    /// pages of a word line have consecutive numbers.
     #[inline]
     pub const fn level(&self, page: u32) -> u8 {
         (page % self.cell.levels() as u32) as u8
@@ -108,36 +111,6 @@ impl AllocationOrder {
     }
 }
 
-/// A divisor that is known in advance. The division is done by a multiplication, and its result is
-/// exact for every 32-bit number.
-#[derive(Clone, Copy, Debug)]
-pub struct Divisor {
-    /// `2^64 / d`, rounded up; 0 for `d = 1`.
-    inverse: u64,
-}
-
-impl Divisor {
-    /// Prepares the division by `d`.
-    ///
-    ///  # Panics
-    /// If `d` is zero.
-    pub fn new(d: u32) -> Divisor {
-        assert!(d > 0, "division by zero");
-        Divisor { inverse: (u64::MAX / u64::from(d)).wrapping_add(1) }
-    }
-
-    /// Returns `n / d`, rounded down (Granlund and Montgomery 1994; the error of the inverse stays
-    /// below `1 / 2^32`).
-    #[inline]
-    pub fn divide(self, n: u32) -> u32 {
-        if self.inverse == 0 {
-            n
-        } else {
-            ((u128::from(self.inverse) * u128::from(n)) >> 64) as u32
-        }
-    }
-}
-
 /// A geometry with the numbering that the FTL uses. Blocks are numbered lane by lane, frames block
 /// by block, slots frame by frame.
 #[derive(Clone, Debug)]
@@ -152,12 +125,16 @@ pub struct Layout {
     pub lanes: u32,
     /// Blocks in a lane.
     pub blocks_per_lane: u32,
-    /// Frames in a block (the pages of one physical block).
+    /// What one program writes on each plane.
+    pub program_unit: ProgramUnit,
+    /// Frames in a block (the pages or word lines of one physical block).
     pub frames_per_block: u32,
     /// Slots in a frame, 1 to 64.
     pub slots_per_frame: u32,
     /// Physical pages in a frame.
     pub pages_per_frame: u32,
+    /// Planes under a frame, and so physical blocks in a block.
+    pub planes_per_frame: u32,
     /// Dies under a frame.
     pub dies_per_frame: u32,
     /// Slots in a block.
@@ -202,19 +179,37 @@ fn too_many(slots: u64, per_frame: u32, unit: u64) -> String {
 }
 
 impl Layout {
-    /// Checks `geometry`, `span` and `unit_bytes` against each other, and numbers the lanes in
-    /// `order`.
+    /// Returns a layout as [`Layout::of_frames`] does, in which one program writes one page of each
+    /// plane.
     ///
     /// # Errors
-    /// Returns an error that names the key at fault if a span does not divide its level, if a frame
-    /// covers more than 64 dies, if a unit does not fill a frame with 1 to 64 whole units, or if
-    /// there are more physical units than 32-bit addresses can name.
+    /// Returns the errors of [`Layout::of_frames`].
     pub fn new(
         geometry: Geometry,
         span: Span,
         unit_bytes: u32,
         order: AllocationOrder,
         logical_units: u32,
+    ) -> Result<Layout, ConfigError> {
+        let program = ProgramUnit::Page;
+        Layout::of_frames(geometry, span, unit_bytes, order, logical_units, program)
+    }
+
+    /// Checks `geometry`, `span` and `unit_bytes` against each other, and numbers the lanes in
+    /// `order`. A frame is what one program writes, `program_unit` on each plane.
+    ///
+    /// # Errors
+    /// Returns an error that names the key at fault if a span does not divide its level, if a frame
+    /// covers more than 64 dies, if a unit does not fill a frame with 1 to 64 whole units, if a
+    /// block is no whole number of word lines and programs write those, or if there are more
+    /// physical units than 32-bit addresses can name.
+    pub fn of_frames(
+        geometry: Geometry,
+        span: Span,
+        unit_bytes: u32,
+        order: AllocationOrder,
+        logical_units: u32,
+        program_unit: ProgramUnit,
     ) -> Result<Layout, ConfigError> {
         let g = geometry;
         for (key, part, whole) in [
@@ -237,7 +232,17 @@ impl Layout {
                 format!("a frame covers {dies_per_frame} dies; a frame can cover at most 64 dies"),
             ));
         }
-        let pages_per_frame = dies_per_frame * span.planes;
+        let pages_at_once = match program_unit {
+            ProgramUnit::Page => 1,
+            ProgramUnit::WordLine => u32::from(g.cell.levels()),
+        };
+        if g.pages % pages_at_once != 0 {
+            let why = format!("{} pages are no whole word lines of {pages_at_once}", g.pages);
+            return Err(ConfigError::new("drive.pages", why));
+        }
+        let frames_per_block = g.pages / pages_at_once;
+        let planes_per_frame = dies_per_frame * span.planes;
+        let pages_per_frame = planes_per_frame * pages_at_once;
         let frame_bytes = u64::from(pages_per_frame) * u64::from(g.page_bytes);
         let unit = u64::from(unit_bytes);
         if unit == 0 || frame_bytes % unit != 0 || frame_bytes / unit > 64 {
@@ -261,7 +266,7 @@ impl Layout {
         let lanes = groups.iter().product::<u32>();
         let slots = u64::from(lanes)
             * u64::from(g.blocks)
-            * u64::from(g.pages)
+            * u64::from(frames_per_block)
             * u64::from(slots_per_frame);
         if slots > SLOTS_MAX {
             return Err(ConfigError::new("map.unit", too_many(slots, slots_per_frame, unit)));
@@ -272,16 +277,18 @@ impl Layout {
             unit_bytes,
             lanes,
             blocks_per_lane: g.blocks,
-            frames_per_block: g.pages,
+            program_unit,
+            frames_per_block,
             slots_per_frame,
             pages_per_frame,
+            planes_per_frame,
             dies_per_frame,
-            slots_per_block: g.pages * slots_per_frame,
+            slots_per_block: frames_per_block * slots_per_frame,
             logical_units,
             lane_dies: Vec::with_capacity((lanes * dies_per_frame) as usize),
-            by_slots_per_block: Divisor::new(g.pages * slots_per_frame),
+            by_slots_per_block: Divisor::new(frames_per_block * slots_per_frame),
             by_slots_per_frame: Divisor::new(slots_per_frame),
-            by_frames_per_block: Divisor::new(g.pages),
+            by_frames_per_block: Divisor::new(frames_per_block),
             by_blocks_per_lane: Divisor::new(g.blocks),
         };
         for lane in 0..lanes {
@@ -370,7 +377,7 @@ impl Layout {
     }
 
     /// Returns the frames that share the word line of a frame and were programmed before it. There
-    /// are none for the first page of a word line, one for the second, and two for the third.
+    /// are none for the first page of a word line, one for the second, and so on.
     pub fn paired_before(&self, frame: FrameId) -> impl Iterator<Item = FrameId> + use<> {
         let index = self.index_in(self.block_of_frame(frame), frame);
         let shared = u32::from(self.geometry.level(index));
@@ -485,22 +492,6 @@ mod tests {
         );
         assert_eq!(l.lane_of(BlockId(9)), LaneId(1));
         assert_eq!(l.block_slot(BlockId(9)), l.first_slot(l.frame_in(BlockId(9), 0)));
-    }
-
-    #[test]
-    fn a_known_divisor_divides_exactly() {
-        for d in
-            [1, 2, 3, 5, 7, 64, 641, 1152, 18432, 65_535, 65_537, 1 << 31, u32::MAX - 1, u32::MAX]
-        {
-            let by = Divisor::new(d);
-            let near = |n: u32| [n.saturating_sub(1), n, n.saturating_add(1)];
-            let multiples = (0..200u32).filter_map(|k| d.checked_mul(k)).flat_map(near);
-            let large =
-                (0..200u32).flat_map(|k| near((u32::MAX / d).saturating_sub(k).saturating_mul(d)));
-            for n in multiples.chain(large).chain([0, 1, u32::MAX - 1, u32::MAX]) {
-                assert_eq!(by.divide(n), n / d, "{n} / {d}");
-            }
-        }
     }
 
     #[test]

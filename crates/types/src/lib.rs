@@ -24,12 +24,14 @@ pub mod base;
 mod block_permutation;
 pub mod content;
 mod dealing;
+mod divisor;
 pub mod error;
 mod fault;
 pub mod flash_times;
 pub mod geometry;
 pub mod ids;
 mod mechanism;
+mod mode;
 pub mod note;
 mod pair_sum;
 pub mod params;
@@ -51,14 +53,16 @@ pub use base::Base;
 pub use block_permutation::BlockPermutation;
 pub use content::Stamp;
 pub use dealing::Dealing;
+pub use divisor::Divisor;
 pub use error::{ConfigError, FtlError, MediumError, Violation, nearest};
 pub use fault::PartFault;
-pub use geometry::{AllocationOrder, Cell, Divisor, Geometry, Layout, MEMORY_PER_UNIT, Span};
+pub use geometry::{AllocationOrder, Cell, Geometry, Layout, MEMORY_PER_UNIT, Span};
 pub use ids::{
     BlockId, DieBlock, FrameId, FrontierId, Index, LaneId, Lba, LocalBlock, LogicalBlock, Lpn,
     OpId, Ppn, StreamId, Tag,
 };
 pub use mechanism::Mechanism;
+pub use mode::{BlockMode, PAGE_KINDS, ProgramUnit, SLC_MODE_LEVEL};
 pub use note::{Note, NoteDef, NoteValue, RANK_MIDDLE};
 pub use pair_sum::{PairSum, StampSum};
 pub use params::{Param, ParamDef, ParamKind, ParamType, Params, RawConfig, Text, Value};

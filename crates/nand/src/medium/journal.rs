@@ -6,14 +6,14 @@
 //! part of a change.
 
 use crate::{Medium, OobRole, Unit};
-use flashatlas_types::{BlockId, FrameId};
+use flashatlas_types::{BlockId, BlockMode, FrameId};
 
 /// One change of a medium.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// An erased block was opened for a role. The role is only in the controller's memory until the
-    /// block's first page is programmed.
-    Open(BlockId, OobRole),
+    /// An erased block was opened for a role and in a mode. Both are only in the controller's memory
+    /// until the block's first page is programmed.
+    Open(BlockId, OobRole, BlockMode),
     /// A number was used for an event other than a program.
     Number(u64),
     /// A frame was programmed.
@@ -108,7 +108,9 @@ impl Medium {
     /// this call, and no counter changes.
     pub fn redo(&mut self, change: &Change) {
         match *change {
-            Change::Open(block, role) => self.blocks[block].role = role,
+            Change::Open(block, role, mode) => {
+                (self.blocks[block].role, self.blocks[block].mode) = (role, mode);
+            }
             Change::Number(number) => self.sequence = self.sequence.max(number),
             Change::Program { frame, sequence, ref units } => {
                 self.sequence = self.sequence.max(sequence);

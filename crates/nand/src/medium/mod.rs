@@ -3,8 +3,10 @@
 //! A caller that breaks a rule has a bug, so the medium panics, in release builds too. A failure
 //! that real flash reports (a failed erase, an unreadable page) is a [`MediumError`].
 
+mod check;
 mod contents;
 mod journal;
+mod modes;
 pub(crate) mod power;
 
 pub use contents::Contents;
@@ -14,8 +16,8 @@ pub use power::Cut;
 use crate::{Counters, Nvm, Oob, OobRole, ProgramOrder, Rules};
 use flashatlas_prefetch as prefetch;
 use flashatlas_types::{
-    BlockId, ConfigError, FrameId, LaneId, Layout, Lpn, MediumError, Ppn, Rng, Seed, SeededBug,
-    Stamp, TiSlice, TiVec, Violation, ti_vec,
+    BlockId, BlockMode, ConfigError, FrameId, LaneId, Layout, Lpn, MediumError, Ppn, Rng, Seed,
+    SeededBug, Stamp, TiSlice, TiVec, ti_vec,
 };
 use power::{Draw, Power};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -57,6 +59,8 @@ pub(crate) struct Block {
     pub program_fails: bool,
     /// The role for which the block was opened. The spare areas of its pages contain it.
     pub role: OobRole,
+    /// The mode in which the block was opened. The spare areas of its pages contain it.
+    pub mode: BlockMode,
 }
 
 /// The cells of a drive.
@@ -67,6 +71,8 @@ pub struct Medium {
     pub(crate) blocks: TiVec<BlockId, Block>,
     /// Number of erases of each block.
     pub(crate) erases: TiVec<BlockId, u32>,
+    /// Number of erases of each block that ended a cycle in SLC mode.
+    pub(crate) slc_erases: TiVec<BlockId, u32>,
     pub(crate) state: TiVec<FrameId, u8>,
     /// Program sequence of each frame. Its 40 bits are split over two arrays, so that a frame needs
     /// 5 bytes instead of 8.
@@ -144,7 +150,7 @@ impl Medium {
                 let bad_in_plane =
                     |rng: &mut Rng| (0..lane.len()).filter(|_| rng.chance(factory_bad)).count();
                 let worst =
-                    (0..layout.pages_per_frame).map(|_| bad_in_plane(&mut rng)).max().unwrap_or(0);
+                    (0..layout.planes_per_frame).map(|_| bad_in_plane(&mut rng)).max().unwrap_or(0);
                 lane.iter_mut().rev().take(worst).for_each(|b| b.bad = true);
             }
         }
@@ -152,6 +158,7 @@ impl Medium {
         Ok(Medium {
             rules,
             erases: ti_vec![0; blocks.len()],
+            slc_erases: ti_vec![0; blocks.len()],
             blocks,
             state: ti_vec![0; frames],
             sequence_low: ti_vec![0; frames],
@@ -297,18 +304,19 @@ impl Medium {
         }
     }
 
-    /// Opens an erased block for `role`, which the spare areas of its pages contain from then on.
+    /// Opens an erased block for `role` and in `mode`, which the spare areas of its pages contain
+    /// from then on.
     ///
     /// # Panics
     /// Panics if the block is not erased.
-    pub(crate) fn open(&mut self, block: BlockId, role: OobRole) {
+    pub(crate) fn open(&mut self, block: BlockId, role: OobRole, mode: BlockMode) {
         if self.power.is_off() {
             return;
         }
         let state = &mut self.blocks[block];
         assert!(state.next == 0, "block {block} is opened as {role:?}, but it is not erased");
-        state.role = role;
-        self.note(|| Change::Open(block, role));
+        (state.role, state.mode) = (role, mode);
+        self.note(|| Change::Open(block, role, mode));
     }
 
     /// Returns the number of the last program.
@@ -397,6 +405,12 @@ impl Medium {
                 "frame {frame} (page {index} of block {block}) is programmed, but it is not erased"
             ));
         }
+        if state.mode != BlockMode::Native && index >= self.layout.frames_in(state.mode) {
+            return Some(format!(
+                "program beyond the frames of mode {:?}: frame {index} of block {block}",
+                state.mode
+            ));
+        }
         (self.rules.order == ProgramOrder::Strict && index < state.next).then(|| {
             format!(
                 "frame {index} of block {block} is programmed out of order: the next frame of this \
@@ -433,7 +447,8 @@ impl Medium {
         if let Some(why) = self.refuses_program(frame) {
             panic!("{why}");
         }
-        let (block, slots) = (self.layout.block_of_frame(frame), self.layout.slots_per_frame);
+        let block = self.layout.block_of_frame(frame);
+        let slots = self.layout.slots_in(self.mode(block));
         assert!(
             units.len() <= slots as usize,
             "{} units were given for {slots} slots",
@@ -488,7 +503,8 @@ impl Medium {
         self.slots[at..end].fill([Lpn::NONE.0, 0]);
         if self.rules.keep_bytes && self.elsewhere.is_none() {
             let lpns = self.slots[first.0 as usize..end].iter().map(|&[l, _]| Lpn(l)).collect();
-            self.spare.insert(frame, Oob { role: state.role, sequence, lpns }.encode());
+            self.spare
+                .insert(frame, Oob { role: state.role, mode: state.mode, sequence, lpns }.encode());
         }
         first
     }
@@ -521,36 +537,13 @@ impl Medium {
         self.erases[block] += 1;
         let state = &mut self.blocks[block];
         state.next = 0;
+        if std::mem::take(&mut state.mode) == BlockMode::Slc {
+            self.slc_erases[block] += 1;
+        }
         let role = std::mem::take(&mut state.role);
         self.state[self.layout.frames_of(block)].fill(FrameState::Erased as u8);
         if self.rules.keep_bytes || role.has_bytes() {
             self.drop_bytes(block);
         }
-    }
-
-    /// Checks that each block's write pointer is just after the last frame that is not erased, in
-    /// O(n).
-    ///
-    /// # Errors
-    /// Returns the first violation.
-    pub fn check(&self) -> Result<(), Violation> {
-        for (id, block) in self.blocks.iter_enumerated() {
-            for index in 0..self.layout.frames_per_block {
-                let erased = self.state(self.layout.frame_in(id, index)) == FrameState::Erased;
-                let legal =
-                    if index + 1 == block.next { !erased } else { index < block.next || erased };
-                Violation::unless(
-                    legal,
-                    "the last frame that is not erased stands just below the write pointer",
-                    || {
-                        format!(
-                            "block {id}, frame {index}, write pointer {}, erased {erased}",
-                            block.next
-                        )
-                    },
-                )?;
-            }
-        }
-        Ok(())
     }
 }

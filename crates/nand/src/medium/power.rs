@@ -10,7 +10,7 @@
 //! medium is next read by a mount.
 
 use crate::{FrameState, Medium, Nvm, OobRole};
-use flashatlas_types::{BlockId, FrameId, MediumError};
+use flashatlas_types::{BlockId, BlockMode, FrameId, MediumError};
 
 const PROGRAMMED: u8 = FrameState::Programmed as u8;
 
@@ -119,7 +119,7 @@ impl Medium {
     /// Turns the power off. Bytes of the byte-addressable memory that were stored but not fenced
     /// may be lost or torn.
     ///
-    /// The controller loses the roles of blocks without a readable page. The number of the last
+    /// The controller loses the roles and modes of blocks without a readable page. The number of the last
     /// program becomes the largest one of any readable page.
     pub fn power_off(&mut self) {
         self.power_off_drawing(0);
@@ -140,7 +140,7 @@ impl Medium {
                 readable = true;
             }
             if !readable {
-                block.role = OobRole::default();
+                (block.role, block.mode) = (OobRole::default(), BlockMode::default());
             }
         }
     }

@@ -27,6 +27,9 @@ use crate::error::VERSION;
 const MAGIC: [u8; 8] = *b"FACHKPT\n";
 const SCHEMA: &str = "flashatlas.checkpoint/4";
 const END: [u8; 4] = *b"DONE";
+/// Sections that only checkpoints of drives with blocks in SLC mode have.
+const MODES: &[u8; 4] = b"MODE";
+const SLC_ERASES: &[u8; 4] = b"SLCE";
 /// Maximum size of the header, in bytes.
 const HEADER_BYTES_MAX: usize = 1 << 20;
 
@@ -162,6 +165,14 @@ impl Checkpoint {
         ] {
             values.write(tag, out)?;
         }
+        for (tag, values, any) in [
+            (MODES, Values::Bytes(&image.modes), !image.modes.is_empty()),
+            (SLC_ERASES, Values::Words(&image.slc_erases), !image.slc_erases.is_empty()),
+        ] {
+            if any {
+                values.write(tag, out)?;
+            }
+        }
         out.write_all(&END)
     }
 
@@ -170,7 +181,7 @@ impl Checkpoint {
     /// Memory for a section is allocated only if the section's length in the file suits this drive.
     pub fn read(input: &mut dyn Read, config: &DriveConfig) -> Result<Checkpoint, CheckpointError> {
         let layout = config.layout().expect("the configuration is checked");
-        let mut input = Input { input, at: 0 };
+        let mut input = Input::new(input);
         let mut head = vec![0; 16];
         input.exact(&mut head)?;
         if head[..8] != MAGIC {
@@ -218,6 +229,8 @@ impl Checkpoint {
             sequence_high: input.bytes(b"SEQH", frames)?,
             lpns: input.words(b"LPNS", slots)?,
             stamps: input.words(b"STMP", slots)?,
+            modes: Vec::new(),
+            slc_erases: Vec::new(),
             map_slots: input.words_up_to(b"MAPS", slots)?,
             map_bytes: Vec::new(),
             nvm: Vec::new(),
@@ -239,9 +252,14 @@ impl Checkpoint {
             .chunks_exact(3)
             .map(|e| (e[0], u64::from(e[1]) | u64::from(e[2]) << 32))
             .collect();
-        let mut end = [0; 4];
-        let at = input.at;
-        input.exact(&mut end)?;
+        let mut image = image;
+        if input.next_is(MODES)? {
+            image.modes = input.bytes(MODES, blocks)?;
+        }
+        if input.next_is(SLC_ERASES)? {
+            image.slc_erases = input.words(SLC_ERASES, blocks)?;
+        }
+        let (at, end) = input.tag()?;
         if end != END || input.input.read(&mut [0])? != 0 {
             return Err(CheckpointError::Damaged {
                 at,

@@ -48,9 +48,32 @@ fn write_chunk(bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
 pub(super) struct Input<'a> {
     pub(super) input: &'a mut dyn Read,
     pub(super) at: u64,
+    /// A tag that was read to see which section comes next.
+    peeked: Option<[u8; 4]>,
 }
 
-impl Input<'_> {
+impl<'a> Input<'a> {
+    pub(super) fn new(input: &'a mut dyn Read) -> Input<'a> {
+        Input { input, at: 0, peeked: None }
+    }
+
+    /// Returns whether section `tag` comes next.
+    pub(super) fn next_is(&mut self, tag: &[u8; 4]) -> Result<bool, CheckpointError> {
+        let next = self.tag()?.1;
+        self.peeked = Some(next);
+        Ok(next == *tag)
+    }
+
+    /// Reads a tag, and returns its place.
+    pub(super) fn tag(&mut self) -> Result<(u64, [u8; 4]), CheckpointError> {
+        if let Some(next) = self.peeked.take() {
+            return Ok((self.at - 4, next));
+        }
+        let (at, mut next) = (self.at, [0; 4]);
+        self.exact(&mut next)?;
+        Ok((at, next))
+    }
+
     pub(super) fn exact(&mut self, buffer: &mut [u8]) -> Result<(), CheckpointError> {
         let mut have = 0;
         while have < buffer.len() {
@@ -80,9 +103,7 @@ impl Input<'_> {
 
     /// Reads the head of section `tag`, and returns the section's length in bytes, at most `most`.
     pub(super) fn begin(&mut self, tag: &[u8; 4], most: usize) -> Result<usize, CheckpointError> {
-        let at = self.at;
-        let mut found = [0; 4];
-        self.exact(&mut found)?;
+        let (at, found) = self.tag()?;
         if found != *tag {
             let names =
                 [&found, tag].map(|t| String::from_utf8_lossy(t).escape_default().to_string());

@@ -13,8 +13,8 @@ const PAGE: u32 = 16_384;
 
 fn drive() -> Times {
     Times {
-        read: [Dur::from_us(50); 3],
-        program: [Dur::from_us(600); 3],
+        read: [Dur::from_us(50); 5],
+        program: [Dur::from_us(600); 5],
         erase: Dur::from_us(3_000),
         channel_rate: 1_024_000_000,
         ..times()

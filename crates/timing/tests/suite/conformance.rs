@@ -13,16 +13,20 @@ use flashatlas_types::{Class, ConfigError, Dur, RawConfig};
 
 #[test]
 fn a_read_takes_t_r_of_its_page_kind_and_the_transfer() {
-    // tR is 1000, 1300 or 1700, and 100 bytes are transferred out
-    for (kind, ready) in [("lower", 1_100), ("middle", 1_400), ("upper", 1_800)] {
+    // tR is 1000, 1300, 1700 or 2200, 400 in SLC mode, and 100 bytes are transferred out
+    let ready =
+        [("lower", 1_100), ("middle", 1_400), ("upper", 1_800), ("top", 2_300), ("slc", 500)];
+    for (kind, ready) in ready {
         expect_small(times(), &format!("a = read 0.0.0 {kind} x100"), &[("a", ready)]);
     }
 }
 
 #[test]
 fn a_program_takes_the_transfer_and_t_prog_of_its_page_kind() {
-    // 100 bytes are transferred in, and tPROG is 5000, 6000 or 8000
-    for (kind, ready) in [("lower", 5_100), ("middle", 6_100), ("upper", 8_100)] {
+    // 100 bytes are transferred in, and tPROG is 5000, 6000, 8000 or 9000, 700 in SLC mode
+    let ready =
+        [("lower", 5_100), ("middle", 6_100), ("upper", 8_100), ("top", 9_100), ("slc", 800)];
+    for (kind, ready) in ready {
         expect_small(times(), &format!("a = program 0.0.0 {kind} x100"), &[("a", ready)]);
     }
 }
@@ -384,11 +388,24 @@ fn resolve(settings: &[(&str, &str)]) -> Result<Times, ConfigError> {
 #[test]
 fn page_kinds_that_are_not_given_are_as_the_one_before() {
     let us = Dur::from_us;
+    let levels = |lower, middle, upper, top| [us(lower), us(middle), us(upper), us(top), us(0)];
     let t = resolve(&[]).unwrap();
-    assert_eq!((t.read, t.program, t.erase), ([us(25); 3], [us(600); 3], us(3_000)));
+    let expected = (levels(25, 25, 25, 25), levels(600, 600, 600, 600), us(3_000));
+    assert_eq!((t.read, t.program, t.erase), expected);
     let t =
         resolve(&[("timing.t_read_middle", "30us"), ("timing.t_program_upper", "2ms")]).unwrap();
-    assert_eq!((t.read, t.program), ([us(25), us(30), us(30)], [us(600), us(600), us(2_000)]));
+    let expected = (levels(25, 30, 30, 30), levels(600, 600, 2_000, 2_000));
+    assert_eq!((t.read, t.program), expected);
+    let t = resolve(&[
+        ("timing.t_read_upper", "40us"),
+        ("timing.t_read_top", "50us"),
+        ("timing.t_read_slc", "20us"),
+        ("timing.t_program_top", "3ms"),
+        ("timing.t_program_slc", "75us"),
+    ])
+    .unwrap();
+    assert_eq!(t.read, [us(25), us(25), us(40), us(50), us(20)]);
+    assert_eq!(t.program, [us(600), us(600), us(600), us(3_000), us(75)]);
 }
 
 #[test]

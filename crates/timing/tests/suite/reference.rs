@@ -35,6 +35,8 @@ struct Family {
 fn random_times(rng: &mut Rng, family: Family) -> Times {
     let mut time = |zero: bool| Dur(u64::from(!zero) + rng.below(family.span));
     let (read, program) = ([(); 3].map(|()| time(true)), [(); 3].map(|()| time(false)));
+    // the pages of these cases are of three kinds
+    let kinds = |[lower, middle, upper]: [Dur; 3]| [lower, middle, upper, upper, lower];
     let (erase, command) = (time(false), if family.command { time(true) } else { Dur::ZERO });
     let memory = [(); 3].map(|()| MemoryTimes {
         read: time(true),
@@ -47,7 +49,8 @@ fn random_times(rng: &mut Rng, family: Family) -> Times {
         rank.swap(i, rng.below(i as u64 + 1) as usize);
     }
     times_with(|t| {
-        (t.read, t.program, t.erase, t.command) = (read, program, erase, command);
+        (t.read, t.program) = (kinds(read), kinds(program));
+        (t.erase, t.command) = (erase, command);
         (t.memory, t.rank) = (memory, rank);
         (t.link_rate, t.full_duplex) = (1_000_000_000_000 * rng.below(3), rng.below(2) == 0);
         t.channel_rate = [0, 1, 1, 1, 3][rng.below(5) as usize] * 1_000_000_000_000;

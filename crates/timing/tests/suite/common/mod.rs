@@ -48,14 +48,14 @@ pub fn board(channels: u32, dies: u32) -> Layout {
     Layout::new(geometry, Span::ONE, 4096, AllocationOrder::parse("WDPC").unwrap(), 1).unwrap()
 }
 
-/// Returns the usual times in picoseconds: tR 1000, 1300 and 1700; tPROG 5000, 6000 and 8000; tBERS
-/// 20000; 1 a byte on a channel. Commands and the link take no time. There are no cache operations
+/// Returns the usual times in picoseconds: tR 1000, 1300, 1700 and 2200, 400 in SLC mode; tPROG
+/// 5000, 6000, 8000 and 9000, 700 in SLC mode; tBERS 20000; 1 a byte on a channel. Commands and the link take no time. There are no cache operations
 /// and no suspensions. The classes rank in this order: host reads, map, host writes, collection,
 /// idle work.
 pub fn times() -> Times {
     Times {
-        read: [Dur(1_000), Dur(1_300), Dur(1_700)],
-        program: [Dur(5_000), Dur(6_000), Dur(8_000)],
+        read: [Dur(1_000), Dur(1_300), Dur(1_700), Dur(2_200), Dur(400)],
+        program: [Dur(5_000), Dur(6_000), Dur(8_000), Dur(9_000), Dur(700)],
         erase: Dur(20_000),
         channel_rate: 1_000_000_000_000,
         rank: [0, 1, 2, 3, 4],
@@ -209,8 +209,10 @@ pub fn expect_small(times: Times, script: &str, expected: &[(&str, u64)]) -> Pla
 fn operation(words: &[&str]) -> (OpKind, Class) {
     let place = |i: usize| words[1].split('.').nth(i).and_then(|n| n.parse::<u32>().ok()).unwrap();
     let on = || block(place(0), place(1));
-    let level =
-        ["lower", "middle", "upper"].iter().position(|l| words.contains(l)).unwrap_or(0) as u8;
+    let level = ["lower", "middle", "upper", "top", "slc"]
+        .iter()
+        .position(|l| words.contains(l))
+        .unwrap_or(0) as u8;
     let bytes = words.iter().find_map(|w| w.strip_prefix('x')).map_or(0, |n| n.parse().unwrap());
     let back = words.iter().find_map(|w| w.strip_prefix("back-")).map_or(0, |n| n.parse().unwrap());
     let number = || words[1].parse::<u32>().unwrap();

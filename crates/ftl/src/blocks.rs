@@ -95,11 +95,13 @@ pub enum Role {
     Log,
     /// A block that stores pages of the map.
     Map,
+    /// A full block in SLC mode, which waits to be folded.
+    Slc,
 }
 
 impl Role {
     /// Every role, in the order of their numbers.
-    pub const ALL: [Role; 8] = [
+    pub const ALL: [Role; 9] = [
         Role::Free,
         Role::Open,
         Role::Closed,
@@ -108,11 +110,12 @@ impl Role {
         Role::Data,
         Role::Log,
         Role::Map,
+        Role::Slc,
     ];
 
     /// Returns the name of the role in tables and reports.
     pub const fn name(self) -> &'static str {
-        ["free", "open", "closed", "leaving", "bad", "data", "log", "map"][self as usize]
+        ["free", "open", "closed", "leaving", "bad", "data", "log", "map", "slc"][self as usize]
     }
 }
 

@@ -41,6 +41,10 @@ pub struct Pool {
     pub blocks: Blocks,
     layout: Layout,
     free: TiVec<LaneId, FreeBlocks>,
+    /// The number of the first blocks of each lane that are always in SLC mode, and those of them
+    /// that are free.
+    statics: u32,
+    free_statics: TiVec<LaneId, FreeBlocks>,
     /// Blocks that map pages may use.
     map_quota: MapQuota,
     /// The number of blocks of each lane that map pages use.
@@ -60,12 +64,39 @@ impl Pool {
             blocks: Blocks::new(layout, medium),
             layout: layout.clone(),
             free: layout.per_lane(FreeBlocks::new(least_worn)),
+            statics: 0,
+            free_statics: layout.per_lane(FreeBlocks::new(least_worn)),
             map_quota,
             map_blocks: layout.per_lane(0),
             settled: medium.sequence(),
             in_flight: InFlight::default(),
             retired: 0,
         }
+    }
+
+    /// Reserves the first blocks of each lane for an SLC cache.
+    pub fn with_statics(mut self, statics: u32) -> Pool {
+        self.statics = statics;
+        self
+    }
+
+    /// Returns whether a block is always in SLC mode.
+    #[inline]
+    pub fn is_static(&self, block: BlockId) -> bool {
+        self.statics > 0 && self.layout.in_lane(block).1.number() < self.statics
+    }
+
+    /// Returns the free blocks of a lane that are always in SLC mode.
+    pub fn listed_static(&self, lane: LaneId) -> &FreeBlocks {
+        &self.free_statics[lane]
+    }
+
+    /// Takes a free block that is always in SLC mode, or returns `None` if no such block of the
+    /// lane is free.
+    pub fn take_static(&mut self, lane: LaneId) -> Option<BlockId> {
+        let block = self.free_statics[lane].pop()?;
+        self.blocks.set_role(block, Role::Open);
+        Some(block)
     }
 
     /// Returns the layout of the drive.
@@ -76,7 +107,9 @@ impl Pool {
     /// Adds an erased block to the free blocks of its lane.
     pub fn put(&mut self, medium: &Medium, block: BlockId) {
         self.blocks.set_role(block, Role::Free);
-        self.free[self.layout.lane_of(block)].push(block, medium.erases(block));
+        let lane = self.layout.lane_of(block);
+        let free = if self.is_static(block) { &mut self.free_statics } else { &mut self.free };
+        free[lane].push(block, medium.wear(block));
     }
 
     /// Returns the number of blocks of a lane's quota that map pages do not use yet.
@@ -119,7 +152,7 @@ impl Pool {
     /// free block.
     pub fn take_most_worn(&mut self, medium: &Medium, lane: LaneId) -> Option<BlockId> {
         let free = &mut self.free[lane];
-        let block = free.iter().max_by_key(|&block| (medium.erases(block), block))?;
+        let block = free.iter().max_by_key(|&block| (medium.wear(block), block))?;
         free.remove(block);
         self.blocks.set_role(block, Role::Open);
         Some(block)

@@ -46,7 +46,7 @@ pub enum Reason {
     Program,
     /// An operation that was under way is suspended for a read.
     Suspension,
-    /// Garbage collection in the foreground, without its erases.
+    /// Garbage collection in the foreground, or a fold of an SLC cache, without its erases.
     Collection,
     /// Merges and rewrites, without their erases.
     Merge,
@@ -121,7 +121,7 @@ impl Reason {
         }
         match cause? {
             Cause::Host | Cause::CacheEvict | Cause::Rmw => None,
-            Cause::Gc => Some(Reason::Collection),
+            Cause::Gc | Cause::Fold => Some(Reason::Collection),
             Cause::Map => Some(Reason::Map),
             Cause::Merge => Some(Reason::Merge),
             Cause::Wear => Some(Reason::Wear),

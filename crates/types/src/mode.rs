@@ -18,10 +18,10 @@ pub const SLC_MODE_LEVEL: u8 = PAGE_KINDS as u8 - 1;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(u8)]
 pub enum BlockMode {
-    /// As many bits as the cells of the drive can store.
+    /// Mode with all the bits that the cells of the drive can store.
     #[default]
     Native = 0,
-    /// One bit in each cell.
+    /// Mode with one bit in each cell.
     Slc = 1,
 }
 

@@ -30,11 +30,13 @@ pub enum Cause {
     Recovery,
     /// A spare block that replaces a block in which a program failed.
     Replace,
+    /// Data that leaves an SLC cache for native blocks.
+    Fold,
 }
 
 impl Cause {
     /// All causes, in the order of the run record.
-    pub const ALL: [Cause; 10] = [
+    pub const ALL: [Cause; 11] = [
         Cause::Host,
         Cause::CacheEvict,
         Cause::Rmw,
@@ -45,12 +47,25 @@ impl Cause {
         Cause::Idle,
         Cause::Recovery,
         Cause::Replace,
+        Cause::Fold,
     ];
 
     /// Returns the name of the cause in the run record.
     pub const fn name(self) -> &'static str {
-        ["host", "cache_evict", "rmw", "gc", "map", "merge", "wear", "idle", "recovery", "replace"]
-            [self as usize]
+        const NAMES: [&str; Cause::ALL.len()] = [
+            "host",
+            "cache_evict",
+            "rmw",
+            "gc",
+            "map",
+            "merge",
+            "wear",
+            "idle",
+            "recovery",
+            "replace",
+            "fold",
+        ];
+        NAMES[self as usize]
     }
 
     /// Returns the priority class of an operation with this cause. The operation is a read if
@@ -61,7 +76,12 @@ impl Cause {
             Cause::Host | Cause::Rmw if read => Class::HostRead,
             Cause::Host | Cause::CacheEvict | Cause::Rmw => Class::HostWrite,
             Cause::Map => Class::Map,
-            Cause::Gc | Cause::Merge | Cause::Wear | Cause::Recovery | Cause::Replace => Class::Gc,
+            Cause::Gc
+            | Cause::Merge
+            | Cause::Wear
+            | Cause::Recovery
+            | Cause::Replace
+            | Cause::Fold => Class::Gc,
             Cause::Idle => Class::Idle,
         }
     }

@@ -101,6 +101,10 @@ pub enum SeededBug {
     CompareFirstBlock,
     /// A read or compare with FUA returns what is in the cache, and leaves it there.
     ReadFuaIgnored,
+    /// A fold erases its source when every page is read, before the copies are programmed.
+    EraseSourceEarly,
+    /// A mount takes every block for a native one.
+    ForgetMode,
 }
 
 #[cfg(feature = "seeded-bugs")]

@@ -48,6 +48,13 @@ CALLED = {
     "queue_depth": ("key", "host.queue_depth"),
     "iodepth": ("key", "host.queue_depth"),
     "slc": ("key", "drive.cell"),
+    "qlc": ("key", "drive.cell"),
+    "slc_cache": ("key", "ftl.slc"),
+    "pseudo_slc": ("key", "ftl.slc"),
+    "turbowrite": ("key", "ftl.slc"),
+    "slc_buffer": ("key", "ftl.slc"),
+    "one_shot": ("key", "drive.program_unit"),
+    "word_line": ("key", "drive.program_unit"),
     "multi_stream": ("key", "ftl.streams"),
     "multistream": ("key", "ftl.streams"),
     "stripe": ("term", "lane"),
@@ -93,11 +100,11 @@ COMMANDS = {
 FEMU, SIMPLESSD, MQSIM = "FEMU", "SimpleSSD", "MQSim"
 
 NOT_MODELLED: dict[str, tuple[str, str]] = {
-    "slc_cache": ("a part of the flash written as SLC for speed, and folded later", ""),
-    "pseudo_slc": ("a part of the flash written as SLC for speed, and folded later", ""),
-    "turbowrite": ("a part of the flash written as SLC for speed, and folded later", ""),
-    "qlc": ("cells of four bits; `drive.cell` has slc, mlc and tlc", ""),
-    "plc": ("cells of five bits; `drive.cell` has slc, mlc and tlc", ""),
+    "plc": ("cells of five bits; `drive.cell` has slc, mlc, tlc and qlc", ""),
+    "foggy_fine": (
+        "programs in several steps; a word line is programmed page by page, or in one shot",
+        "",
+    ),
     "retention": ("bit errors that grow with time, and rewriting before they do", ""),
     "read_disturb": ("bit errors of pages whose neighbours are read often", ""),
     "read_retry": ("reads that are repeated with other voltages", ""),

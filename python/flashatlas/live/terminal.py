@@ -21,6 +21,7 @@ STYLES = {
     "data": "blue",
     "log": "magenta",
     "map": "green",
+    "slc": "cyan",
 }
 """The colour of each use of a block."""
 

@@ -30,7 +30,7 @@ BUDGET = 1_000_000
 """The largest number of characters that the explorers of all runs take together."""
 
 _NOTHING = arrow.scalar(0.0, pa.float64())
-ROLES = ("free", "open", "closed", "leaving", "bad", "data", "log", "map")
+ROLES = ("free", "open", "closed", "leaving", "bad", "data", "log", "map", "slc")
 """Roles in the order of their colours; others follow."""
 
 

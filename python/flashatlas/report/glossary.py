@@ -22,6 +22,7 @@ TERMS = {
     "die": "The part of a chip that senses, programs or erases on its own.",
     "dirty": "Data in the write cache that is not yet on flash.",
     "FLUSH": "The host's command to bring all earlier writes to flash.",
+    "fold": "A copy of the valid data of a block in SLC mode to native blocks. Then it is erased.",
     "foreground collection": "See collection.",
     "frame": "The unit of a program of the translation layer: one page, the same page of several "
     "planes, or pages on several dies. It has 1 to 64 slots.",
@@ -55,7 +56,8 @@ TERMS = {
     "plane": "A part of a die. The planes of a die carry out the same operation together.",
     "preconditioning": "The preparation of the drive before the run: none, filled once in order, "
     "brought to its steady state, or written by another trace.",
-    "role": "The use of a block: free, open, closed, leaving, bad, data or log.",
+    "role": "The use of a block: free, open, closed, leaving, bad, data, log, map, or slc (full, in "
+    "SLC mode, and to be folded).",
     "simulated time": "Time on the drive's clock, not of the computer that simulates it.",
     "slot": "The place of one mapping unit in a frame.",
     "stream": "Writes that are kept together in blocks of their own, apart from others "

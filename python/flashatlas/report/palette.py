@@ -39,6 +39,7 @@ CAUSES = {
     "wear": "wear levelling",
     "recovery": "recovery",
     "replace": "replaced blocks",
+    "fold": "folds of the SLC cache",
 }
 """Causes of flash operations in the order in which they are stacked, with the report's names."""
 

@@ -9,6 +9,7 @@
 //! mount every unit must hold a version that the model allows.
 
 mod case;
+mod cells;
 
 use case::Case;
 use flashatlas_crash::subject::{GEOMETRIES, Geometry, Subject, drive, subjects};
@@ -218,6 +219,7 @@ impl Swarm {
                     self.try_setting(&mut subject, geometry, setting);
                 }
             }
+            self.draw_cells(&mut rng, &mut subject, geometry);
         }
         let config = drive(&subject, geometry, false).ok()?;
         Some(Case::new(config, features, rng))
@@ -225,10 +227,21 @@ impl Swarm {
 
     /// Adds a setting if a drive accepts it, and returns `true` if the setting was added.
     fn try_setting(&self, subject: &mut Subject, geometry: &Geometry, setting: String) -> bool {
-        subject.more.push(setting);
+        self.try_settings(subject, geometry, [setting])
+    }
+
+    /// Adds settings if a drive accepts all of them together, and returns `true` if it does.
+    fn try_settings(
+        &self,
+        subject: &mut Subject,
+        geometry: &Geometry,
+        settings: impl IntoIterator<Item = String>,
+    ) -> bool {
+        let before = subject.more.len();
+        subject.more.extend(settings);
         let fits = drive(subject, geometry, false).is_ok();
         if !fits {
-            subject.more.pop();
+            subject.more.truncate(before);
         }
         fits
     }

@@ -3,6 +3,7 @@
 mod damaged_plans;
 mod nvme;
 mod own_scheme;
+mod support;
 mod trim_records;
 
 // `make test-seeded-bugs` builds and runs these tests; released builds do not contain the bugs.

@@ -59,6 +59,8 @@ const CASES: &[Case] = &[
     (SeededBug::CheckpointBeforeChunks, "hard/page", "dram", "square", "random,collect", 1, 160),
     (SeededBug::DropTrims, "hard/page", "dram", "mini", "trim", 1, 160),
     (SeededBug::DropTrimRecord, "hard/page", "dram", "mini", "trim", 1, 160),
+    (SeededBug::EraseSourceEarly, "page.6,page.7", "dram", "mini", "collect,hot-cold", 1, 60),
+    (SeededBug::ForgetMode, "page.6", "dram", "mini,square", "random", 1, 60),
     (SeededBug::TakenForAlike, "mirror/page", "dram", "mini", "random", 1, 160),
 ];
 

@@ -14,6 +14,7 @@ mod nvm_hybrid;
 mod plan_graph;
 mod power_cuts;
 mod registries;
+mod slc_reference;
 mod store_references;
 mod wear;
 mod whole_drives;

@@ -83,7 +83,10 @@ impl Metric for BlockFrames {
         let of = |role: Role| -> u32 {
             alone.frames.iter().flat_map(|f| &f.cells).map(|cell| cell.roles[role as usize]).sum()
         };
-        let roles = Role::ALL.iter().map(|&role| (role.name().to_owned(), of(role).into()));
+        // only drives with an SLC cache have such blocks
+        let shown = |role: &&Role| **role != Role::Slc || of(**role) > 0;
+        let roles = Role::ALL.iter().filter(shown);
+        let roles = roles.map(|&role| (role.name().to_owned(), of(role).into()));
         found.record.insert("blocks".into(), Value::Object(roles.collect()));
         found.tables.push(alone.table(now));
     }

@@ -44,6 +44,11 @@ impl Metric for Nand {
                 "replaced_blocks": counters.replaced_blocks,
             }),
         );
+        if counters.in_slc_mode != [0; 3] {
+            let [reads, programs, erases] = counters.in_slc_mode;
+            found.record["nand"]["slc"] =
+                json!({ "reads": reads, "programs": programs, "erases": erases });
+        }
         if self.written > 0 {
             let page = f64::from(now.medium.layout().geometry.page_bytes);
             let amplification = |pages: u64| pages as f64 * page / self.written as f64;

@@ -1,6 +1,6 @@
 //! The O(n) rules of the page-mapped FTL.
 
-use super::PageMapped;
+use super::{PageMapped, SlcCache};
 use crate::blocks::{Role, check_names};
 use flashatlas_nand::Medium;
 use flashatlas_types::{Lpn, Ppn, Violation};
@@ -40,7 +40,8 @@ impl PageMapped {
     fn check_roles(&self) -> Result<(), Violation> {
         let mut free = 0;
         for (id, lane) in self.lanes.iter_enumerated() {
-            for block in self.pool.listed(id).iter() {
+            let listed = self.pool.listed(id).iter().chain(self.pool.listed_static(id).iter());
+            for block in listed {
                 free += 1;
                 Violation::unless(
                     self.pool.blocks.role(block) == Role::Free,
@@ -59,9 +60,32 @@ impl PageMapped {
         Violation::unless(count(Role::Free) == free, "every free block is listed", || {
             format!("{} blocks are free, but {free} blocks are listed", count(Role::Free))
         })?;
+        if let Some(slc) = &self.slc {
+            self.check_slc(slc)?;
+        }
         let leaving: usize = self.lanes.iter().map(|l| l.leaving.len()).sum();
         Violation::unless(count(Role::Leaving) == leaving, "every leaving block is listed", || {
             format!("{} blocks are leaving, but {leaving} are listed", count(Role::Leaving))
+        })
+    }
+
+    /// Checks that filled blocks in SLC mode are listed, and that their valid units are counted.
+    fn check_slc(&self, slc: &SlcCache) -> Result<(), Violation> {
+        let (mut filled, mut held) = (0, 0);
+        for lane in self.layout.lane_ids() {
+            for &block in slc.filled(lane) {
+                filled += usize::from(self.pool.blocks.role(block) == Role::Slc);
+            }
+        }
+        for block in self.layout.block_ids().filter(|&b| slc.holds(b)) {
+            held += u64::from(self.pool.blocks.valid(block));
+        }
+        let counted = self.pool.blocks.count(Role::Slc);
+        Violation::unless(filled == counted, "every filled block in SLC mode is listed", || {
+            format!("{counted} filled, {filled} listed")
+        })?;
+        Violation::unless(held == slc.held(), "an SLC cache counts its valid units", || {
+            format!("{held} valid, {} counted", slc.held())
         })
     }
 
@@ -72,7 +96,7 @@ impl PageMapped {
         for (lane, l) in self.lanes.iter_enumerated() {
             for (f, frontier) in l.frontiers.iter_enumerated() {
                 Violation::unless(
-                    frontier.buffer.len() < self.layout.frame_len(),
+                    frontier.buffer.len() < self.frame_len(f),
                     "a full buffer has been programmed",
                     || format!("lane {lane}, frontier {f}"),
                 )?;

@@ -117,7 +117,7 @@ impl PageMapped {
     }
 
     /// Collects until the lane has `target` free blocks, or until no more can be freed.
-    fn collect_to(
+    pub(super) fn collect_to(
         &mut self,
         cx: &mut FtlContext<'_>,
         lane: LaneId,
@@ -136,6 +136,10 @@ impl PageMapped {
             if !self.collection_has_room(lane) {
                 self.pad_copies(cx, lane)?;
             }
+            if self.collection_has_room(lane) && self.fold_under_pressure(cx, lane)? {
+                fruitful -= 1;
+                continue;
+            }
             let victim = if self.collection_has_room(lane) {
                 self.pick(cx.flash.medium, lane, u32::MAX)
             } else {
@@ -150,7 +154,7 @@ impl PageMapped {
             if self.rests(cx.flash.medium, lane, victim) {
                 continue;
             }
-            self.collect(cx, lane, victim, Cause::Gc)?;
+            self.collect(cx, lane, victim, self.cause_for(victim))?;
         }
         self.pad_copies(cx, lane)
     }
@@ -202,10 +206,15 @@ impl PageMapped {
         self.emptiest(lane).filter(|&b| self.pool.blocks.valid(b) <= room)
     }
 
-    /// Returns the closed block with the fewest valid slots, or `None` if no block is closed.
+    /// Returns the closed block with the fewest valid slots, or `None` if no block is closed. A
+    /// dynamic block of an SLC cache counts as closed.
     fn emptiest(&self, lane: LaneId) -> Option<BlockId> {
         let blocks = self.layout.lane_blocks(lane);
-        let closed = blocks.filter(|&b| self.pool.blocks.role(b) == Role::Closed);
+        let closed = blocks.filter(|&b| match self.pool.blocks.role(b) {
+            Role::Closed => true,
+            Role::Slc => !self.pool.is_static(b),
+            _ => false,
+        });
         closed.min_by_key(|&b| self.pool.blocks.valid(b))
     }
 

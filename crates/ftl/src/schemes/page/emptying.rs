@@ -48,15 +48,19 @@ impl PageMapped {
     ) -> Result<(), FtlError> {
         beat(BLOCK_STEPS);
         let (_, local) = self.layout.in_lane(victim);
-        self.lanes[lane].policy.removed(local);
-        self.classifier.removed(lane, local);
+        if cause == Cause::Fold {
+            self.begin_fold(victim);
+        } else {
+            self.lanes[lane].policy.removed(local);
+            self.classifier.removed(lane, local);
+            self.report.collected[match cause {
+                Cause::Idle => 1,
+                Cause::Wear => 2,
+                _ => 0,
+            }] += 1;
+            self.report.collected_valid_units += u64::from(self.pool.blocks.valid(victim));
+        }
         self.pool.blocks.set_role(victim, Role::Leaving);
-        self.report.collected[match cause {
-            Cause::Idle => 1,
-            Cause::Wear => 2,
-            _ => 0,
-        }] += 1;
-        self.report.collected_valid_units += u64::from(self.pool.blocks.valid(victim));
         let valid = self.pool.blocks.valid(victim);
         let filled = self.settings.mode == GcMode::Single && valid == self.layout.slots_per_block;
         if filled && self.report.approximations.is_empty() {
@@ -145,6 +149,10 @@ impl PageMapped {
             }
             copies.push(Pending { unit, from, ready: sensed, cause });
         }
+        let all_read = self.pool.blocks.valid(victim) as usize == copies.len();
+        if SeededBug::EraseSourceEarly.is_active() && cause == Cause::Fold && all_read {
+            cx.flash.erase(victim, cause, &[])?;
+        }
         Ok(())
     }
 
@@ -218,6 +226,7 @@ impl PageMapped {
                 .after
                 .push(self.map.before_erase(&mut MapContext::new(cx, &mut self.pool), block)?);
         }
+        self.erased_slc(block);
         self.pool.erase(cx, block, leaving.cause, &leaving.after)?;
         if let Some(history) = &mut self.history {
             let slots = self.layout.slots_per_block;

@@ -2,8 +2,8 @@
 
 use super::PageMapped;
 use crate::FtlContext;
-use flashatlas_nand::Unit;
-use flashatlas_types::{BlockId, Cause, FrontierId, FtlError, LaneId, Lpn, OpId, Ppn};
+use flashatlas_nand::{OobRole, Unit};
+use flashatlas_types::{BlockId, BlockMode, Cause, FrontierId, FtlError, LaneId, Lpn, OpId, Ppn};
 
 /// A mapping unit on its way into a frame.
 #[derive(Clone, Debug)]
@@ -47,6 +47,53 @@ pub(super) struct Leaving {
 }
 
 impl PageMapped {
+    /// Returns the next lane, in allocation order, whose host frontier `f` has room for a frame.
+    pub(super) fn choose_lane(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        f: FrontierId,
+    ) -> Result<LaneId, FtlError> {
+        for lane in self.layout.lanes_from(self.cursor[f]) {
+            let has_room = match self.mode_of(f) {
+                BlockMode::Native => self.make_room(cx, lane, f)?,
+                BlockMode::Slc => self.make_slc_room(cx, lane)?,
+            };
+            if has_room {
+                self.cursor[f] = self.layout.lane_after(lane);
+                return Ok(lane);
+            }
+        }
+        Err(self.pool.no_space())
+    }
+
+    /// Opens a free block for a frontier that has no block.
+    pub(super) fn open(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: LaneId,
+        f: FrontierId,
+    ) -> Result<(), FtlError> {
+        let Some(block) = self.pool.take(lane) else { return Err(self.pool.no_space()) };
+        self.begin_frontier(cx, lane, f, block);
+        Ok(())
+    }
+
+    pub(super) fn begin_frontier(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: LaneId,
+        f: FrontierId,
+        block: BlockId,
+    ) {
+        // a block that was opened for map pages before a power failure may still have their mark
+        cx.flash.open_in(block, OobRole::default(), self.mode_of(f));
+        let frontier = &mut self.lanes[lane].frontiers[f];
+        (frontier.block, frontier.next) = (Some(block), 0);
+        if let Some(history) = &mut self.history {
+            history.opened(block, f, self.host_units);
+        }
+    }
+
     /// Puts a unit into a frontier's buffer, and programs the frame when it is full.
     #[inline]
     pub(super) fn gather(
@@ -58,11 +105,8 @@ impl PageMapped {
     ) -> Result<(), FtlError> {
         let buffer = &mut self.lanes[lane].frontiers[f].buffer;
         buffer.push(pending);
-        if buffer.len() == self.layout.frame_len() {
-            self.program(cx, lane, f, false)
-        } else {
-            Ok(())
-        }
+        let len = buffer.len();
+        if len == self.frame_len(f) { self.program(cx, lane, f, false) } else { Ok(()) }
     }
 
     /// Returns a host unit that waits for its frame to fill, or `None` if the page is not buffered.
@@ -83,11 +127,11 @@ impl PageMapped {
     pub(super) fn write_frame(
         &mut self,
         cx: &mut FtlContext<'_>,
+        f: FrontierId,
         units: &[Unit],
         cause: Cause,
         ready: OpId,
     ) -> Result<(), FtlError> {
-        let f = FrontierId::new(0);
         let lane = self.choose_lane(cx, f)?;
         let buffer = &self.lanes[lane].frontiers[f].buffer;
         if !buffer.is_empty() {
@@ -116,7 +160,8 @@ impl PageMapped {
     ) -> Result<(), FtlError> {
         let lpn = unit.lpn;
         assert!(lpn.0 < self.layout.logical_units, "logical page {lpn} lies beyond the drive");
-        let f = self.sort_host_write(lpn);
+        let sorted = self.sort_host_write(lpn);
+        let f = self.tier(sorted);
         let pending = Pending { unit: unit.clone(), from: Ppn::NONE, ready, cause };
         if self.layout.slots_per_frame == 1 {
             let lane = self.choose_lane(cx, f)?;

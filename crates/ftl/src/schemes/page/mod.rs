@@ -17,6 +17,7 @@ mod mount;
 mod partial;
 mod roll_forward;
 mod settings;
+mod slc;
 mod steady;
 mod sums;
 mod versions;
@@ -31,16 +32,17 @@ use crate::pool::Pool;
 use crate::superseded::Superseded;
 use crate::victims::{self, Moment, VictimPolicy};
 use crate::{Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MountReport, Place, maps};
-use flashatlas_nand::{Medium, OobRole, Unit};
+use flashatlas_nand::{Medium, Unit};
 use flashatlas_types::{
-    BlockId, Cause, Class, FrontierId, FtlError, LaneId, Layout, Lpn, Mechanism, MemoryKind, OpId,
-    ParamDef, Ppn, Stamp, StampSum, TiVec, Violation,
+    BlockId, BlockMode, Cause, Class, FrontierId, FtlError, LaneId, Layout, Lpn, Mechanism,
+    MemoryKind, OpId, ParamDef, Ppn, Stamp, StampSum, TiVec, Violation,
 };
 use frontier::{Frontier, Leaving, Pending};
 use history::History;
 use partial::Sweep;
 use rustc_hash::FxHashMap;
 use settings::{GcMode, GcPace, PARAMS, PageSettings, fits, mount_limit};
+use slc::SlcCache;
 use smallvec::SmallVec;
 
 pub const DEF: SchemeDef = SchemeDef {
@@ -61,6 +63,8 @@ pub const DEF: SchemeDef = SchemeDef {
     on_flash: &[
         "ftl.gc_mode",
         "ftl.low_water",
+        "ftl.slc",
+        "ftl.slc_static",
         "ftl.streams",
         "map.entry_bytes",
         "map.directory",
@@ -79,12 +83,32 @@ pub const DEF: SchemeDef = SchemeDef {
         &["ftl.streams=2", "ftl.classifier=dac", "ftl.wear_static=true", "ftl.wear_threshold=2"],
         &["ftl.gc_pace=even"],
         &["ftl.gc_pace=paced"],
+        &[
+            "ftl.slc=hybrid",
+            "ftl.slc_static=1",
+            "drive.cell=mlc",
+            "timing.t_read_slc=20us",
+            "timing.t_program_slc=75us",
+        ],
+        &[
+            "ftl.slc=dynamic",
+            "ftl.slc_dynamic=2",
+            "ftl.slc_keep=1",
+            "drive.cell=mlc",
+            "drive.program_unit=word-line",
+            "drive.spare_bytes=256",
+            "cache.bytes=16KiB",
+            "map.unit=512",
+            "timing.t_read_slc=20us",
+            "timing.t_program_slc=75us",
+        ],
     ],
     mechanisms: &[
         Mechanism::new("collection before a write", "gc.foreground"),
         Mechanism::new("collection in idle time", "gc.idle").without(&["ftl.idle_free=0"]),
         Mechanism::new("partial collection", "scheme.partial_frames")
             .without(&["ftl.gc_pace=burst"]),
+        Mechanism::new("fold of an SLC cache", "scheme.slc_folds").without(&["ftl.slc=none"]),
         Mechanism::new("static wear levelling", "gc.wear").without(&["ftl.wear_static=false"]),
     ],
 };
@@ -111,6 +135,8 @@ struct PageMapped {
     map: Box<dyn MapStore>,
     pool: Pool,
     lanes: TiVec<LaneId, Lane>,
+    /// The blocks in SLC mode, if there is an SLC cache.
+    slc: Option<SlcCache>,
     classifier: Box<dyn Classifier>,
     /// The history, if the classifier asks for it.
     history: Option<History>,
@@ -137,6 +163,9 @@ struct PageMapped {
 impl PageMapped {
     /// Closes a block, which becomes a candidate for collection.
     fn close(&mut self, block: BlockId) {
+        if self.slc.as_ref().is_some_and(|slc| slc.holds(block)) {
+            return self.close_slc(block);
+        }
         self.pool.blocks.set_role(block, Role::Closed);
         let (lane, local) = self.layout.in_lane(block);
         self.lanes[lane].policy.closed(local, self.pool.blocks.valid(block), self.at);
@@ -177,50 +206,14 @@ impl PageMapped {
     #[inline]
     fn invalidate(&mut self, ppn: Ppn) -> BlockId {
         let (block, valid) = self.pool.blocks.invalidate(ppn);
+        if let Some(slc) = &mut self.slc {
+            slc.left(block);
+        }
         if self.pool.blocks.role(block) == Role::Closed {
             let (lane, local) = self.layout.in_lane(block);
             self.lanes[lane].policy.invalidated(local, valid, self.at);
         }
         block
-    }
-
-    /// Returns the next lane, in allocation order, whose host frontier `f` has room for a frame.
-    fn choose_lane(&mut self, cx: &mut FtlContext<'_>, f: FrontierId) -> Result<LaneId, FtlError> {
-        for lane in self.layout.lanes_from(self.cursor[f]) {
-            if self.make_room(cx, lane, f)? {
-                self.cursor[f] = self.layout.lane_after(lane);
-                return Ok(lane);
-            }
-        }
-        Err(self.pool.no_space())
-    }
-
-    /// Opens a free block for a frontier that has no block.
-    fn open(
-        &mut self,
-        cx: &mut FtlContext<'_>,
-        lane: LaneId,
-        f: FrontierId,
-    ) -> Result<(), FtlError> {
-        let Some(block) = self.pool.take(lane) else { return Err(self.pool.no_space()) };
-        self.begin_frontier(cx, lane, f, block);
-        Ok(())
-    }
-
-    fn begin_frontier(
-        &mut self,
-        cx: &mut FtlContext<'_>,
-        lane: LaneId,
-        f: FrontierId,
-        block: BlockId,
-    ) {
-        // a block that was opened for map pages before a power failure may still have their mark
-        cx.flash.open(block, OobRole::default());
-        let frontier = &mut self.lanes[lane].frontiers[f];
-        (frontier.block, frontier.next) = (Some(block), 0);
-        if let Some(history) = &mut self.history {
-            history.opened(block, f, self.host_units);
-        }
     }
 
     /// Programs the units of a buffer. Copies are dropped first if the host has since written or
@@ -237,7 +230,7 @@ impl PageMapped {
         let is_stale = |p: &Pending| !p.is_host() && !self.pool.blocks.is_valid(p.from);
         if buffer.iter().any(is_stale) {
             self.drop_stale_copies(lane, &mut buffer);
-            if buffer.is_empty() || (buffer.len() < self.layout.frame_len() && !padded) {
+            if buffer.is_empty() || (buffer.len() < self.frame_len(f) && !padded) {
                 self.lanes[lane].frontiers[f].buffer = buffer;
                 return self.erase_left(cx, lane);
             }
@@ -245,11 +238,12 @@ impl PageMapped {
         if self.lanes[lane].frontiers[f].block.is_none() {
             self.open(cx, lane, f)?;
         }
+        let mode = self.mode_of(f);
         let frontier = &mut self.lanes[lane].frontiers[f];
         let block = frontier.block.expect("just opened");
         let frame = self.layout.frame_in(block, frontier.next);
         frontier.next += 1;
-        let full = frontier.next == self.layout.frames_per_block;
+        let full = frontier.next == self.layout.frames_in(mode);
 
         // the frame gets the cause of its first host unit, if it has one
         let (mut host_units, mut cause) = (0, buffer[0].cause);
@@ -290,7 +284,10 @@ impl PageMapped {
                     "page {lpn} was copied from {}, but the map places it at {old}",
                     p.from
                 );
-                self.invalidate(p.from);
+                let from = self.invalidate(p.from);
+                if let Some(slc) = &mut self.slc {
+                    slc.copied(from);
+                }
                 self.left(lane, self.layout.block_of(p.from), Some(op));
             } else {
                 let ahead = ahead[slot].into();
@@ -312,6 +309,9 @@ impl PageMapped {
         self.pool.settled = cx.flash.medium.sequence();
         if host_units > 0 {
             cx.took_host_data(mapped, host_units);
+            if let Some(slc) = &mut self.slc {
+                slc.host_wrote(host_units, mode == BlockMode::Slc);
+            }
         }
         let frontier = &mut self.lanes[lane].frontiers[f];
         frontier.buffer = buffer;
@@ -396,13 +396,14 @@ impl Ftl for PageMapped {
         let ready = cx.flash.plan.join(cause.class(false), after);
         let mut rest = run;
         while let Some(unit) = rest.first() {
-            let frame = self.layout.frame_len();
+            let f = self.tier(FrontierId::new(0));
+            let frame = self.frame_len(f);
             if frame > 1
                 && rest.len() >= frame
                 && self.settings.streams.host == 1
                 && self.buffered.is_empty()
             {
-                self.write_frame(cx, &rest[..frame], cause, ready)?;
+                self.write_frame(cx, f, &rest[..frame], cause, ready)?;
                 rest = &rest[frame..];
             } else {
                 self.write_unit(cx, unit, cause, ready)?;
@@ -464,7 +465,7 @@ impl Ftl for PageMapped {
 
     fn idle(&mut self, cx: &mut FtlContext<'_>) -> Result<Idle, FtlError> {
         self.at.now = cx.command.now;
-        if self.collect_in_idle_time(cx)? {
+        if self.fold_in_idle_time(cx)? || self.collect_in_idle_time(cx)? {
             return Ok(Idle::Worked);
         }
         self.map.idle(&mut MapContext::new(cx, &mut self.pool))
@@ -486,6 +487,9 @@ impl Ftl for PageMapped {
         let mut report = self.report.clone();
         if self.settings.pace != GcPace::Burst {
             report.scheme_details = vec![("partial_frames", self.partial_frames)];
+        }
+        if let Some(slc) = &self.slc {
+            report.scheme_details.extend(slc.details());
         }
         report.forgets_trims = self.map.forgets_trims();
         report.trusts_its_map = !self.map.rolls_forward();
@@ -524,6 +528,9 @@ impl Ftl for PageMapped {
         self.classifier.reset_counters();
         self.report = FtlReport::default();
         self.partial_frames = 0;
+        if let Some(slc) = &mut self.slc {
+            slc.reset_counters();
+        }
         self.map.reset_counters();
     }
 }

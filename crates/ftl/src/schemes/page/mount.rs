@@ -19,6 +19,7 @@
 use super::frontier::Frontier;
 use super::history::History;
 use super::settings::PageSettings;
+use super::slc::{SlcCache, mode_found};
 use super::{Lane, PageMapped};
 use crate::blocks::{Role, WEAR_DYNAMIC};
 use crate::classifiers::CLASSIFIER;
@@ -30,7 +31,7 @@ use crate::victims::{LaneShape, Moment, VICTIM};
 use crate::{FtlContext, FtlReport, MountReport};
 use flashatlas_nand::{Medium, OobRole};
 use flashatlas_types::{
-    BlockId, Cause, FtlError, LaneId, Lpn, OpId, Ppn, Rng, Seed, SeededBug, beat,
+    BlockId, BlockMode, Cause, FtlError, LaneId, Lpn, OpId, Ppn, Rng, Seed, SeededBug, beat,
 };
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -64,8 +65,10 @@ impl PageMapped {
                 &config.store(),
                 &layout,
             ),
-            pool: Pool::new(&layout, cx.flash.medium, params.get(WEAR_DYNAMIC), settings.map_quota),
+            pool: Pool::new(&layout, cx.flash.medium, params.get(WEAR_DYNAMIC), settings.map_quota)
+                .with_statics(settings.slc.map_or(0, |slc| slc.statics)),
             lanes: layout.lane_ids().map(lane).collect(),
+            slc: settings.slc.map(|_| SlcCache::new(&layout)),
             classifier: (classifier.build)(params, layout.logical_units, streams.collection),
             history: classifier.history.then(|| History::new(&layout, streams)),
             host_units: 0,
@@ -104,6 +107,9 @@ impl PageMapped {
             self.follow_entries(cx.flash.medium);
         }
         self.map.mounted(&mut MapContext::new(cx, &mut self.pool), &mut self.mount)?;
+        if let Some(slc) = &mut self.slc {
+            data.iter().for_each(|&block| slc.found(block, self.pool.blocks.valid(block)));
+        }
         let full = self.adopt_frontiers(cx.flash.medium, data);
         let mut closed: Vec<(u64, BlockId)> = full
             .into_iter()
@@ -147,6 +153,9 @@ impl PageMapped {
                 map.push(block);
             } else {
                 self.pool.blocks.set_role(block, Role::Closed);
+                if mode_found(medium, block) == BlockMode::Slc {
+                    self.adopt_slc(block);
+                }
                 data.push(block);
             }
         }
@@ -159,8 +168,9 @@ impl PageMapped {
     /// no block is free, the victim must fit into the rest of the block that its pages were moving
     /// to. Cold data gets the fullest block.
     fn adopt_frontiers(&mut self, medium: &Medium, data: Vec<BlockId>) -> Vec<BlockId> {
-        let (mut partial, mut full): (Vec<BlockId>, Vec<BlockId>) =
-            data.into_iter().partition(|&b| medium.write_pointer(b) < self.layout.frames_per_block);
+        let (mut partial, mut full): (Vec<BlockId>, Vec<BlockId>) = data
+            .into_iter()
+            .partition(|&b| medium.write_pointer(b) < self.layout.frames_in(mode_found(medium, b)));
         partial.sort_unstable_by_key(|&b| (medium.write_pointer(b), b));
         for block in partial {
             if SeededBug::CloseOpenBlocks.is_active() {
@@ -168,8 +178,21 @@ impl PageMapped {
                 continue;
             }
             let lane = &mut self.lanes[self.layout.lane_of(block)];
+            let slc = self.settings.slc_frontier();
+            if mode_found(medium, block) == BlockMode::Slc {
+                let frontier = &mut lane.frontiers[slc.expect("the cache is on flash")];
+                if frontier.block.is_none() {
+                    (frontier.block, frontier.next) = (Some(block), medium.write_pointer(block));
+                    self.pool.blocks.set_role(block, Role::Open);
+                } else {
+                    full.push(block);
+                }
+                continue;
+            }
             let (others, cold) = lane.frontiers.split_at_mut(self.settings.cold_frontier());
-            match others.iter_mut().rev().chain(cold).find(|f| f.block.is_none()) {
+            let others = others.iter_mut_enumerated().filter(|(f, _)| Some(*f) != slc);
+            let others = others.map(|(_, frontier)| frontier);
+            match others.rev().chain(cold).find(|f| f.block.is_none()) {
                 Some(frontier) => {
                     (frontier.block, frontier.next) = (Some(block), medium.write_pointer(block));
                     self.pool.blocks.set_role(block, Role::Open);
@@ -189,7 +212,7 @@ impl PageMapped {
             if from > 0 {
                 self.read_spare_areas(block, 1);
                 let last = medium.frame_sequence(self.layout.frame_in(block, programmed - 1));
-                let is_full = programmed == self.layout.frames_per_block;
+                let is_full = programmed >= self.layout.frames_in(mode_found(medium, block));
                 if from == u64::MAX || (is_full && last.is_ok_and(|sequence| sequence <= from)) {
                     return false;
                 }

@@ -1,5 +1,6 @@
 //! The parameters of the page-mapped FTL, and the check that a layout has enough room.
 
+use super::slc::{self, SLC, SLC_DYNAMIC, SLC_KEEP, SLC_STATIC, SlcSettings};
 use crate::MountLimit;
 use crate::blocks::WEAR_DYNAMIC;
 use crate::classifiers::{CLASSIFIER, STREAMS, Streams};
@@ -12,7 +13,7 @@ use flashatlas_types::{
     ConfigError, FrontierId, Index, Layout, Param, ParamDef, Params, StreamId, Text, TiVec, ti_vec,
 };
 
-const GC_MODE: Param<Text> = Param::choice(
+pub(super) const GC_MODE: Param<Text> = Param::choice(
     "ftl.gc_mode",
     &["dual", "single"],
     "`dual`: survivors of collection have their own frontier; `single`: they are copied to the \
@@ -91,6 +92,10 @@ pub(super) const PARAMS: &[ParamDef] = &[
     WEAR_DYNAMIC.def,
     WEAR_STATIC.def,
     WEAR_THRESHOLD.def,
+    SLC.def,
+    SLC_STATIC.def,
+    SLC_DYNAMIC.def,
+    SLC_KEEP.def,
 ];
 
 /// The choice of the frontier for survivors of collection.
@@ -128,6 +133,8 @@ pub(super) struct PageSettings {
     pub wear_threshold: u32,
     /// Blocks that are reserved for map pages.
     pub map_quota: MapQuota,
+    /// The SLC cache, if there is one.
+    pub slc: Option<SlcSettings>,
     /// `true` if streams keep too many blocks open, so that collection lacks room.
     pub streams_crowd: bool,
 }
@@ -141,9 +148,9 @@ fn low_water(params: &Params, streams: Streams) -> u32 {
 }
 
 /// Returns the number of blocks that a lane cannot use for data: its open frontiers (with static
-/// wear levelling also the frontier of cold data), the blocks that collection needs, and the blocks
-/// of map pages. If several units share a frame, blocks whose last survivors wait for their frame
-/// to fill count as well.
+/// wear levelling also the frontier of cold data), the blocks that collection needs, the blocks of
+/// map pages, and those of an SLC cache. If several units share a frame, blocks whose last survivors
+/// wait for their frame to fill count as well.
 fn reserve(params: &Params, layout: &Layout, streams: Streams, map_quota: u32) -> u64 {
     let (host, collection) = (u64::from(streams.host), u64::from(streams.collection));
     let shared_frames = u64::from(layout.slots_per_frame > 1) * collection;
@@ -152,7 +159,8 @@ fn reserve(params: &Params, layout: &Layout, streams: Streams, map_quota: u32) -
         "single" => host + 1 + shared_frames,
         _ => host + collection + cold + u64::from(low_water(params, streams)) + shared_frames,
     };
-    collection + u64::from(map_quota)
+    let slc = SlcSettings::of(params).map_or(0, |slc| slc.reserve());
+    collection + slc + u64::from(map_quota)
 }
 
 /// Returns `true` if several streams reserve more than a quarter of the blocks that a lane has in
@@ -267,6 +275,7 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
     if params.get(CLASSIFIER) != "none" && streams.collection < 2 {
         return Err(ConfigError::new("ftl.streams", "a classifier needs at least 2 streams"));
     }
+    slc::fits(params, layout, streams)?;
     // lanes without map pages have more room, but only the room of all lanes counts
     let map_quota = map_quota(config, layout)?.blocks;
     let reserve = reserve(params, layout, streams, map_quota);
@@ -297,7 +306,7 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
             "{} logical units do not fit: of the {} blocks in each of {} lanes, the scheme \
              reserves {reserve} for frontiers, collection and map pages ({map_quota} for map \
              pages), which leaves room for {usable} units; {way_out} lower the reserve \
-             (ftl.low_water, ftl.streams, map.over_provisioning, drive.frame_*)",
+             (ftl.low_water, ftl.streams, ftl.slc_static, map.over_provisioning, drive.frame_*)",
             layout.logical_units, layout.blocks_per_lane, layout.lanes,
         ),
     ))
@@ -327,6 +336,7 @@ impl PageSettings {
             wear_static: params.get(WEAR_STATIC),
             wear_threshold: params.get(WEAR_THRESHOLD),
             map_quota: map_quota(config, layout).expect("the configuration is checked"),
+            slc: SlcSettings::of(params),
             streams_crowd: streams_crowd(params, layout, streams),
         }
     }
@@ -358,21 +368,34 @@ impl PageSettings {
     pub fn frontier_of_copies(&self, stream: StreamId) -> FrontierId {
         match self.mode {
             GcMode::Single => FrontierId::new(stream.number()),
-            GcMode::Dual => FrontierId::new(self.streams.host + stream.number()),
+            GcMode::Dual => FrontierId::new(self.host_frontiers() + stream.number()),
         }
+    }
+
+    /// Returns the frontier of the SLC cache, if there is one. It follows the host's other
+    /// frontiers.
+    #[inline]
+    pub fn slc_frontier(&self) -> Option<FrontierId> {
+        self.slc.map(|_| FrontierId::new(self.streams.host))
+    }
+
+    /// Returns the number of the host's frontiers.
+    #[inline]
+    fn host_frontiers(&self) -> u32 {
+        self.streams.host + u32::from(self.slc.is_some())
     }
 
     /// Returns the first frontier of collection in dual mode, which follows the frontiers of the
     /// host.
     pub fn first_of_collection(&self) -> FrontierId {
-        FrontierId::new(self.streams.host)
+        FrontierId::new(self.host_frontiers())
     }
 
     /// Returns the frontier of cold data, which follows the frontiers of the host and, in dual
     /// mode, of collection.
     pub fn cold_frontier(&self) -> FrontierId {
         let of_collection = if self.mode == GcMode::Dual { self.streams.collection } else { 0 };
-        FrontierId::new(self.streams.host + of_collection)
+        FrontierId::new(self.host_frontiers() + of_collection)
     }
 
     /// Returns a table with the same entry for each frontier of a lane: the host's frontiers, in

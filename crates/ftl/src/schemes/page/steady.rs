@@ -131,11 +131,13 @@ fn base(config: &SchemeConfig<'_>, medium: &Medium, seed: Seed) -> Result<Steady
             GcMode::Dual if settings.pace == GcPace::Paced => settings.blocks_of_room(),
             GcMode::Dual => settings.low_water + 1,
         };
+    // an SLC cache is empty in the steady state: its data was folded
+    let statics = settings.slc.map_or(0, |slc| slc.statics) as usize;
     let mut lanes: Vec<Vec<(BlockId, u32)>> = Vec::new();
     let mut models: BTreeMap<(u32, u64), Lane> = BTreeMap::new();
     for lane in layout.lane_ids() {
         let mut blocks: Vec<BlockId> =
-            layout.lane_blocks(lane).filter(|&b| !medium.is_bad(b)).collect();
+            layout.lane_blocks(lane).skip(statics).filter(|&b| !medium.is_bad(b)).collect();
         shuffle(&mut blocks, &mut rng);
         blocks.truncate(blocks.len().saturating_sub(free as usize));
         let (n, units) = (blocks.len() as u32, u64::from(layout.logical_units));

@@ -52,15 +52,15 @@ impl PageMapped {
     /// erases by more than the threshold; otherwise `None`. Among several, the block that was
     /// filled first is returned, because its data has lived longest.
     fn behind(&self, medium: &Medium, lane: LaneId) -> Option<BlockId> {
-        let most = self.pool.listed(lane).iter().map(|b| medium.erases(b)).max()?;
+        let most = self.pool.listed(lane).iter().map(|b| medium.wear(b)).max()?;
         let blocks = self.layout.lane_blocks(lane);
         let closed = blocks.filter(|&b| self.pool.blocks.role(b) == Role::Closed);
         let filled = |block| {
             let last = medium.last_programmed(block);
             last.and_then(|frame| medium.frame_sequence(frame).ok()).unwrap_or(0)
         };
-        let least = closed.min_by_key(|&b| (medium.erases(b), filled(b)))?;
-        (most - most.min(medium.erases(least)) > self.settings.wear_threshold).then_some(least)
+        let least = closed.min_by_key(|&b| (medium.wear(b), filled(b)))?;
+        (most - most.min(medium.wear(least)) > self.settings.wear_threshold).then_some(least)
     }
 
     /// Returns whether a victim has only valid slots and is too worn to be erased without gain. A
@@ -73,8 +73,8 @@ impl PageMapped {
         }
         let blocks = self.layout.lane_blocks(lane);
         let closed = blocks.filter(|&b| self.pool.blocks.role(b) == Role::Closed);
-        let least = closed.map(|b| medium.erases(b)).min().unwrap_or(0);
-        medium.erases(victim) - least >= self.settings.wear_threshold
+        let least = closed.map(|b| medium.wear(b)).min().unwrap_or(0);
+        medium.wear(victim) - least >= self.settings.wear_threshold
     }
 
     /// Returns `true` if collection still has the blocks that it needs after cold data takes one.

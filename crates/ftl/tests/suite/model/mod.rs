@@ -53,6 +53,43 @@ const DRIVES: &[&[&str]] = &[
         "cache.mode=write-through",
     ],
     &["nand.factory_bad=60000", "map.unit=1KiB"],
+    // an SLC cache: folds, direct writes, and blocks that change their mode
+    &[
+        "drive.cell=mlc",
+        "ftl.slc=hybrid",
+        "ftl.slc_static=2",
+        "timing.t_read_slc=20us",
+        "timing.t_program_slc=75us",
+        "cache.mode=write-through",
+    ],
+    &[
+        "drive.cell=qlc",
+        "drive.blocks=24",
+        "drive.spare_bytes=128",
+        "map.unit=512",
+        "ftl.slc=dynamic",
+        "ftl.slc_keep=1",
+        "ftl.wear_static=true",
+        "ftl.wear_threshold=1",
+        "timing.t_read_slc=20us",
+        "timing.t_program_slc=75us",
+        "map.store=dftl",
+        "map.page_bytes=64",
+        "map.cache_bytes=80",
+    ],
+    // all pages of a word line in one program, with and without an SLC cache
+    &["drive.cell=mlc", "drive.program_unit=word-line", "map.unit=512", "drive.spare_bytes=128"],
+    &[
+        "drive.cell=mlc",
+        "drive.program_unit=word-line",
+        "drive.spare_bytes=128",
+        "map.unit=1KiB",
+        "ftl.slc=static",
+        "ftl.slc_static=3",
+        "timing.t_read_slc=20us",
+        "timing.t_program_slc=75us",
+        "cache.mode=write-through",
+    ],
     // blocks wear out, and spare blocks replace them
     &["nand.endurance=2", "nand.spare_blocks=2000", "cache.mode=write-through"],
     &[

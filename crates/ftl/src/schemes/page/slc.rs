@@ -1,0 +1,420 @@
+//! The SLC cache of the page-mapped FTL: blocks in SLC mode that take the writes of the host fast,
+//! and whose data moves to native blocks later (it is *folded*).
+//!
+//! Each lane has a frontier for blocks in SLC mode. Host writes go there while a lane has an open
+//! block in SLC mode or may open one. Otherwise they go directly to the native frontier. A lane may
+//! open two kinds of block in SLC mode:
+//!
+//! - *Static* blocks are the first `ftl.slc_static` blocks of the lane. They are always in SLC
+//!   mode and never hold native data, so the drive exports less.
+//! - *Dynamic* blocks are free blocks. A lane opens one if it still has more free blocks than its
+//!   low-water mark afterwards, at most `ftl.slc_dynamic` at once. So this part of the cache shrinks
+//!   as the drive fills.
+//!
+//! A fold is a collection of a block in SLC mode, the oldest first: valid pages are copied to the
+//! frontier of collection, and the block is erased when the last copy is programmed. Pages that the
+//! host has overwritten or trimmed need no copy. A lane folds
+//!
+//! - in idle time, until `ftl.slc_keep` filled blocks are left. A lane that is down to its
+//!   low-water mark collects first, if the block is a static one.
+//! - under pressure: a lane that is out of free blocks folds its dynamic blocks before it collects
+//!   native blocks.
+
+use super::PageMapped;
+use super::settings::GC_MODE;
+use crate::FtlContext;
+use crate::blocks::Role;
+use crate::classifiers::{CLASSIFIER, Streams};
+use crate::pool::GC_PACE;
+use flashatlas_nand::Medium;
+use flashatlas_types::flash_times::{T_PROGRAM_SLC, T_READ_SLC};
+use flashatlas_types::{
+    BlockId, BlockMode, Cause, ConfigError, Dur, FrontierId, FtlError, LaneId, Layout, Param,
+    Params, SeededBug, Text, TiVec,
+};
+use std::collections::VecDeque;
+
+pub(super) const SLC: Param<Text> = Param::choice(
+    "ftl.slc",
+    &["none", "static", "dynamic", "hybrid"],
+    "SLC cache for host writes: `none`; `static`: the first ftl.slc_static blocks of each lane; \
+     `dynamic`: free blocks, as long as the lane has enough; `hybrid`: static blocks first, then \
+     free ones. Host writes that find no room there go directly to native blocks",
+)
+.or("none");
+
+pub(super) const SLC_STATIC: Param<u32> = Param::int(
+    "ftl.slc_static",
+    0,
+    1 << 20,
+    "ftl.slc = static or hybrid: blocks of each lane that are always in SLC mode; the drive exports \
+     nothing of them",
+)
+.or("0");
+
+pub(super) const SLC_DYNAMIC: Param<u32> = Param::int(
+    "ftl.slc_dynamic",
+    0,
+    1 << 20,
+    "ftl.slc = dynamic or hybrid: the largest number of free blocks of a lane that are in SLC mode \
+     at once; 0: as many as leave the lane above its low-water mark",
+)
+.or("0");
+
+pub(super) const SLC_KEEP: Param<u32> = Param::int(
+    "ftl.slc_keep",
+    0,
+    1 << 20,
+    "ftl.slc: filled blocks in SLC mode of a lane that idle time does not fold; pages there that \
+     the host overwrites need no fold",
+)
+.or("0");
+
+/// The settings of an SLC cache.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SlcSettings {
+    /// The number of static blocks of each lane.
+    pub statics: u32,
+    /// The largest number of dynamic blocks of a lane.
+    pub dynamics: u32,
+    /// The number of filled blocks of a lane that idle time leaves.
+    pub keep: u32,
+}
+
+impl SlcSettings {
+    /// Returns the settings that `params` describe, or `None` if there is no SLC cache.
+    pub fn of(params: &Params) -> Option<SlcSettings> {
+        let mode = params.get(SLC);
+        if mode == "none" {
+            return None;
+        }
+        let dynamics = match params.get(SLC_DYNAMIC) {
+            0 => u32::MAX,
+            most => most,
+        };
+        Some(SlcSettings {
+            statics: if mode == "dynamic" { 0 } else { params.get(SLC_STATIC) },
+            dynamics: if mode == "static" { 0 } else { dynamics },
+            keep: params.get(SLC_KEEP),
+        })
+    }
+
+    /// Returns the number of blocks that a lane cannot use for data: its static blocks, and a block
+    /// in SLC mode that is being filled.
+    pub fn reserve(&self) -> u64 {
+        u64::from(self.statics) + u64::from(self.dynamics > 0)
+    }
+}
+
+/// Refuses an SLC cache that the layout or another setting does not allow, and settings of a cache
+/// that is not there.
+pub(super) fn fits(params: &Params, layout: &Layout, streams: Streams) -> Result<(), ConfigError> {
+    let mode = params.get(SLC);
+    let refuse = |key: &str, why: String| Err(ConfigError::new(key, why));
+    let sizes = [
+        (SLC_STATIC, ["static", "hybrid"].as_slice()),
+        (SLC_DYNAMIC, &["dynamic", "hybrid"]),
+        (SLC_KEEP, &["static", "dynamic", "hybrid"]),
+    ];
+    for (size, modes) in sizes {
+        if params.get(size) != 0 && !modes.contains(&mode) {
+            let why =
+                format!("not with ftl.slc = {mode}: it needs ftl.slc = {}", modes.join(" or "));
+            return refuse(size.key(), why);
+        }
+    }
+    if mode == "none" {
+        return Ok(());
+    }
+    layout.allows_slc_mode()?;
+    for time in [T_READ_SLC, T_PROGRAM_SLC] {
+        if params.get(time) == Dur::ZERO {
+            let why = "is 0: ftl.slc needs the time of a page in SLC mode".to_owned();
+            return refuse(time.key(), why);
+        }
+    }
+    if mode != "dynamic" && params.get(SLC_STATIC) == 0 {
+        return refuse(SLC_STATIC.key(), format!("ftl.slc = {mode} needs at least one block"));
+    }
+    let needs = |key: &str, what: &str| format!("ftl.slc needs {key} = {what}");
+    if params.get(GC_MODE) != "dual" {
+        return refuse(
+            SLC.key(),
+            needs(GC_MODE.key(), "dual, because folds have a frontier of their own"),
+        );
+    }
+    if params.get(GC_PACE) != "burst" {
+        return refuse(SLC.key(), needs(GC_PACE.key(), "burst, because folds have no pace yet"));
+    }
+    if params.get(CLASSIFIER) != "none" {
+        return refuse(
+            SLC.key(),
+            needs(CLASSIFIER.key(), "none, because the cache has one stream"),
+        );
+    }
+    if streams.host > 1 || streams.collection > 1 {
+        return refuse(SLC.key(), needs("ftl.streams", "1, because the cache has one stream"));
+    }
+    Ok(())
+}
+
+/// Counters of the SLC cache, in mapping units and in blocks.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counters {
+    /// Units that the host wrote to blocks in SLC mode.
+    writes: u64,
+    /// Units that the host wrote to native blocks.
+    direct: u64,
+    /// Units that folds copied to native blocks.
+    folded: u64,
+    /// Units in SLC mode that became invalid: they were folded, overwritten or trimmed.
+    left: u64,
+    /// Blocks that folds have begun to empty.
+    folds: u64,
+}
+
+/// The blocks in SLC mode.
+pub(super) struct SlcCache {
+    /// For each block, `true` if it was opened in SLC mode and is not erased yet.
+    holds: TiVec<BlockId, bool>,
+    /// The filled blocks of each lane, oldest first.
+    filled: TiVec<LaneId, VecDeque<BlockId>>,
+    /// The number of dynamic blocks of each lane that are not erased yet.
+    dynamics: TiVec<LaneId, u32>,
+    /// Valid units in SLC mode.
+    held: u64,
+    counters: Counters,
+}
+
+impl SlcCache {
+    pub fn new(layout: &Layout) -> SlcCache {
+        SlcCache {
+            holds: layout.per_block(false),
+            filled: layout.per_lane(VecDeque::new()),
+            dynamics: layout.per_lane(0),
+            held: 0,
+            counters: Counters::default(),
+        }
+    }
+
+    pub fn reset_counters(&mut self) {
+        self.counters = Counters::default();
+    }
+
+    /// Returns the counters with their names in the run record.
+    pub fn details(&self) -> [(&'static str, u64); 6] {
+        let c = self.counters;
+        [
+            ("slc_writes", c.writes),
+            ("slc_direct", c.direct),
+            ("slc_folded", c.folded),
+            ("slc_saved", c.left - c.folded),
+            ("slc_held", self.held),
+            ("slc_folds", c.folds),
+        ]
+    }
+
+    /// Returns the filled blocks of a lane, oldest first.
+    pub fn filled(&self, lane: LaneId) -> &VecDeque<BlockId> {
+        &self.filled[lane]
+    }
+
+    /// Returns whether a block was opened in SLC mode.
+    pub fn holds(&self, block: BlockId) -> bool {
+        self.holds[block]
+    }
+
+    /// Notes that a slot of a block became invalid.
+    #[inline]
+    pub fn left(&mut self, block: BlockId) {
+        if self.holds[block] {
+            self.counters.left += 1;
+            self.held -= 1;
+        }
+    }
+
+    /// Notes that a slot of a block in SLC mode is valid, which a mount found.
+    pub fn found(&mut self, block: BlockId, valid: u32) {
+        if self.holds[block] {
+            self.held += u64::from(valid);
+        }
+    }
+
+    /// Notes a program of host units.
+    #[inline]
+    pub fn host_wrote(&mut self, units: u32, in_slc_mode: bool) {
+        if in_slc_mode {
+            self.counters.writes += u64::from(units);
+            self.held += u64::from(units);
+        } else {
+            self.counters.direct += u64::from(units);
+        }
+    }
+
+    /// Notes that a unit of a block was copied by a fold, if the block was in SLC mode.
+    #[inline]
+    pub fn copied(&mut self, block: BlockId) {
+        self.counters.folded += u64::from(self.holds[block]);
+    }
+
+    /// Returns the number of valid units in SLC mode.
+    pub fn held(&self) -> u64 {
+        self.held
+    }
+
+    fn dynamics_mut(&mut self, lane: LaneId) -> &mut u32 {
+        &mut self.dynamics[lane]
+    }
+}
+
+/// Returns the mode in which a mount finds a block.
+pub(super) fn mode_found(medium: &Medium, block: BlockId) -> BlockMode {
+    if SeededBug::ForgetMode.is_active() { BlockMode::Native } else { medium.mode(block) }
+}
+
+impl PageMapped {
+    /// Returns the mode of the blocks of a frontier.
+    #[inline]
+    pub(super) fn mode_of(&self, f: FrontierId) -> BlockMode {
+        match self.settings.slc_frontier() {
+            Some(slc) if slc == f => BlockMode::Slc,
+            _ => BlockMode::Native,
+        }
+    }
+
+    /// Returns the number of units that fill a frame of a frontier.
+    #[inline]
+    pub(super) fn frame_len(&self, f: FrontierId) -> usize {
+        self.layout.slots_in(self.mode_of(f)) as usize
+    }
+
+    /// Returns the frontier for host writes that a stream sends to `f`: the SLC cache if it has
+    /// room, else `f`. A frame that is being gathered is filled first.
+    #[inline]
+    pub(super) fn tier(&self, f: FrontierId) -> FrontierId {
+        let Some(slc) = self.settings.slc_frontier() else { return f };
+        if self.gathering[f].is_some() {
+            return f;
+        }
+        let first = self.cursor[slc];
+        let mut lanes = self.layout.lanes_from(first);
+        let has_room = self.gathering[slc].is_some() || lanes.any(|lane| self.has_slc_room(lane));
+        if has_room { slc } else { f }
+    }
+
+    /// Returns whether a lane has an open block in SLC mode, or may open one.
+    fn has_slc_room(&self, lane: LaneId) -> bool {
+        let slc = self.settings.slc_frontier().expect("there is a cache");
+        self.lanes[lane].frontiers[slc].block.is_some()
+            || !self.pool.listed_static(lane).is_empty()
+            || self.may_open_dynamic(lane)
+    }
+
+    /// Returns whether a lane may open a free block in SLC mode. The lane then still has more free
+    /// blocks than its low-water mark.
+    fn may_open_dynamic(&self, lane: LaneId) -> bool {
+        let (Some(settings), Some(cache)) = (&self.settings.slc, &self.slc) else { return false };
+        cache.dynamics[lane] < settings.dynamics
+            && self.pool.free(lane) > self.settings.low_water + 1
+    }
+
+    /// Ensures that the frontier of a lane in SLC mode has a block. Returns `false` if the lane has
+    /// no room in SLC mode.
+    pub(super) fn make_slc_room(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: LaneId,
+    ) -> Result<bool, FtlError> {
+        let slc = self.settings.slc_frontier().expect("there is a cache");
+        if self.lanes[lane].frontiers[slc].block.is_some() {
+            return Ok(true);
+        }
+        let block = match self.pool.take_static(lane) {
+            Some(block) => block,
+            None if self.may_open_dynamic(lane) => {
+                self.pool.take(lane).expect("it has free blocks")
+            }
+            None => return Ok(false),
+        };
+        self.begin_frontier(cx, lane, slc, block);
+        self.adopt_slc(block);
+        Ok(true)
+    }
+
+    /// Notes that a block is in SLC mode.
+    pub(super) fn adopt_slc(&mut self, block: BlockId) {
+        let (lane, is_static) = (self.layout.lane_of(block), self.pool.is_static(block));
+        let cache = self.slc.as_mut().expect("there is a cache");
+        cache.holds[block] = true;
+        *cache.dynamics_mut(lane) += u32::from(!is_static);
+    }
+
+    /// Closes a block in SLC mode, which waits to be folded.
+    pub(super) fn close_slc(&mut self, block: BlockId) {
+        self.pool.blocks.set_role(block, Role::Slc);
+        let cache = self.slc.as_mut().expect("there is a cache");
+        cache.filled[self.layout.lane_of(block)].push_back(block);
+    }
+
+    /// Notes that the fold of a block in SLC mode begins.
+    pub(super) fn begin_fold(&mut self, block: BlockId) {
+        let cache = self.slc.as_mut().expect("there is a cache");
+        cache.filled[self.layout.lane_of(block)].retain(|&filled| filled != block);
+        cache.counters.folds += 1;
+    }
+
+    /// Notes that a block is erased, which may have been in SLC mode.
+    pub(super) fn erased_slc(&mut self, block: BlockId) {
+        let (lane, is_static) = (self.layout.lane_of(block), self.pool.is_static(block));
+        let Some(cache) = &mut self.slc else { return };
+        if std::mem::take(&mut cache.holds[block]) {
+            *cache.dynamics_mut(lane) -= u32::from(!is_static);
+        }
+    }
+
+    /// Returns the cause of the collection of a block: a fold if it is in SLC mode.
+    pub(super) fn cause_for(&self, block: BlockId) -> Cause {
+        if self.pool.blocks.role(block) == Role::Slc { Cause::Fold } else { Cause::Gc }
+    }
+
+    /// Folds the oldest dynamic block of a lane, because the lane is out of free blocks. Returns
+    /// `false` if there is none.
+    pub(super) fn fold_under_pressure(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: LaneId,
+    ) -> Result<bool, FtlError> {
+        let Some(cache) = &self.slc else { return Ok(false) };
+        let mut filled = cache.filled[lane].iter();
+        let Some(&block) = filled.find(|&&block| !self.pool.is_static(block)) else {
+            return Ok(false);
+        };
+        self.collect(cx, lane, block, Cause::Fold)?;
+        Ok(true)
+    }
+
+    /// Folds the oldest filled block of each lane that has more of them than idle time leaves.
+    /// Returns `true` if work was done.
+    pub(super) fn fold_in_idle_time(&mut self, cx: &mut FtlContext<'_>) -> Result<bool, FtlError> {
+        let Some(settings) = self.settings.slc else { return Ok(false) };
+        let mut worked = false;
+        for lane in self.layout.lane_ids() {
+            let filled = self.slc.as_ref().expect("there is a cache").filled(lane);
+            let Some(&block) = filled.front().filter(|_| filled.len() > settings.keep as usize)
+            else {
+                continue;
+            };
+            let low = self.settings.low_water;
+            if self.pool.is_static(block) && self.pool.free(lane) <= low {
+                self.collect_to(cx, lane, low + 1)?;
+                worked |= self.pool.free(lane) > low;
+                continue;
+            }
+            if self.collection_has_room(lane) {
+                self.collect(cx, lane, block, Cause::Fold)?;
+                worked = true;
+            }
+        }
+        Ok(worked)
+    }
+}

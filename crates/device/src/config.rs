@@ -9,7 +9,8 @@ use crate::params::{
 };
 use crate::{DeviceShape, Registry, Ssd, Stack};
 use flashatlas_ftl::{SCHEME, SchemeConfig, SchemeDef, UNIT};
-use flashatlas_nand::{Image, Medium, Rules};
+use flashatlas_nand::{ErrorRules, Image, Medium, Rules};
+use flashatlas_timing::params::CACHE_READ;
 use flashatlas_types::{
     AllocationOrder, Cell, ConfigError, FtlError, Geometry, Layout, Params, Plan, ProgramUnit,
     RawConfig, Seed, Span,
@@ -271,6 +272,7 @@ impl DriveConfig {
         }
         layout.logical_units = logical as u32;
         (self.scheme().fits)(&self.scheme_config(), &layout)?;
+        ErrorRules::check(p, &geometry, p.get(CACHE_READ))?;
         self.check_cache(&layout)?;
         Ok(layout)
     }

@@ -1,5 +1,6 @@
 //! Flash operations, counted by cause.
 
+use crate::ErrorCounters;
 use flashatlas_types::{BlockMode, Cause};
 
 /// Counts since the last reset, in physical pages and physical blocks.
@@ -17,6 +18,8 @@ pub struct Counters {
     pub replaced_blocks: u64,
     /// Slots programmed without data, because their frame had to be programmed before it was full.
     pub padded_slots: u64,
+    /// Reads by the way in which they were corrected, and failures at random.
+    pub errors: ErrorCounters,
 }
 
 impl Counters {
@@ -61,6 +64,7 @@ impl Counters {
         self.in_slc_mode.iter_mut().zip(other.in_slc_mode).for_each(|(sum, n)| *sum += n);
         self.replaced_blocks += other.replaced_blocks;
         self.padded_slots += other.padded_slots;
+        self.errors.add(&other.errors);
     }
 
     /// Returns the sum of a table.

@@ -73,6 +73,9 @@ impl Flash<'_> {
     ) -> Result<OpId, MediumError> {
         if seen.is_none() {
             self.medium.frame_sequence(frame)?;
+            if self.medium.has_errors() {
+                return self.read_with_errors(frame, slots, part, cause, after);
+            }
         }
         let layout = &*self.medium.layout;
         let mode = self.medium.mode(layout.block_of_frame(frame));
@@ -259,7 +262,7 @@ impl DiePlace {
     }
 }
 
-fn read_kind(
+pub(crate) fn read_kind(
     layout: &Layout,
     mode: BlockMode,
     frame: FrameId,
@@ -277,7 +280,13 @@ fn read_kind(
 ///
 /// In a frame that is a whole word line, only the pages with number `of_line` on it count. The
 /// first pages of all planes come first in the frame.
-fn touched(layout: &Layout, die: u32, of_line: u32, slots: u64, part: ReadPart) -> (u32, u32) {
+pub(crate) fn touched(
+    layout: &Layout,
+    die: u32,
+    of_line: u32,
+    slots: u64,
+    part: ReadPart,
+) -> (u32, u32) {
     let (unit, page) = (u64::from(layout.unit_bytes), u64::from(layout.geometry.page_bytes));
     let planes = u64::from(layout.span.planes);
     let (mut pages, mut bytes) = (0, 0);

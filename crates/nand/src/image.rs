@@ -1,5 +1,6 @@
 //! The content of a medium as plain arrays, which a checkpoint stores.
 
+use crate::errors::Aged;
 use crate::medium::power::Power;
 use crate::medium::{Block, FrameState};
 use crate::{Counters, Medium, Nvm, OobRole, Rules};
@@ -44,6 +45,8 @@ pub struct Image {
     pub map_slots: Vec<u32>,
     /// Bytes of these map pages, which all have the same length.
     pub map_bytes: Vec<u8>,
+    /// Clock and age of the blocks, if operations of the medium may fail by themselves.
+    pub aged: Option<Aged>,
     /// The bytes of the byte-addressable memory.
     pub nvm: Vec<u8>,
     /// Number of stores to each line of the byte-addressable memory.
@@ -76,6 +79,7 @@ impl Medium {
         map_slots.sort_unstable();
         let map_bytes =
             map_slots.iter().flat_map(|&slot| self.bytes[&Ppn(slot)].iter().copied()).collect();
+        let aged = self.aged();
         let (nvm, nvm_wear) = self.nvm.into_parts();
         let (lpns, stamps) = self.slots.into_iter().map(|[lpn, stamp]| (lpn, stamp)).unzip();
         Image {
@@ -94,6 +98,7 @@ impl Medium {
             sequence: self.sequence,
             map_slots,
             map_bytes,
+            aged,
             nvm,
             nvm_wear,
         }
@@ -200,6 +205,10 @@ impl Medium {
                 rules.nvm_bytes
             ));
         }
+        let aged = image.aged.unwrap_or_default();
+        if [aged.programmed_at.len(), aged.reads.len()].iter().any(|&n| n != blocks && n != 0) {
+            return Err(format!("it has ages of {} blocks, the drive {blocks}", aged.reads.len()));
+        }
         let page_bytes = bytes / pages.max(1);
         let map_pages = image.map_slots.iter().zip(image.map_bytes.chunks_exact(page_bytes.max(1)));
         let modes = image.modes.iter().copied().chain(std::iter::repeat(0));
@@ -238,6 +247,7 @@ impl Medium {
             failing_program: 0,
             failing_erase: 0,
             spares: image.spares.into(),
+            errors: Medium::aged_errors(&rules, &aged, blocks),
             nvm: Nvm::holding(image.nvm, image.nvm_wear),
             counters: Counters::default(),
             layout,

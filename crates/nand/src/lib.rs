@@ -27,6 +27,7 @@
 //! ```
 
 pub mod counters;
+pub mod errors;
 pub mod faults;
 pub mod flash;
 pub mod image;
@@ -39,6 +40,7 @@ pub mod rules;
 pub mod spares;
 
 pub use counters::Counters;
+pub use errors::{ErrorCounters, ErrorRules};
 pub use faults::Torn;
 pub use flash::{Flash, ReadPart};
 pub use image::Image;

@@ -1,5 +1,7 @@
 //! Parameters of the medium.
 
+use crate::errors::params::PARAMS as ERRORS;
+use flashatlas_types::params::concat;
 use flashatlas_types::{Param, ParamDef, Text};
 
 pub(crate) const PROGRAM_ORDER: Param<Text> = Param::choice(
@@ -65,8 +67,7 @@ pub const NVM_BYTES: Param<u64> = Param::bytes(
 )
 .or("0");
 
-/// Parameters of the medium.
-pub const PARAMS: &[ParamDef] = &[
+const OWN: &[ParamDef] = &[
     PROGRAM_ORDER.def,
     ENDURANCE.def,
     SLC_WEAR.def,
@@ -75,3 +76,6 @@ pub const PARAMS: &[ParamDef] = &[
     DATA.def,
     NVM_BYTES.def,
 ];
+
+/// Parameters of the medium.
+pub const PARAMS: &[ParamDef] = &concat::<{ OWN.len() + ERRORS.len() }>(&[OWN, ERRORS]);

@@ -1,5 +1,6 @@
 //! The rules of one kind of flash.
 
+use crate::ErrorRules;
 use crate::params::{DATA, ENDURANCE, NVM_BYTES, PROGRAM_ORDER, SLC_WEAR, SPARE_BLOCKS};
 use flashatlas_types::Params;
 
@@ -27,6 +28,8 @@ pub struct Rules {
     pub nvm_bytes: u64,
     /// Number of spare blocks of each lane.
     pub spare_blocks: u32,
+    /// Errors, or `None` if nothing ever fails by itself.
+    pub errors: Option<ErrorRules>,
 }
 
 impl Rules {
@@ -38,6 +41,7 @@ impl Rules {
         keep_bytes: false,
         nvm_bytes: 0,
         spare_blocks: 0,
+        errors: None,
     };
 
     /// Returns the rules that `params` describe.
@@ -53,6 +57,7 @@ impl Rules {
             keep_bytes: params.get(DATA) == "ram",
             nvm_bytes: params.get(NVM_BYTES),
             spare_blocks: params.get(SPARE_BLOCKS),
+            errors: ErrorRules::from_params(params),
         }
     }
 }

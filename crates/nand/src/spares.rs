@@ -74,6 +74,8 @@ impl Medium {
             .map_or(0, |last| last as u32 + 1);
         let Block { role, mode, .. } = self.blocks[block];
         self.blocks[block] = Block { next, role, mode, ..Block::default() };
+        self.note_erase(block);
+        self.note_program(block, true);
     }
 }
 

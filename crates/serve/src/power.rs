@@ -94,7 +94,7 @@ impl<D: Disk + 'static> Image<D> {
     fn lane(&self, change: &Change) -> Option<LaneId> {
         let layout = self.layout();
         let block = match *change {
-            Change::Program { frame, .. } | Change::ProgramFailed(frame) => {
+            Change::Program { frame, .. } | Change::ProgramFailed(frame) | Change::Lost(frame) => {
                 layout.block_of_frame(frame)
             }
             Change::Erase(block)

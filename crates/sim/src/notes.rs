@@ -74,6 +74,13 @@ notes! {
         "the spare area's transfer, ECC decoding and read retries take no time",
         "Reads of a real drive are slower by these times.";
 
+    /// Errors of the flash, whose numbers are partly assumed.
+    pub(crate) ERRORS_ASSUMED = "errors-assumed", 12,
+        "bit errors follow {model} with the {unit} as the unit of time, and codes, retries and \
+         spreads of assumed strength: latencies of retries show how they come about, and are no \
+         forecast for a drive",
+        "Take the numbers of your flash: `errors.*` and `ecc.*` (docs/MODELLED.md).";
+
     /// Addresses beyond the range of a part.
     pub(crate) WRAPPED_IN_RANGE = "wrapped-in-range", RANK_MIDDLE,
         "{requests} requests had addresses beyond the range (`space`) of their part of the merge: \

@@ -17,6 +17,8 @@ pub(crate) struct Oracle {
     pub units_checked: u64,
     /// Number of units that were compared after the last request.
     pub units_swept: u64,
+    /// Number of units that could not be read any more after the last request.
+    pub lost: u64,
     /// Number of units that held another stamp than expected.
     pub violations: u64,
     /// The first violations, in words.
@@ -37,6 +39,7 @@ impl Oracle {
             unit_sectors: u64::from(unit_sectors),
             units_checked: 0,
             units_swept: 0,
+            lost: 0,
             violations: 0,
             described: Vec::new(),
         }
@@ -103,6 +106,12 @@ impl Oracle {
                 self.expected[unit as usize] = old;
             }
         }
+    }
+
+    /// Expects `held` in a unit from now on. Returns `true` if the unit held another version before.
+    pub fn accept(&mut self, unit: Lpn, held: Stamp) -> bool {
+        let expected = &mut self.expected[unit.0 as usize];
+        std::mem::replace(expected, held) != held
     }
 
     /// Loads the expected stamps of units that are about to be read or written into the CPU's

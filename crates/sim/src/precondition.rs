@@ -4,7 +4,7 @@
 //! the flash alone. A run that loads a checkpoint of this content gives a record with the same
 //! bytes.
 
-use crate::checkpoint::{Checkpoint, Header, forget_empty};
+use crate::checkpoint::{Age, Checkpoint, Header, forget_empty};
 use crate::fit::Mapper;
 use crate::input::Input;
 use crate::needed::NeededPart;
@@ -162,6 +162,7 @@ pub(crate) fn checkpoint(
         extent_sectors: mapper.extent(),
         seed: seed.0,
         sequence: image.sequence,
+        age: Age::of(&image),
         parts: NeededPart::of(config, added),
         ..Header::new(config, expected.len() as u32, version)
     };

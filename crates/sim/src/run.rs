@@ -75,6 +75,7 @@ fn carry_out(
     let pace = if spec.mode == Mode::Open { Pace::Times } else { Pace::Drive };
     let start = Start { timed: spec.mode != Mode::Untimed, pace, interval: spec.interval()? };
     let mut player = Player::new(drive, oracle, env.metrics, start);
+    player.begin_rested(&config, Seed(spec.seed))?;
     explain(&mut player, spec.explain.as_deref())?;
     let reopen = || inputs.open(spec, capacity, false);
     let pacing = Pacing::of(spec, queue_depth as usize);
@@ -141,6 +142,7 @@ fn run_jobs(
         env.metrics,
         Start { timed: true, pace, interval: spec.interval()? },
     );
+    player.begin_rested(config, Seed(spec.seed))?;
     explain(&mut player, spec.explain.as_deref())?;
     let queue_depth = config.params.get(QUEUE_DEPTH) as usize;
     let (statistics, said) = jobs::play(&mut player, jobs, Seed(spec.seed), queue_depth, progress)?;
@@ -379,7 +381,17 @@ pub(crate) fn finish(
         list.push(notes::NOTHING_DRAWN.note());
     }
     record.insert("random_streams".into(), json!(drawn));
-    record.insert("approximations".into(), json!(record::approximations(spec, list)));
+    let mut list = record::approximations(spec, list);
+    if player.drive.ssd().medium().correction().is_some() {
+        list.retain(|note| note.code != notes::NO_ECC_TIME.code);
+        let said = |key: &str| {
+            let value = config.pairs().find(|(k, _)| *k == key).map(|(_, value)| value.to_string());
+            value.unwrap_or_default().into()
+        };
+        let values = [("model", said("errors.model")), ("unit", said("errors.time_unit"))];
+        list.push(notes::ERRORS_ASSUMED.with(values));
+    }
+    record.insert("approximations".into(), json!(list));
     record.append(&mut body);
     if let Some(worn_out) = &player.worn_out {
         record.insert("worn_out".into(), json!(worn_out));
@@ -388,10 +400,15 @@ pub(crate) fn finish(
         record.insert("explain".into(), explained);
     }
     record.insert("oracle".into(), record::oracle(&player.oracle));
-    let Tally { submitted, completed, .. } = player.tally;
+    let Tally { submitted, completed, unreadable, .. } = player.tally;
+    if let Some(faults) = record.get_mut("faults") {
+        faults["unreadable_requests"] = unreadable.into();
+        faults["units_lost_at_rest"] = player.lost_at_rest.into();
+        faults["units_lost"] = player.oracle.lost.into();
+    }
     record.insert(
         "conservation".into(),
-        json!({ "submitted": submitted, "completed": completed, "failed": 0 }),
+        json!({ "submitted": submitted, "completed": completed, "failed": unreadable }),
     );
     if spec.fingerprint {
         let trajectories = player.drive.drives().into_iter().map(|drive| drive.trajectory());

@@ -45,7 +45,8 @@ pub(crate) const T_COMMAND: Param<Dur> = Param::time(
 pub(crate) const CHANNEL_RATE: Param<u64> =
     Param::rate("timing.channel_rate", "bytes a second over one channel; 0: no limit");
 
-pub(crate) const CACHE_READ: Param<bool> = Param::flag(
+/// The parameter `timing.cache_read`.
+pub const CACHE_READ: Param<bool> = Param::flag(
     "timing.cache_read",
     "sense the next page of a die while the previous page is still on the channel",
 )

@@ -1,6 +1,6 @@
 //! Permutations of the slots of a block, which are computed without a table.
 
-use crate::geometry::Divisor;
+use crate::Divisor;
 
 /// Pseudo-random permutations of `0..count`, one for each key of 64 bits.
 ///

@@ -14,6 +14,9 @@ impl Stamp {
     /// The stamp of a unit that was never written, or was trimmed. The unit reads as zeros.
     pub const ZERO: Stamp = Stamp(0);
 
+    /// The stamp of a unit whose data was lost before it was copied. The copy cannot be read.
+    pub const LOST: Stamp = Stamp(u32::MAX);
+
     /// Returns the stamp of a unit that one write covers completely.
     ///
     /// `content` identifies the write. `offset` is the first sector of the unit, counted from the
@@ -33,7 +36,7 @@ impl Stamp {
 
     fn from_hash(hash: u64) -> Stamp {
         let folded = (hash >> 32) as u32;
-        Stamp(if folded == 0 { 1 } else { folded })
+        Stamp(folded.clamp(1, u32::MAX - 1))
     }
 }
 

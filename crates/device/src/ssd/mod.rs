@@ -19,7 +19,8 @@ use flashatlas_ftl::{Command, Copies, Ftl, FtlContext, FtlReport, Idle, Outcome,
 use flashatlas_nand::{Flash, Medium, Unit};
 use flashatlas_timing::{Engine, Finished, Statistics, Times, Trajectory};
 use flashatlas_types::{
-    BlockId, Class, Dur, FtlError, Layout, Lba, Lpn, OpId, OpKind, Plan, Ps, SeededBug, Tag,
+    BlockId, Class, Dur, FtlError, Layout, Lba, Lpn, MediumError, OpId, OpKind, Plan, Ps,
+    SeededBug, Tag,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -108,6 +109,8 @@ pub struct Ssd {
     copies: Copies,
     /// `true` if commands take effect without any time passing.
     instant: bool,
+    /// `true` if a read of unreadable data completes in its time, after its error was returned.
+    completes_unreadable: bool,
     /// Manager that exports entries of the map, if a host caches them.
     hpb: Option<Box<Manager>>,
     /// Error that stopped the drive. The tables in memory are no longer valid, and every command
@@ -277,6 +280,7 @@ impl Ssd {
     /// command wait for it.
     fn begin(&mut self, now: Ps, sent_after: &[OpId]) -> Begun {
         self.plan.clear();
+        self.medium.set_now(now);
         self.commands += 1;
         let first = match self.settings.command_time {
             Dur::ZERO => self.plan.join(Class::HostRead, sent_after),
@@ -355,6 +359,25 @@ impl Ssd {
         Ok(())
     }
 
+    /// Returns the error of a read. The retries of a page that cannot be read take their time on
+    /// the flash; after them the command completes, if somebody waits for it
+    /// ([`Ssd::complete_unreadable`]).
+    fn unread(&mut self, now: Ps, tag: Tag, error: FtlError) -> FtlError {
+        let lost = matches!(error, FtlError::Medium(MediumError::Unreadable(_)));
+        if lost && self.failed.is_none() && self.completes_unreadable && !self.instant {
+            let begun: Vec<OpId> = self.plan.iter().map(|(id, ..)| id).collect();
+            self.plan.push(OpKind::Complete(tag), Class::HostRead, &begun);
+            self.issue(now);
+        }
+        error
+    }
+
+    /// Makes reads of unreadable data complete in their time. The error of such a read is returned
+    /// when it is submitted, and the command completes after the last retry.
+    pub fn complete_unreadable(&mut self) {
+        self.completes_unreadable = true;
+    }
+
     /// Returns the operations that complete the commands `after`. Commands that are already
     /// complete have no such operation.
     fn completions_of(&self, after: &[Tag]) -> SmallVec<[OpId; 4]> {
@@ -401,7 +424,8 @@ impl Device for Ssd {
         let mut begun = self.begin(now, &sent_after);
         let changed = match cmd {
             Cmd::Read { lba, sectors } => {
-                self.read(&mut begun, tag, (lba, sectors), &[], reply)?;
+                let read = self.read(&mut begun, tag, (lba, sectors), &[], reply);
+                read.map_err(|error| self.unread(now, tag, error))?;
                 Ok(())
             }
             Cmd::HpbRead { lba, sectors, entries } => {
@@ -479,6 +503,7 @@ impl Device for Ssd {
                 break;
             }
             self.plan.clear();
+            self.medium.set_now(at);
             let idle = self.between_commands(at);
             match self.with_ftl(&idle, |ftl, cx| ftl.idle(cx)).map_err(|error| self.fail(error))? {
                 Idle::Nothing => break,

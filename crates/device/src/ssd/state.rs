@@ -25,6 +25,7 @@ pub(crate) fn mount(
 ) -> Result<Box<dyn Ftl>, FtlError> {
     // a mount receives no host data and changes no exported entry, so its reports are not read
     let (copies, outcome) = (&mut Copies::default(), &mut Outcome::default());
+    medium.find_unreadable();
     let mut cx = FtlContext::new(Flash { medium, plan }, &Command::UNTIMED, copies, outcome);
     config.scheme().mount(&config.scheme_config(), &mut cx, seed)
 }
@@ -103,6 +104,7 @@ impl Ssd {
         config: &DriveConfig,
         seed: Seed,
     ) -> Result<Ssd, ConfigError> {
+        medium.seed_errors(seed);
         let p = &config.params;
         let (layout, rules) = (medium.shared_layout(), medium.rules());
         if medium.sequence() == 0 {
@@ -136,6 +138,7 @@ impl Ssd {
             in_flight: InFlight::new(),
             copies: Copies::default(),
             instant: false,
+            completes_unreadable: false,
             hpb: None,
             layout,
         })

@@ -6,4 +6,5 @@ mod completions;
 mod config;
 mod images;
 mod map_reads;
+mod retries;
 mod write_cache;

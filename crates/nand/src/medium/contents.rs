@@ -1,7 +1,7 @@
 //! Contents of slots. Their bytes are in memory or in an image.
 
 use crate::{Change, Medium, Oob, Unit};
-use flashatlas_types::{BlockId, FrameId, MediumError, Ppn, Stamp};
+use flashatlas_types::{BlockId, FrameId, Lpn, MediumError, Ppn, Stamp};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -39,8 +39,42 @@ impl Medium {
     /// Returns [`MediumError::Unreadable`] unless the slot's frame is programmed.
     #[inline]
     pub fn unit_by_stamp(&self, ppn: Ppn) -> Result<Unit, MediumError> {
-        let lpn = self.lpn(ppn)?;
-        Ok(Unit { lpn, stamp: self.stamp(ppn), bytes: None })
+        let (lpn, stamp) = (self.lpn(ppn)?, self.stamp(ppn));
+        if stamp == Stamp::LOST {
+            return Err(MediumError::Unreadable(self.layout.frame_of(ppn)));
+        }
+        Ok(Unit { lpn, stamp, bytes: None })
+    }
+
+    /// Returns the content of a slot as [`Medium::unit`] does. A slot that cannot be read any more
+    /// gives a unit with the stamp [`Stamp::LOST`], whose copy cannot be read either.
+    ///
+    /// The logical page of an unreadable slot stands for the table of each open or full block that
+    /// controllers keep beside the map.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Medium::unit`] on a medium without errors.
+    pub fn unit_or_lost(&self, ppn: Ppn) -> Result<Unit, MediumError> {
+        match self.unit(ppn) {
+            Err(MediumError::Unreadable(_)) if self.has_errors() => {
+                Ok(Unit { lpn: self.named(ppn)?, stamp: Stamp::LOST, bytes: None })
+            }
+            unit => unit,
+        }
+    }
+
+    /// Returns the logical page of a slot as [`Medium::lpn`] does, also if the slot has become
+    /// unreadable (see [`Medium::unit_or_lost`]).
+    ///
+    /// # Errors
+    /// Returns the errors of [`Medium::lpn`] on a medium without errors.
+    pub fn named(&self, ppn: Ppn) -> Result<Lpn, MediumError> {
+        match self.lpn(ppn) {
+            Err(MediumError::Unreadable(_)) if self.has_errors() => {
+                Ok(Lpn(self.slots[ppn.0 as usize][0]))
+            }
+            lpn => lpn,
+        }
     }
 
     fn stamp(&self, ppn: Ppn) -> Stamp {

@@ -27,6 +27,8 @@ pub enum Change {
     },
     /// A program failed. The frame holds no data, and the block's next program and erase fail, too.
     ProgramFailed(FrameId),
+    /// A frame that was programmed cannot be read any more.
+    Lost(FrameId),
     /// A block was erased.
     Erase(BlockId),
     /// The erase of a block failed. None of its pages can be read, and the next erase fails, too.
@@ -59,7 +61,7 @@ impl Change {
     /// Returns `true` if the change is an operation of a memory part, during which the power can
     /// fail. The other changes happen in the controller's memory.
     pub fn is_operation(&self) -> bool {
-        !matches!(self, Change::Open(..) | Change::Number(_) | Change::Promised)
+        !matches!(self, Change::Open(..) | Change::Number(_) | Change::Lost(_) | Change::Promised)
     }
 }
 
@@ -83,6 +85,11 @@ impl Medium {
     /// Records that the drive has promised the durability of all data so far.
     pub fn promise(&mut self) {
         self.note(|| Change::Promised);
+    }
+
+    /// Makes a programmed frame unreadable, and records this.
+    pub(crate) fn lose(&mut self, frame: FrameId) {
+        self.change(Change::Lost(frame));
     }
 
     /// Returns the number of changes recorded since the last call of [`Medium::take_journal`].
@@ -121,6 +128,7 @@ impl Medium {
                 let block = &mut self.blocks[self.layout.block_of_frame(frame)];
                 (block.program_fails, block.erase_fails) = (true, true);
             }
+            Change::Lost(frame) => self.decay(frame),
             Change::Erase(block) => self.wipe(block),
             Change::EraseFailed(block) => {
                 self.tear_erase(block);

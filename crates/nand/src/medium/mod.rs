@@ -7,14 +7,15 @@ mod check;
 mod contents;
 mod journal;
 mod modes;
+mod near;
 pub(crate) mod power;
 
 pub use contents::Contents;
 pub use journal::Change;
 pub use power::Cut;
 
+use crate::errors::Errors;
 use crate::{Counters, Nvm, Oob, OobRole, ProgramOrder, Rules};
-use flashatlas_prefetch as prefetch;
 use flashatlas_types::{
     BlockId, BlockMode, ConfigError, FrameId, LaneId, Layout, Lpn, MediumError, Ppn, Rng, Seed,
     SeededBug, Stamp, TiSlice, TiVec, ti_vec,
@@ -105,14 +106,13 @@ pub struct Medium {
     pub(crate) failing_erase: u64,
     /// Number of spare blocks left in each lane (see [`crate::spares`]).
     pub(crate) spares: TiVec<LaneId, u32>,
+    /// State of errors; `None` if nothing ever fails by itself.
+    pub(crate) errors: Option<Box<Errors>>,
     /// The byte-addressable memory; empty if the drive has none.
     pub nvm: Nvm,
     /// Counts since the last reset.
     pub counters: Counters,
 }
-
-/// Number of slots in a window ([`Medium::window`]).
-const WINDOW: u32 = 1 << 16;
 
 /// Returns whether a torn frame is treated as programmed, which is only the case with a seeded bug.
 #[inline(always)]
@@ -176,6 +176,7 @@ impl Medium {
             failing_program: 0,
             failing_erase: 0,
             spares: ti_vec![rules.spare_blocks; layout.lanes as usize],
+            errors: Medium::new_errors(&rules, seed, layout.blocks() as usize),
             nvm: Nvm::new(rules.nvm_bytes),
             counters: Counters::default(),
             layout,
@@ -206,33 +207,6 @@ impl Medium {
             1 => FrameState::Programmed,
             _ => FrameState::Torn,
         }
-    }
-
-    /// Loads the state of a slot into the processor's caches, because the slot is about to be read.
-    #[inline]
-    pub fn prefetch(&self, ppn: Ppn) {
-        let frame = self.layout.frame_of(ppn);
-        let of_frame = (self.state[frame], self.sequence_low[frame], self.sequence_high[frame]);
-        std::hint::black_box((of_frame, self.slots[ppn.0 as usize]));
-    }
-
-    /// Prefetches the state and the unit of a slot, without its program sequence.
-    #[inline]
-    pub fn prefetch_unit(&self, ppn: Ppn) {
-        prefetch::item_at(&self.state.raw, self.layout.frame_of(ppn).into());
-        prefetch::item_at(&self.slots, ppn.0 as usize);
-    }
-
-    /// Returns the number of windows into which the slots of a drive are divided. The state of a
-    /// window's slots lies in few pages of memory.
-    pub fn windows(layout: &Layout) -> usize {
-        layout.slots().div_ceil(WINDOW) as usize
-    }
-
-    /// Returns the window of a slot.
-    #[inline]
-    pub fn window(ppn: Ppn) -> usize {
-        (ppn.0 / WINDOW) as usize
     }
 
     /// Returns whether a block is bad, so that no operation on it is allowed.
@@ -454,7 +428,7 @@ impl Medium {
             "{} units were given for {slots} slots",
             units.len()
         );
-        if self.program_fails(block) {
+        if self.program_fails(block) || self.program_fails_at_random(frame) {
             self.change(Change::ProgramFailed(frame));
             return Err(MediumError::ProgramFailed(frame));
         }
@@ -486,6 +460,7 @@ impl Medium {
         let block = layout.block_of_frame(frame);
         let index = layout.index_in(block, frame);
         let (first, slots) = (layout.first_slot(frame), layout.slots_per_frame);
+        self.note_program(block, self.blocks[block].next == 0);
         let state = &mut self.blocks[block];
         state.next = state.next.max(index + 1);
         self.state[frame] = FrameState::Programmed as u8;
@@ -523,7 +498,7 @@ impl Medium {
             return Err(MediumError::PowerLost);
         }
         assert!(!self.is_bad(block), "bad block {block} is erased");
-        if self.erase_fails(block) {
+        if self.erase_fails(block) || self.erase_fails_at_random(block) {
             self.change(Change::EraseFailed(block));
             return self.replace(block, None);
         }
@@ -535,6 +510,7 @@ impl Medium {
     /// Changes the arrays as an erase does.
     pub(crate) fn wipe(&mut self, block: BlockId) {
         self.erases[block] += 1;
+        self.note_erase(block);
         let state = &mut self.blocks[block];
         state.next = 0;
         if std::mem::take(&mut state.mode) == BlockMode::Slc {

@@ -13,6 +13,7 @@ use crate::needed::NeededPart;
 use crate::parts::AddedPart;
 use flashatlas_device::{DriveConfig, Stack, SubmitError};
 use flashatlas_nand::Image;
+use flashatlas_nand::errors::Aged;
 use flashatlas_nand::params::NVM_BYTES;
 use flashatlas_types::{Lpn, Seed, Stamp};
 use serde::{Deserialize, Serialize};
@@ -52,9 +53,27 @@ pub(crate) struct Header {
     pub extent_sectors: u64,
     pub seed: u64,
     pub sequence: u64,
+    /// Seed and clock of the errors of the flash, if operations may fail by themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub age: Option<Age>,
     /// Parts of the drive that did not come with the project.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<NeededPart>,
+}
+
+/// Seed and clock of the errors of the flash.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Age {
+    pub seed: u64,
+    pub clock_s: u32,
+}
+
+impl Age {
+    /// Returns the seed and the clock in an image, if it has them.
+    pub fn of(image: &Image) -> Option<Age> {
+        image.aged.as_ref().map(|aged| Age { seed: aged.seed, clock_s: aged.clock_s })
+    }
 }
 
 /// A drive that is switched off, and the stamps that its pages must have.
@@ -93,6 +112,7 @@ impl Header {
             extent_sectors: largest_extent(),
             seed: 0,
             sequence: 0,
+            age: None,
             parts: Vec::new(),
         }
     }
@@ -173,6 +193,10 @@ impl Checkpoint {
                 values.write(tag, out)?;
             }
         }
+        if let Some(aged) = &image.aged {
+            Values::Words(&aged.programmed_at).write(b"PROG", out)?;
+            Values::Words(&aged.reads).write(b"READ", out)?;
+        }
         out.write_all(&END)
     }
 
@@ -233,6 +257,7 @@ impl Checkpoint {
             slc_erases: Vec::new(),
             map_slots: input.words_up_to(b"MAPS", slots)?,
             map_bytes: Vec::new(),
+            aged: None,
             nvm: Vec::new(),
             nvm_wear: Vec::new(),
             sequence: header.sequence,
@@ -258,6 +283,14 @@ impl Checkpoint {
         }
         if input.next_is(SLC_ERASES)? {
             image.slc_erases = input.words(SLC_ERASES, blocks)?;
+        }
+        if let Some(Age { seed, clock_s }) = header.age {
+            image.aged = Some(Aged {
+                seed,
+                clock_s,
+                programmed_at: input.words(b"PROG", blocks)?,
+                reads: input.words(b"READ", blocks)?,
+            });
         }
         let (at, end) = input.tag()?;
         if end != END || input.input.read(&mut [0])? != 0 {
@@ -285,6 +318,7 @@ pub fn save(
     let header = Header {
         seed: seed.0,
         sequence: image.sequence,
+        age: Age::of(&image),
         parts: NeededPart::of(config, added),
         ..Header::new(config, expected.len() as u32, version)
     };

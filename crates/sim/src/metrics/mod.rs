@@ -7,6 +7,7 @@
 
 mod blocks;
 mod drives;
+mod faults;
 mod host;
 mod latency;
 mod layers;
@@ -218,6 +219,7 @@ pub const METRICS: &[MetricDef] = &[
     host::DEF,
     layers::DEF,
     nand::DEF,
+    faults::DEF,
     merges::DEF,
     latency::DEF,
     throughput::DEF,

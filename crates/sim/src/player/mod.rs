@@ -11,12 +11,14 @@
 //! | [`measurement`] | the metrics, and the instants at which they look at the drive |
 //! | [`queue`] | the level of the queue, and the longest time without a completion |
 //! | [`ahead`] | prefetching for the requests that come next |
+//! | [`rest`] | the time at rest before the run |
 //! | [`sweep`] | the check of every page at the end |
 
 mod ahead;
 mod flights;
 mod measurement;
 mod queue;
+mod rest;
 mod sweep;
 mod tally;
 mod time;
@@ -31,8 +33,8 @@ use crate::oracle::Oracle;
 use crate::settling::Passes;
 use crate::steadiness::Count;
 use ahead::Ahead;
-use flashatlas_device::{Cmd, Done, Reply, Ssd, Stack};
-use flashatlas_types::{Dur, Entries, HostOp, Ps, Request, Tag, beat};
+use flashatlas_device::{Cmd, Done, Reply, Ssd, Stack, SubmitError};
+use flashatlas_types::{Dur, Entries, FtlError, HostOp, MediumError, Ps, Request, Tag, beat};
 use flights::{Flight, Flights};
 use measurement::{Measurement, View};
 use serde::Serialize;
@@ -55,6 +57,10 @@ pub(crate) struct Player {
     pub now: Ps,
     /// Counts of the requests.
     pub tally: Tally,
+    /// `true` if the run goes on after a read whose data cannot be read.
+    survives_unreadable: bool,
+    /// Units whose data was lost while the drive was at rest before the run.
+    pub lost_at_rest: u64,
     /// End of a run whose drive wore out before the workload ended.
     pub worn_out: Option<WornOut>,
     flights: Flights,
@@ -73,6 +79,8 @@ impl Player {
             oracle,
             now: Ps::ZERO,
             tally: Tally::default(),
+            survives_unreadable: false,
+            lost_at_rest: 0,
             worn_out: None,
             flights: Flights::default(),
             measurement: Measurement::new(metrics, start),
@@ -117,12 +125,17 @@ impl Player {
             HostOp::Flush => Cmd::Flush,
         };
         let mut reply = std::mem::take(&mut self.reply);
-        if let Err(error) = self.drive.submit(self.now, Tag(u64::from(tag)), cmd, &mut reply) {
-            return Err(self.refused(r, number, error));
-        }
+        let submitted = self.drive.submit(self.now, Tag(u64::from(tag)), cmd, &mut reply);
+        let unreadable = match submitted {
+            Err(error) if self.survives(r, &error) => true,
+            Err(error) => return Err(self.refused(r, number, error)),
+            Ok(()) => false,
+        };
         self.tally.submitted(r);
         beat(1);
-        if r.op == HostOp::Read {
+        if unreadable {
+            self.tally.unreadable += 1;
+        } else if r.op == HostOp::Read {
             self.oracle.compare(r, &reply.stamps, number);
         } else {
             self.oracle.apply(r, number);
@@ -137,6 +150,26 @@ impl Player {
             self.flights.completed_at_once(tag);
         }
         Ok(tag)
+    }
+
+    /// Lets the run go on after a read whose data cannot be read, if the flash has errors and there
+    /// is no layer over the drive.
+    pub fn survive_unreadable(&mut self) {
+        let drive = self.drive.is_bare().then(|| self.drive.ssd_mut());
+        if let Some(drive) = drive.filter(|drive| drive.medium().has_errors()) {
+            drive.complete_unreadable();
+            self.survives_unreadable = true;
+        }
+    }
+
+    /// Returns `true` if the run goes on although the drive returned `error` for `r`.
+    fn survives(&self, r: &Request, error: &SubmitError) -> bool {
+        let unreadable =
+            matches!(error, SubmitError::Ftl(FtlError::Medium(MediumError::Unreadable(_))));
+        self.survives_unreadable
+            && r.op == HostOp::Read
+            && unreadable
+            && self.drive.top().failure().is_none()
     }
 
     /// Returns the bytes that the last read returned, if the drive keeps bytes.

@@ -5,7 +5,7 @@ use crate::oracle::Oracle;
 use crate::precondition::failed;
 use crate::{Progress, RunError};
 use flashatlas_device::Stack;
-use flashatlas_types::{Lpn, Note, Stamp, Violation};
+use flashatlas_types::{FtlError, Lpn, MediumError, Note, Stamp, Violation};
 
 /// Maximum number of mapping units that are swept one by one after the run.
 const SWEEP_UNITS_MAX: u32 = 1 << 28;
@@ -34,18 +34,46 @@ pub(crate) fn sweep(
     let mut found = vec![Stamp::ZERO; units.min(SWEPT_TOGETHER) as usize];
     for first in (0..units).step_by(SWEPT_TOGETHER as usize) {
         let found = &mut found[..(units - first).min(SWEPT_TOGETHER) as usize];
-        let peeked = drive.top().peek_stamps(Lpn(first), found);
-        peeked.map_err(|error| failed(requests, error))?;
-        found.iter().zip(first..).for_each(|(&stamp, lpn)| oracle.sweep(lpn, stamp));
+        match drive.top().peek_stamps(Lpn(first), found) {
+            Err(_) if drive.ssd().medium().has_errors() => {
+                sweep_one_by_one(drive, oracle, (requests, first), found.len())?;
+            }
+            peeked => {
+                peeked.map_err(|error| failed(requests, error))?;
+                found.iter().zip(first..).for_each(|(&stamp, lpn)| oracle.sweep(lpn, stamp));
+            }
+        }
         let share = Some(f64::from(first) / f64::from(units));
         if !progress(Progress { phase: "check", requests, share }) {
             return Err(RunError::Interrupted);
         }
     }
-    let explained = sum.is_none() || oracle.violations > 0;
+    let explained = sum.is_none() || oracle.violations > 0 || oracle.lost > 0;
     Violation::unless(explained, "the sum of stamps is that of all pages", || {
         format!("all {units} pages hold the right content, but their sum differs")
     })
     .map_err(RunError::Broken)?;
     Ok(None)
+}
+
+/// Checks `count` units from unit `first` on, one by one. Units that cannot be read any more are
+/// counted.
+fn sweep_one_by_one(
+    drive: &Stack,
+    oracle: &mut Oracle,
+    (requests, first): (u64, u32),
+    count: usize,
+) -> Result<(), RunError> {
+    for lpn in (first..).take(count) {
+        match drive.top().peek_stamp(Lpn(lpn)) {
+            Ok(stamp) => oracle.sweep(lpn, stamp),
+            Err(error) => match failed(requests, error) {
+                RunError::Drive { error: FtlError::Medium(MediumError::Unreadable(_)), .. } => {
+                    oracle.lost += 1
+                }
+                error => return Err(error),
+            },
+        }
+    }
+    Ok(())
 }

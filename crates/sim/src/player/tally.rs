@@ -12,6 +12,8 @@ pub(crate) struct Tally {
     pub submitted: u64,
     /// Requests that are complete.
     pub completed: u64,
+    /// Reads whose data could not be read. They count as submitted and complete, too.
+    pub unreadable: u64,
     /// Reads and writes handed to the drive that NVMe would send as several commands.
     pub longer_than_nvme: u64,
     /// Bytes of the writes handed to the drive.

@@ -10,7 +10,9 @@ use crate::blocks::Role;
 use crate::maps::MapContext;
 use crate::notes::RESERVE_FILLED;
 use flashatlas_nand::ReadPart;
-use flashatlas_types::{BLOCK_STEPS, BlockId, Cause, FtlError, LaneId, OpId, Ppn, SeededBug, beat};
+use flashatlas_types::{
+    BLOCK_STEPS, BlockId, Cause, FtlError, LaneId, MediumError, OpId, Ppn, SeededBug, beat,
+};
 
 impl PageMapped {
     /// Copies the valid pages of `victim` to other blocks and erases it, at once or when the last
@@ -96,7 +98,7 @@ impl PageMapped {
             let first = self.layout.first_slot(self.layout.frame_in(victim, index)).0;
             let slots = first..first + self.layout.slots_per_frame;
             for slot in slots.map(Ppn).filter(|&slot| valid(slot)) {
-                let lpn = medium.lpn(slot)?;
+                let lpn = medium.named(slot)?;
                 if lpn.0 >= self.layout.logical_units || self.map.peek(lpn) != slot {
                     wrong = Some((slot, lpn));
                 }
@@ -136,14 +138,18 @@ impl PageMapped {
         if valid == 0 {
             return Ok(());
         }
-        let sensed = cx.flash.read(frame, valid, ReadPart::Whole, cause, &[])?;
+        let sensed = match cx.flash.read(frame, valid, ReadPart::Whole, cause, &[]) {
+            // what could not be corrected is copied as lost
+            Err(MediumError::Unreadable(_)) if cx.flash.medium.has_errors() => OpId::NONE,
+            read => read?,
+        };
         let leaving =
             self.lanes[lane].leaving.iter_mut().find(|l| l.block == victim).expect("leaving");
         leaving.buffered += valid.count_ones();
         while valid != 0 {
             let from = Ppn(first.0 + valid.trailing_zeros());
             valid &= valid - 1;
-            let unit = cx.flash.medium.unit(from)?;
+            let unit = cx.flash.medium.unit_or_lost(from)?;
             if SeededBug::EraseBeforeLastCopy.is_active() && self.pool.blocks.valid(victim) == 1 {
                 cx.flash.erase(victim, cause, &[])?;
             }

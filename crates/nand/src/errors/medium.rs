@@ -1,0 +1,342 @@
+//! The state of errors of a medium: its clock, and the age of its blocks.
+
+use super::draw::{self, Places};
+use super::models::AtCycles;
+use super::{BitErrors, Correction, Ending, ErrorRules, Outcome};
+use crate::{FrameState, Medium, Rules};
+use flashatlas_types::content::mix;
+use flashatlas_types::{BlockId, FrameId, Layout, Ps, Seed, TiVec, ti_vec};
+
+/// Picoseconds of a second.
+const SECOND: u64 = 1_000_000_000_000;
+
+/// Seed of an image that was made without errors.
+const UNSEEDED: u64 = u64::MAX;
+
+/// Marks of the draws of failures, so that each kind has draws of its own.
+const PROGRAM: u64 = 0x70;
+const ERASE: u64 = 0x65;
+const UNREADABLE: u64 = 0x75;
+
+/// Errors of one block.
+#[derive(Clone, Copy, Debug, Default)]
+struct BlockErrors {
+    /// Time of the first program since the last erase, in seconds of the medium's clock.
+    programmed_at: u32,
+    /// Reads of pages since the last erase.
+    reads: u64,
+    /// The cycles for which the parts of the formula were worked out; 0 before that.
+    worked_out: u32,
+    at: AtCycles,
+    /// The time and the reads for which the passing part was worked out.
+    passing_at: (u32, u64),
+    passing: f64,
+}
+
+/// State of errors of a medium.
+#[derive(Clone, Debug)]
+pub struct Errors {
+    rules: ErrorRules,
+    seed: u64,
+    /// Seconds of the medium's clock when simulated time was zero.
+    base_s: u32,
+    /// Seconds of the medium's clock.
+    now_s: u32,
+    blocks: TiVec<BlockId, BlockErrors>,
+    /// Draws of failures at random so far.
+    draws: u64,
+    /// Reads of a block after which it is due for reclaim, and the blocks that have come to it.
+    reclaim_after: u64,
+    reclaim: Vec<BlockId>,
+}
+
+/// What an image keeps of errors: the seed, the clock, and two numbers of each block.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Aged {
+    /// Seed of the spread of blocks and of the wrong bits of codewords.
+    pub seed: u64,
+    /// Seconds of the clock.
+    pub clock_s: u32,
+    /// Seconds of the clock at the first program of each block since its last erase.
+    pub programmed_at: Vec<u32>,
+    /// Reads of pages of each block since its last erase.
+    pub reads: Vec<u32>,
+}
+
+impl Default for Aged {
+    /// Returns the age of an image that was made without errors: its blocks have no age, and its
+    /// seed is not known.
+    fn default() -> Aged {
+        Aged { seed: UNSEEDED, clock_s: 0, programmed_at: Vec::new(), reads: Vec::new() }
+    }
+}
+
+/// Returns reads rounded down to six significant bits, so that the rate of a block seldom changes.
+fn rounded(reads: u64) -> u64 {
+    let extra = (u64::BITS - reads.leading_zeros()).saturating_sub(6);
+    reads >> extra << extra
+}
+
+impl Errors {
+    fn new(rules: ErrorRules, seed: u64, blocks: usize) -> Errors {
+        Errors {
+            rules,
+            seed,
+            base_s: 0,
+            now_s: 0,
+            blocks: ti_vec![BlockErrors::default(); blocks],
+            draws: 0,
+            reclaim_after: u64::MAX,
+            reclaim: Vec::new(),
+        }
+    }
+
+    /// Returns the rates of a block by cycles, and by time and reads.
+    fn rates(&mut self, layout: &Layout, block: BlockId, erases: u32) -> (f64, f64) {
+        let Some(bits) = &self.rules.bits else { return (0.0, 0.0) };
+        let state = &mut self.blocks[block];
+        let cycles = bits.cycles.saturating_add(erases).saturating_add(1);
+        if state.worked_out != cycles {
+            state.worked_out = cycles;
+            state.at = bits.formula.at_cycles(cycles);
+            state.passing_at = (u32::MAX, 0);
+        }
+        let time = self.now_s.saturating_sub(state.programmed_at);
+        let reads = rounded(state.reads);
+        if state.passing_at != (time, reads) {
+            state.passing_at = (time, reads);
+            let pages = f64::from(layout.frames_per_block * layout.pages_per_frame);
+            let (time, reads) = (f64::from(time) / f64::from(bits.time_unit), reads as f64 / pages);
+            state.passing = bits.formula.passing(&state.at, time, reads);
+        }
+        (state.at.lasting, state.passing)
+    }
+
+    /// Returns whether an operation at `place` fails at random. `rate` of a million such operations
+    /// fail.
+    #[inline]
+    fn fails_at_random(&mut self, mark: u64, place: u32, rate: u32) -> bool {
+        if rate == 0 {
+            return false;
+        }
+        self.draws += 1;
+        mix(draw::key(self.seed ^ mark, place, self.draws)) % 1_000_000 < rate.into()
+    }
+
+    /// Returns the factor of a block.
+    fn block_factor(&self, bits: &BitErrors, block: BlockId) -> f64 {
+        let drawn = draw::unit(mix(self.seed).wrapping_add(u64::from(block.number())));
+        1.0 + bits.block_spread * (2.0 * drawn - 1.0)
+    }
+}
+
+impl Medium {
+    /// Returns the errors that a new medium begins with.
+    pub(crate) fn new_errors(rules: &Rules, seed: Seed, blocks: usize) -> Option<Box<Errors>> {
+        rules.errors.map(|rules| Box::new(Errors::new(rules, seed.0, blocks)))
+    }
+
+    /// Returns the state of errors that `aged` describes.
+    pub(crate) fn aged_errors(rules: &Rules, aged: &Aged, blocks: usize) -> Option<Box<Errors>> {
+        let mut errors = Medium::new_errors(rules, Seed(aged.seed), blocks)?;
+        (errors.base_s, errors.now_s) = (aged.clock_s, aged.clock_s);
+        let known = aged.programmed_at.iter().zip(&aged.reads);
+        for (block, (&at, &reads)) in errors.blocks.iter_mut().zip(known) {
+            (block.programmed_at, block.reads) = (at, reads.into());
+        }
+        Some(errors)
+    }
+
+    /// Sets the seed of errors, unless the medium comes from an image that has one.
+    pub fn seed_errors(&mut self, seed: Seed) {
+        if let Some(errors) = &mut self.errors
+            && errors.seed == UNSEEDED
+        {
+            errors.seed = seed.0;
+        }
+    }
+
+    /// Returns what an image keeps of errors, or `None` if nothing ever fails.
+    pub fn aged(&self) -> Option<Aged> {
+        let errors = self.errors.as_ref()?;
+        let reads = |block: &BlockErrors| u32::try_from(block.reads).unwrap_or(u32::MAX);
+        Some(Aged {
+            seed: errors.seed,
+            clock_s: errors.now_s,
+            programmed_at: errors.blocks.iter().map(|block| block.programmed_at).collect(),
+            reads: errors.blocks.iter().map(reads).collect(),
+        })
+    }
+
+    /// Returns `true` if operations of this medium may fail by themselves.
+    #[inline]
+    pub fn has_errors(&self) -> bool {
+        self.errors.is_some()
+    }
+
+    /// Sets the clock to simulated time `now`, which counts from the time at which the drive was
+    /// built.
+    #[inline]
+    pub fn set_now(&mut self, now: Ps) {
+        if let Some(errors) = &mut self.errors {
+            let seconds = u32::try_from(now.0 / SECOND).unwrap_or(u32::MAX);
+            errors.now_s = errors.base_s.saturating_add(seconds);
+        }
+    }
+
+    /// Lets the medium rest for some seconds while the drive is switched off.
+    pub fn rest(&mut self, seconds: u32) {
+        if let Some(errors) = &mut self.errors {
+            errors.base_s = errors.base_s.saturating_add(seconds);
+            errors.now_s = errors.now_s.saturating_add(seconds);
+        }
+    }
+
+    /// Returns the seconds of the medium's clock; 0 if nothing ever fails.
+    pub fn clock_s(&self) -> u32 {
+        self.errors.as_ref().map_or(0, |errors| errors.now_s)
+    }
+
+    /// Notes a program of a block, which is its first since an erase if `first` is `true`.
+    #[inline]
+    pub(crate) fn note_program(&mut self, block: BlockId, first: bool) {
+        if let Some(errors) = &mut self.errors
+            && first
+        {
+            errors.blocks[block].programmed_at = errors.now_s;
+        }
+    }
+
+    /// Notes that a block was erased.
+    pub(crate) fn note_erase(&mut self, block: BlockId) {
+        if let Some(errors) = &mut self.errors {
+            errors.blocks[block] = BlockErrors::default();
+        }
+    }
+
+    /// Returns the raw bit error rate of a frame, and its part by time and reads.
+    ///
+    /// `page` is the frame's place in its block. Both rates are 0 without bit errors.
+    pub fn bit_error_rate(&mut self, block: BlockId, page: u32) -> (f64, f64) {
+        let erases = self.erases[block];
+        let Some(errors) = &mut self.errors else { return (0.0, 0.0) };
+        let Some(bits) = errors.rules.bits else { return (0.0, 0.0) };
+        let (lasting, passing) = errors.rates(&self.layout, block, erases);
+        let factor =
+            bits.place_factor(&self.layout.geometry, page) * errors.block_factor(&bits, block);
+        ((lasting + passing) * factor, passing * factor)
+    }
+
+    /// Returns how a read of these codewords of a programmed frame ends, without counting it.
+    fn ending(&mut self, frame: FrameId, codewords: impl IntoIterator<Item = u32>) -> Outcome {
+        const CLEAN: Outcome = Outcome { ending: Ending::Corrected(0), corrected: 0 };
+        let block = self.layout.block_of_frame(frame);
+        let page = self.layout.index_in(block, frame);
+        let sequence =
+            u64::from(self.sequence_low[frame]) | u64::from(self.sequence_high[frame]) << 32;
+        let erases = self.erases[block];
+        let Some(errors) = &mut self.errors else { return CLEAN };
+        let Some(bits) = errors.rules.bits else { return CLEAN };
+        let rates = errors.rates(&self.layout, block, erases);
+        let factor =
+            bits.place_factor(&self.layout.geometry, page) * errors.block_factor(&bits, block);
+        let places = Places::of(draw::key(errors.seed, frame.0, sequence), codewords);
+        bits.read(&places, rates, factor)
+    }
+
+    /// Reads codewords of a part of a programmed frame, which has `pages` pages, and counts the
+    /// read. Returns how it ends.
+    pub(crate) fn read_codewords(
+        &mut self,
+        frame: FrameId,
+        pages: u32,
+        codewords: impl IntoIterator<Item = u32>,
+    ) -> Outcome {
+        let mut outcome = self.ending(frame, codewords);
+        let block = self.layout.block_of_frame(frame);
+        let errors = self.errors.as_mut().expect("a medium with errors");
+        if errors.fails_at_random(UNREADABLE, frame.0, errors.rules.rates.unreadable) {
+            outcome = Outcome { ending: Ending::Uncorrectable, corrected: 0 };
+            self.counters.errors.failed_reads += 1;
+        }
+        let correction = errors.rules.bits.map(|bits| bits.correction);
+        let further = correction.map_or(0, |correction| correction.further_reads(outcome.ending));
+        let state = &mut errors.blocks[block];
+        let before = state.reads;
+        state.reads += u64::from(pages) * u64::from(1 + further);
+        if before < errors.reclaim_after && state.reads >= errors.reclaim_after {
+            errors.reclaim.push(block);
+        }
+        self.counters.errors.count(outcome, further);
+        outcome
+    }
+
+    /// Returns the correction, if the medium has bit errors.
+    pub fn correction(&self) -> Option<Correction> {
+        Some(self.errors.as_ref()?.rules.bits?.correction)
+    }
+
+    /// Reads every programmed frame, in no time and without counting reads, as a controller does
+    /// before it builds its tables. A frame that no retry corrects cannot be read from then on.
+    pub fn find_unreadable(&mut self) {
+        let Some(correction) = self.correction() else { return };
+        let frame_bytes = self.layout.frame_bytes() as u32;
+        for block in self.layout.block_ids() {
+            for index in 0..self.write_pointer(block) {
+                let frame = self.layout.frame_in(block, index);
+                if self.state(frame) == FrameState::Programmed
+                    && self.ending(frame, 0..frame_bytes / correction.codeword).ending
+                        == Ending::Uncorrectable
+                {
+                    self.counters.errors.found_unreadable += 1;
+                    self.lose(frame);
+                }
+            }
+        }
+    }
+
+    /// Returns whether the next program, of `frame`, fails at random.
+    #[inline]
+    pub(crate) fn program_fails_at_random(&mut self, frame: FrameId) -> bool {
+        let Some(errors) = &mut self.errors else { return false };
+        let fails = errors.fails_at_random(PROGRAM, frame.0, errors.rules.rates.program);
+        self.counters.errors.program_failures += u64::from(fails);
+        fails
+    }
+
+    /// Returns whether the next erase, of `block`, fails at random.
+    pub(crate) fn erase_fails_at_random(&mut self, block: BlockId) -> bool {
+        let Some(errors) = &mut self.errors else { return false };
+        let fails = errors.fails_at_random(ERASE, block.number(), errors.rules.rates.erase);
+        self.counters.errors.erase_failures += u64::from(fails);
+        fails
+    }
+
+    /// Returns the share of the correctable bits that the worst page of a block is expected to have
+    /// wrong, or 0 without bit errors.
+    pub fn share_of_correctable(&mut self, block: BlockId) -> f64 {
+        let Some(correction) = self.correction() else { return 0.0 };
+        // spreads are at least 1, so the last page of a block has the largest rate
+        let last = self.layout.geometry.pages - 1;
+        let (rate, _) = self.bit_error_rate(block, last);
+        rate * f64::from(8 * correction.codeword) / f64::from(correction.correctable)
+    }
+
+    /// Notes blocks from then on that have been read this number of times since their last erase.
+    pub fn note_reads(&mut self, reclaim_after: u64) {
+        if let Some(errors) = &mut self.errors {
+            errors.reclaim_after = reclaim_after;
+        }
+    }
+
+    /// Returns `true` if a block has come to the number of reads of [`Medium::note_reads`].
+    pub fn has_blocks_to_reclaim(&self) -> bool {
+        self.errors.as_ref().is_some_and(|errors| !errors.reclaim.is_empty())
+    }
+
+    /// Removes and returns the blocks that have come to the number of reads of
+    /// [`Medium::note_reads`].
+    pub fn take_blocks_to_reclaim(&mut self) -> Vec<BlockId> {
+        self.errors.as_mut().map(|errors| std::mem::take(&mut errors.reclaim)).unwrap_or_default()
+    }
+}

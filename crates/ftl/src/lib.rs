@@ -249,6 +249,15 @@ pub trait Ftl: Send {
     /// Returns the errors of [`Ftl::write`].
     fn idle(&mut self, cx: &mut FtlContext<'_>) -> Result<Idle, FtlError>;
 
+    /// Does work that is due although the drive is not idle, such as refresh. Returns `true` if any
+    /// work was done. The controller calls this function after each command of a drive with errors.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Ftl::write`].
+    fn keep_up(&mut self, _: &mut FtlContext<'_>) -> Result<bool, FtlError> {
+        Ok(false)
+    }
+
     /// Calls `visit` with every block, its role and its number of valid slots.
     fn for_each_block(&self, visit: &mut dyn FnMut(BlockId, Role, u32));
 

@@ -319,6 +319,8 @@ pub struct FtlReport {
     pub buffer_hits: u64,
     /// The number of blocks that went bad during the run.
     pub retired_blocks: u64,
+    /// Blocks that were written again because of their age, and because of their reads.
+    pub refreshed: [u64; 2],
     /// Tables of the scheme.
     pub memory: Vec<MemoryUse>,
     /// Notes about the parts of a drive that the scheme leaves out or simplifies.

@@ -58,7 +58,7 @@ pub enum Reason {
     Wear,
     /// Work that began in idle time.
     Idle,
-    /// A spare block replaces another block, or the drive is mounted.
+    /// A spare block replaces another block, data is refreshed, or the drive is mounted.
     Repair,
 }
 
@@ -126,7 +126,7 @@ impl Reason {
             Cause::Merge => Some(Reason::Merge),
             Cause::Wear => Some(Reason::Wear),
             Cause::Idle => Some(Reason::Idle),
-            Cause::Recovery | Cause::Replace => Some(Reason::Repair),
+            Cause::Recovery | Cause::Replace | Cause::Refresh => Some(Reason::Repair),
         }
     }
 }

@@ -32,11 +32,13 @@ pub enum Cause {
     Replace,
     /// Data that leaves an SLC cache for native blocks.
     Fold,
+    /// Refresh and read reclaim of data before its bits can no longer be corrected.
+    Refresh,
 }
 
 impl Cause {
     /// All causes, in the order of the run record.
-    pub const ALL: [Cause; 11] = [
+    pub const ALL: [Cause; 12] = [
         Cause::Host,
         Cause::CacheEvict,
         Cause::Rmw,
@@ -48,6 +50,7 @@ impl Cause {
         Cause::Recovery,
         Cause::Replace,
         Cause::Fold,
+        Cause::Refresh,
     ];
 
     /// Returns the name of the cause in the run record.
@@ -64,6 +67,7 @@ impl Cause {
             "recovery",
             "replace",
             "fold",
+            "refresh",
         ];
         NAMES[self as usize]
     }
@@ -81,7 +85,8 @@ impl Cause {
             | Cause::Wear
             | Cause::Recovery
             | Cause::Replace
-            | Cause::Fold => Class::Gc,
+            | Cause::Fold
+            | Cause::Refresh => Class::Gc,
             Cause::Idle => Class::Idle,
         }
     }

@@ -1,6 +1,7 @@
 //! The controller of a drive. It splits commands into mapping units, merges partial units, manages
 //! the write cache, and hands plans to the timing engine.
 
+mod errors;
 mod hpb;
 mod inspect;
 mod paths;
@@ -19,8 +20,7 @@ use flashatlas_ftl::{Command, Copies, Ftl, FtlContext, FtlReport, Idle, Outcome,
 use flashatlas_nand::{Flash, Medium, Unit};
 use flashatlas_timing::{Engine, Finished, Statistics, Times, Trajectory};
 use flashatlas_types::{
-    BlockId, Class, Dur, FtlError, Layout, Lba, Lpn, MediumError, OpId, OpKind, Plan, Ps,
-    SeededBug, Tag,
+    BlockId, Class, Dur, FtlError, Layout, Lba, Lpn, OpId, OpKind, Plan, Ps, SeededBug, Tag,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -359,25 +359,6 @@ impl Ssd {
         Ok(())
     }
 
-    /// Returns the error of a read. The retries of a page that cannot be read take their time on
-    /// the flash; after them the command completes, if somebody waits for it
-    /// ([`Ssd::complete_unreadable`]).
-    fn unread(&mut self, now: Ps, tag: Tag, error: FtlError) -> FtlError {
-        let lost = matches!(error, FtlError::Medium(MediumError::Unreadable(_)));
-        if lost && self.failed.is_none() && self.completes_unreadable && !self.instant {
-            let begun: Vec<OpId> = self.plan.iter().map(|(id, ..)| id).collect();
-            self.plan.push(OpKind::Complete(tag), Class::HostRead, &begun);
-            self.issue(now);
-        }
-        error
-    }
-
-    /// Makes reads of unreadable data complete in their time. The error of such a read is returned
-    /// when it is submitted, and the command completes after the last retry.
-    pub fn complete_unreadable(&mut self) {
-        self.completes_unreadable = true;
-    }
-
     /// Returns the operations that complete the commands `after`. Commands that are already
     /// complete have no such operation.
     fn completions_of(&self, after: &[Tag]) -> SmallVec<[OpId; 4]> {
@@ -458,6 +439,9 @@ impl Device for Ssd {
             self.medium.promise();
         }
         self.issue(now);
+        if self.medium.has_errors() {
+            self.keep_up(now)?;
+        }
         Ok(())
     }
 
@@ -493,8 +477,9 @@ impl Device for Ssd {
             return Ok(());
         }
         let mut at = now.after(self.settings.idle_after);
-        // each round frees a slot or moves a part of the map, or waits for such a round
-        for _ in 0..2 * self.layout.slots() {
+        // each round frees a slot or moves a part of the map, or waits for such a round; 2^13 hours
+        // are longer than simulated time
+        for _ in 0..2 * self.layout.slots() + (1 << 13) {
             while let Some(event) = self.engine.next_event().filter(|&e| e <= until) {
                 self.engine.advance(event, &mut self.in_flight.finished);
             }

@@ -6,5 +6,6 @@ mod completions;
 mod config;
 mod images;
 mod map_reads;
+mod refresh;
 mod retries;
 mod write_cache;

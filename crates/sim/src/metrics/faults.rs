@@ -32,6 +32,8 @@ fn look(now: &Snapshot<'_>, found: &mut Findings) {
             "program_failures": errors.program_failures,
             "erase_failures": errors.erase_failures,
             "failed_reads": errors.failed_reads,
+            "refreshed_blocks": now.ftl.refreshed[0],
+            "reclaimed_blocks": now.ftl.refreshed[1],
             "clock_s": now.medium.clock_s(),
         }),
     );

@@ -159,9 +159,22 @@ impl PageMapped {
         self.pad_copies(cx, lane)
     }
 
+    /// Collects until the survivors of any victim fit, or until no more can be freed.
+    pub(super) fn make_room_for_copies(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: LaneId,
+    ) -> Result<(), FtlError> {
+        self.collect_to(cx, lane, self.settings.low_water + 1)
+    }
+
     /// Pads and programs frames with copies that wait for more units. These copies delay the erase
     /// of their old blocks, and the lane has no free block left.
-    fn pad_copies(&mut self, cx: &mut FtlContext<'_>, lane: LaneId) -> Result<(), FtlError> {
+    pub(super) fn pad_copies(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: LaneId,
+    ) -> Result<(), FtlError> {
         let first = self.settings.first_of_collection();
         for f in self.lanes[lane].frontiers.keys().filter(|&f| f >= first) {
             let frontier = &self.lanes[lane].frontiers[f];

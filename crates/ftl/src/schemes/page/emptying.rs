@@ -55,12 +55,14 @@ impl PageMapped {
         } else {
             self.lanes[lane].policy.removed(local);
             self.classifier.removed(lane, local);
-            self.report.collected[match cause {
-                Cause::Idle => 1,
-                Cause::Wear => 2,
-                _ => 0,
-            }] += 1;
-            self.report.collected_valid_units += u64::from(self.pool.blocks.valid(victim));
+            if cause != Cause::Refresh {
+                self.report.collected[match cause {
+                    Cause::Idle => 1,
+                    Cause::Wear => 2,
+                    _ => 0,
+                }] += 1;
+                self.report.collected_valid_units += u64::from(self.pool.blocks.valid(victim));
+            }
         }
         self.pool.blocks.set_role(victim, Role::Leaving);
         let valid = self.pool.blocks.valid(victim);

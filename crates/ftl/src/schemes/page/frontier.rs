@@ -184,3 +184,14 @@ impl PageMapped {
         self.gather(cx, lane, f, pending)
     }
 }
+
+/// Returns, for each unit, the number of units directly after it that continue its logical order.
+pub(super) fn followers(units: &[Pending]) -> [u8; 64] {
+    let mut ahead = [0; 64];
+    for i in (1..units.len()).rev() {
+        if units[i].is_host() && units[i].unit.lpn.0 == units[i - 1].unit.lpn.0.wrapping_add(1) {
+            ahead[i - 1] = ahead[i] + 1;
+        }
+    }
+    ahead
+}

@@ -15,6 +15,7 @@ mod frontier;
 mod history;
 mod mount;
 mod partial;
+mod refresh;
 mod roll_forward;
 mod settings;
 mod slc;
@@ -37,9 +38,10 @@ use flashatlas_types::{
     BlockId, BlockMode, Cause, Class, FrontierId, FtlError, LaneId, Layout, Lpn, Mechanism,
     MemoryKind, OpId, ParamDef, Ppn, Stamp, StampSum, TiVec, Violation,
 };
-use frontier::{Frontier, Leaving, Pending};
+use frontier::{Frontier, Leaving, Pending, followers};
 use history::History;
 use partial::Sweep;
+use refresh::Refreshing;
 use rustc_hash::FxHashMap;
 use settings::{GcMode, GcPace, PARAMS, PageSettings, fits, mount_limit};
 use slc::SlcCache;
@@ -156,6 +158,7 @@ struct PageMapped {
     /// The number of frames of victims that were collected in parts, at the paces `even` and
     /// `paced`.
     partial_frames: u64,
+    refreshing: Refreshing,
     report: FtlReport,
     mount: MountReport,
 }
@@ -171,6 +174,12 @@ impl PageMapped {
         self.lanes[lane].policy.closed(local, self.pool.blocks.valid(block), self.at);
         let stream = self.history.as_ref().and_then(|history| history.stream(block));
         self.classifier.closed(&Filled { id: block, lane, block: local, stream });
+    }
+
+    /// Closes a block, and tells the map.
+    fn close_for_map(&mut self, cx: &mut FtlContext<'_>, block: BlockId) -> Result<(), FtlError> {
+        self.close(block);
+        self.map.closed(&mut MapContext::new(cx, &mut self.pool), block)
     }
 
     /// Prefetches the map entries of the pages in the `wanted` slots of a block, several frames at
@@ -317,8 +326,7 @@ impl PageMapped {
         frontier.buffer = buffer;
         if full {
             frontier.block = None;
-            self.close(block);
-            self.map.closed(&mut MapContext::new(cx, &mut self.pool), block)?;
+            self.close_for_map(cx, block)?;
         }
         if host_units > 0
             && let Some(lane) = self.gathering.get_mut(f)
@@ -328,17 +336,6 @@ impl PageMapped {
         self.erase_left(cx, lane)?;
         if host_units > 0 { self.keep_pace(cx, lane) } else { Ok(()) }
     }
-}
-
-/// Returns, for each unit, the number of units directly after it that continue its logical order.
-fn followers(units: &[Pending]) -> [u8; 64] {
-    let mut ahead = [0; 64];
-    for i in (1..units.len()).rev() {
-        if units[i].is_host() && units[i].unit.lpn.0 == units[i - 1].unit.lpn.0.wrapping_add(1) {
-            ahead[i - 1] = ahead[i] + 1;
-        }
-    }
-    ahead
 }
 
 impl Ftl for PageMapped {
@@ -465,10 +462,23 @@ impl Ftl for PageMapped {
 
     fn idle(&mut self, cx: &mut FtlContext<'_>) -> Result<Idle, FtlError> {
         self.at.now = cx.command.now;
+        if self.settings.can_refresh() && self.refresh(cx, true)? > 0 {
+            return Ok(Idle::Worked);
+        }
         if self.fold_in_idle_time(cx)? || self.collect_in_idle_time(cx)? {
             return Ok(Idle::Worked);
         }
-        self.map.idle(&mut MapContext::new(cx, &mut self.pool))
+        let waits = self.map.idle(&mut MapContext::new(cx, &mut self.pool))?;
+        Ok(match (waits, self.next_look()) {
+            (Idle::Nothing, Some(look)) => Idle::Wait(look),
+            (Idle::Wait(due), Some(look)) => Idle::Wait(due.min(look)),
+            (waits, _) => waits,
+        })
+    }
+
+    fn keep_up(&mut self, cx: &mut FtlContext<'_>) -> Result<bool, FtlError> {
+        self.at.now = cx.command.now;
+        Ok(self.settings.can_refresh() && self.refresh(cx, false)? > 0)
     }
 
     fn for_each_block(&self, visit: &mut dyn FnMut(BlockId, Role, u32)) {
@@ -498,6 +508,7 @@ impl Ftl for PageMapped {
         report.scheme_details.extend(self.classifier.details());
         report.map_details = self.map.details();
         report.mount = self.mount.clone();
+        report.refreshed = self.refreshing.blocks;
         report.retired_blocks = self.pool.retired;
         report.free_blocks =
             self.layout.lane_ids().map(|lane| u64::from(self.pool.listed(lane).len())).sum();
@@ -531,6 +542,7 @@ impl Ftl for PageMapped {
         if let Some(slc) = &mut self.slc {
             slc.reset_counters();
         }
+        self.refreshing.blocks = [0; 2];
         self.map.reset_counters();
     }
 }

@@ -78,12 +78,14 @@ impl PageMapped {
             superseded: Superseded::new(&layout),
             at: Moment::default(),
             partial_frames: 0,
+            refreshing: super::Refreshing::default(),
             report: FtlReport::default(),
             mount: MountReport::new(&layout),
             settings,
             layout,
         };
         let before = cx.flash.medium.counters;
+        ftl.begin_refreshing(cx.flash.medium, ftl.settings.refresh);
         ftl.rebuild(cx)?;
         ftl.mount.finish(&before, cx.flash.medium);
         Ok(ftl)

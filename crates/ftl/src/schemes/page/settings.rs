@@ -1,5 +1,6 @@
 //! The parameters of the page-mapped FTL, and the check that a layout has enough room.
 
+use super::refresh::{self, RefreshSettings};
 use super::slc::{self, SLC, SLC_DYNAMIC, SLC_KEEP, SLC_STATIC, SlcSettings};
 use crate::MountLimit;
 use crate::blocks::WEAR_DYNAMIC;
@@ -96,6 +97,9 @@ pub(super) const PARAMS: &[ParamDef] = &[
     SLC_STATIC.def,
     SLC_DYNAMIC.def,
     SLC_KEEP.def,
+    refresh::PARAMS[0],
+    refresh::PARAMS[1],
+    refresh::PARAMS[2],
 ];
 
 /// The choice of the frontier for survivors of collection.
@@ -137,6 +141,7 @@ pub(super) struct PageSettings {
     pub slc: Option<SlcSettings>,
     /// `true` if streams keep too many blocks open, so that collection lacks room.
     pub streams_crowd: bool,
+    pub refresh: RefreshSettings,
 }
 
 /// Returns the low-water mark. If `ftl.low_water` is 0, the mark follows from the streams.
@@ -277,7 +282,9 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
     }
     slc::fits(params, layout, streams)?;
     // lanes without map pages have more room, but only the room of all lanes counts
-    let map_quota = map_quota(config, layout)?.blocks;
+    let map_quota = map_quota(config, layout)?;
+    refresh::check(params, map_quota)?;
+    let map_quota = map_quota.blocks;
     let reserve = reserve(params, layout, streams, map_quota);
     let per_lane = u64::from(layout.blocks_per_lane).saturating_sub(reserve);
     let usable = per_lane * u64::from(layout.lanes) * u64::from(layout.slots_per_block);
@@ -338,6 +345,7 @@ impl PageSettings {
             map_quota: map_quota(config, layout).expect("the configuration is checked"),
             slc: SlcSettings::of(params),
             streams_crowd: streams_crowd(params, layout, streams),
+            refresh: RefreshSettings::new(params),
         }
     }
 

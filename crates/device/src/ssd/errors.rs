@@ -1,0 +1,41 @@
+//! A drive whose flash has errors: reads of lost data, and work that is due while it is busy.
+
+use super::Ssd;
+use flashatlas_types::{Class, FtlError, MediumError, OpId, OpKind, Ps, Tag};
+
+impl Ssd {
+    /// Returns the error of a read. The retries of a page that cannot be read take their time on
+    /// the flash; after them the command completes, if somebody waits for it
+    /// ([`Ssd::complete_unreadable`]).
+    pub(super) fn unread(&mut self, now: Ps, tag: Tag, error: FtlError) -> FtlError {
+        let lost = matches!(error, FtlError::Medium(MediumError::Unreadable(_)));
+        if lost && self.failed.is_none() && self.completes_unreadable && !self.instant {
+            let begun: Vec<OpId> = self.plan.iter().map(|(id, ..)| id).collect();
+            self.plan.push(OpKind::Complete(tag), Class::HostRead, &begun);
+            self.issue(now);
+        }
+        error
+    }
+
+    /// Does the work of the FTL that is due, in a plan of its own that no command waits for.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn keep_up(&mut self, now: Ps) -> Result<(), FtlError> {
+        self.plan.clear();
+        let between = self.between_commands(now);
+        let worked = self.with_ftl(&between, |ftl, cx| ftl.keep_up(cx));
+        if worked.map_err(|error| self.fail(error))? {
+            self.settle();
+            if !self.instant {
+                self.engine.issue(now, &self.plan);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes reads of unreadable data complete in their time. The error of such a read is returned
+    /// when it is submitted, and the command completes after the last retry.
+    pub fn complete_unreadable(&mut self) {
+        self.completes_unreadable = true;
+    }
+}

@@ -1,0 +1,207 @@
+//! Refresh and read reclaim: data is written again before its bits can no longer be corrected.
+//!
+//! A block is due for refresh when the wrong bits that its worst page is expected to have exceed a
+//! share of those that the code corrects (`ftl.refresh`). The expectation follows from cycles, time
+//! and reads, so a drive that is never read refreshes its data, too. A block is due for reclaim
+//! after a number of reads (`ftl.read_reclaim`). The blocks that are due are looked for once in
+//! `ftl.refresh_check` of simulated time, or an hour in idle time. Idle time refreshes every block
+//! that is due, and a drive at work one block of each lane a look.
+
+use super::settings::GcMode;
+use super::{PageMapped, PageSettings};
+use crate::FtlContext;
+use crate::blocks::Role;
+use crate::pool::MapQuota;
+use flashatlas_nand::{ErrorRules, Medium};
+use flashatlas_types::{
+    BlockId, Cause, ConfigError, Dur, FtlError, LaneId, Param, ParamDef, Params, Ps,
+};
+
+/// The parameter `ftl.refresh`.
+pub(super) const REFRESH: Param<f64> = Param::ratio(
+    "ftl.refresh",
+    0.0,
+    1.0,
+    "a block is written again when the wrong bits that its worst page is expected to have exceed \
+     this share of those that the code corrects; 0: never",
+)
+.or("0");
+
+/// The parameter `ftl.refresh_check`.
+pub(super) const REFRESH_CHECK: Param<Dur> = Param::time(
+    "ftl.refresh_check",
+    "time between two looks at the age of all blocks while the drive works; a look refreshes one \
+     block of each lane; idle time looks once an hour, and refreshes every block that is due",
+)
+.or("1min");
+
+/// The parameter `ftl.read_reclaim`.
+pub(super) const READ_RECLAIM: Param<u32> = Param::int(
+    "ftl.read_reclaim",
+    0,
+    u32::MAX as u64,
+    "a block is written again after this number of reads of its pages; 0: never",
+)
+.or("0");
+
+pub(super) const PARAMS: [ParamDef; 3] = [REFRESH.def, REFRESH_CHECK.def, READ_RECLAIM.def];
+
+/// Time between two looks in idle time.
+const IDLE_CHECK: Dur = Dur(3_600_000_000_000_000);
+
+/// The settings of refresh and read reclaim.
+#[derive(Clone, Copy, Default)]
+pub(super) struct RefreshSettings {
+    share: f64,
+    check: Dur,
+    reclaim: u64,
+}
+
+impl RefreshSettings {
+    pub fn new(params: &Params) -> RefreshSettings {
+        RefreshSettings {
+            share: params.get(REFRESH),
+            check: params.get(REFRESH_CHECK),
+            reclaim: params.get(READ_RECLAIM).into(),
+        }
+    }
+
+    /// Returns `true` if any block may become due.
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        self.share > 0.0 || self.reclaim > 0
+    }
+}
+
+/// Checks that a drive that refreshes its data has errors, and no other data on flash.
+pub(super) fn check(params: &Params, quota: MapQuota) -> Result<(), ConfigError> {
+    let key = if params.get(REFRESH) > 0.0 {
+        REFRESH.key()
+    } else if params.get(READ_RECLAIM) > 0 {
+        READ_RECLAIM.key()
+    } else {
+        return Ok(());
+    };
+    if ErrorRules::from_params(params).is_none_or(|errors| errors.bits.is_none()) {
+        let why = "nothing ages without bit errors: needs errors.model (errors.model = none here)";
+        return Err(ConfigError::new(key, why));
+    }
+    if params.get(super::settings::GC_MODE) == "single" {
+        let why = "not with ftl.gc_mode = single, which keeps no room for copies beside collection";
+        return Err(ConfigError::new(key, why));
+    }
+    if quota.blocks > 0 {
+        let why = "not with a map on flash (map.store, map.flush): only data is refreshed, and \
+                   the pages of the map would age";
+        return Err(ConfigError::new(key, why));
+    }
+    Ok(())
+}
+
+/// Times of the looks, and counts.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Refreshing {
+    next: Ps,
+    next_idle: Ps,
+    /// Blocks that were refreshed because of their age, and because of their reads.
+    pub blocks: [u64; 2],
+}
+
+impl PageMapped {
+    /// Begins to note the reads of blocks, if blocks are reclaimed after reads.
+    pub(super) fn begin_refreshing(&self, medium: &mut Medium, settings: RefreshSettings) {
+        if settings.reclaim > 0 {
+            medium.note_reads(settings.reclaim);
+        }
+    }
+
+    /// Writes blocks again that are due. Returns the number of blocks.
+    pub(super) fn refresh(&mut self, cx: &mut FtlContext<'_>, idle: bool) -> Result<u64, FtlError> {
+        let RefreshSettings { share, check, reclaim } = self.settings.refresh;
+        let mut done = 0;
+        if reclaim > 0 && cx.flash.medium.has_blocks_to_reclaim() {
+            for block in cx.flash.medium.take_blocks_to_reclaim() {
+                if self.write_again(cx, block)? {
+                    self.refreshing.blocks[1] += 1;
+                    done += 1;
+                }
+            }
+        }
+        let next = if idle { self.refreshing.next_idle } else { self.refreshing.next };
+        if share == 0.0 || cx.command.now < next {
+            return Ok(done);
+        }
+        self.refreshing.next = cx.command.now.after(check);
+        for lane in self.layout.lane_ids() {
+            while let Some(block) = self.oldest_due(cx.flash.medium, lane, share)
+                && self.write_again(cx, block)?
+            {
+                self.refreshing.blocks[0] += 1;
+                done += 1;
+                if !idle {
+                    break;
+                }
+            }
+        }
+        if idle {
+            self.refreshing.next_idle = cx.command.now.after(IDLE_CHECK);
+        }
+        Ok(done)
+    }
+
+    /// Returns the time of the next look in idle time, if blocks may become due.
+    pub(super) fn next_look(&self) -> Option<Ps> {
+        (self.settings.refresh.share > 0.0).then_some(self.refreshing.next_idle)
+    }
+
+    /// Returns the block of a lane whose worst page is expected to have most wrong bits, if the
+    /// block is due.
+    fn oldest_due(&self, medium: &mut Medium, lane: LaneId, share: f64) -> Option<BlockId> {
+        let holds = |role| matches!(role, Role::Closed | Role::Open);
+        let mut oldest: Option<(f64, BlockId)> = None;
+        for block in self.layout.lane_blocks(lane) {
+            if !holds(self.pool.blocks.role(block)) || medium.write_pointer(block) == 0 {
+                continue;
+            }
+            let age = medium.share_of_correctable(block);
+            if age > share && oldest.is_none_or(|(most, _)| age > most) {
+                oldest = Some((age, block));
+            }
+        }
+        oldest.map(|(_, block)| block)
+    }
+
+    /// Copies the valid pages of a block and erases it. A frontier that fills the block takes
+    /// another one. Returns `false` if the lane has no room for the copies.
+    fn write_again(&mut self, cx: &mut FtlContext<'_>, block: BlockId) -> Result<bool, FtlError> {
+        let (lane, _) = self.layout.in_lane(block);
+        if self.pool.blocks.role(block) == Role::Open {
+            let mut frontiers = self.lanes[lane].frontiers.iter_mut();
+            let Some(frontier) = frontiers.find(|f| f.block == Some(block)) else {
+                return Ok(false);
+            };
+            frontier.block = None;
+            self.close_for_map(cx, block)?;
+        }
+        if !self.collection_has_room(lane) {
+            self.make_room_for_copies(cx, lane)?;
+        }
+        if self.pool.blocks.role(block) != Role::Closed {
+            // collection has taken it meanwhile
+            return Ok(true);
+        }
+        if !self.collection_has_room(lane) {
+            return Ok(false);
+        }
+        self.collect(cx, lane, block, Cause::Refresh)?;
+        self.pad_copies(cx, lane)?;
+        Ok(true)
+    }
+}
+
+impl PageSettings {
+    /// Returns `true` if the drive has room for copies beside its host frontiers.
+    pub(super) fn can_refresh(&self) -> bool {
+        self.mode == GcMode::Dual && self.refresh.is_on()
+    }
+}

@@ -192,3 +192,22 @@ def test_an_image_under_a_layer_is_checked_with_its_capacity(tmp_path):
         pass
     found = flashatlas.image_check(image)
     assert found["sound"] and "hard.superpage=8192" in flashatlas.image_info(image)["set"]
+
+
+def test_a_year_on_the_shelf_is_found_by_the_next_mount(cli, tmp_path):
+    # 8192 x 1e-4 t bits of a codeword are wrong after t days: 300 after a year, of 40 that a BCH
+    # code corrects; a retry changes nothing, and there is no soft decoding
+    numbers = ["e=0", "a=0", "b=1e-4", "m=0", "n=1", "g=0"]
+    ages = ["errors.model=tlc-72l", "ecc.code=bch", "ecc.retry_gain=1"]
+    ages += [f"errors.{number}" for number in numbers]
+    image = tmp_path / "drive.img"
+    written(image, 50, set=ages)
+    assert flashatlas.image_check(image, set=ages)["sound"]
+    assert "30.0 days" in cli("image", "age", image, "30d").stderr
+    assert flashatlas.image_check(image, set=ages)["units"]["written"] == 50
+    assert "395.0 days" in cli("image", "age", image, "1y").stderr
+    found = flashatlas.image_check(image, set=ages)
+    assert found["units"]["written"] == 0
+    assert flashatlas.image_check(image)["units"]["written"] == 50, "without errors nothing ages"
+    refused = cli("image", "age", image, "tomorrow")
+    assert refused.returncode == 2 and "expected a number of hours" in refused.stderr

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from flashatlas.running.lookups import lookup
     from flashatlas.running.rerun import rerun
     from flashatlas.serving.device import Device
-    from flashatlas.serving.image import image_check, image_cut, image_info
+    from flashatlas.serving.image import image_age, image_check, image_cut, image_info
     from flashatlas.serving.serve import serve
     from flashatlas.statistics.significance import significance
     from flashatlas.sweep import Study
@@ -65,6 +65,7 @@ __all__ = [
     "compare",
     "figure",
     "frame",
+    "image_age",
     "image_check",
     "image_cut",
     "image_info",
@@ -102,7 +103,7 @@ _HOMES = {
     "running.lookups": ("lookup",),
     "running.rerun": ("rerun",),
     "serving.device": ("Device",),
-    "serving.image": ("image_check", "image_cut", "image_info"),
+    "serving.image": ("image_age", "image_check", "image_cut", "image_info"),
     "serving.serve": ("serve",),
     "statistics.significance": ("significance",),
     "sweep": ("Study",),

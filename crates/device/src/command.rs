@@ -167,6 +167,8 @@ pub enum SubmitError {
     },
     /// The data cannot be read, or the drive has stopped.
     Ftl(FtlError),
+    /// The drive is worn out and refuses every change (`ftl.worn_out = read-only`). Reads go on.
+    ReadOnly,
     /// A layer cannot use the data or the shape of the lower device.
     Layer(LayerError),
     /// The exported map has no such subregion or region.
@@ -261,6 +263,9 @@ impl std::fmt::Display for SubmitError {
                 write!(f, "the range is empty or ends beyond the drive's {sectors} sectors")
             }
             SubmitError::Ftl(error) => error.fmt(f),
+            SubmitError::ReadOnly => {
+                f.write_str("the drive is worn out and read-only: it takes no writes and trims")
+            }
             SubmitError::Layer(error) => error.fmt(f),
             SubmitError::NoMap { what, number, count: 0 } => {
                 write!(f, "{what} {number} of the map cannot be read: this device hands out no map")
@@ -281,7 +286,9 @@ impl std::error::Error for SubmitError {
         match self {
             SubmitError::Ftl(error) => Some(error),
             SubmitError::Layer(error) => Some(error),
-            SubmitError::OutOfRange { .. } | SubmitError::NoMap { .. } => None,
+            SubmitError::OutOfRange { .. } | SubmitError::ReadOnly | SubmitError::NoMap { .. } => {
+                None
+            }
         }
     }
 }

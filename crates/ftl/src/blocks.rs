@@ -67,7 +67,7 @@ fn expecting(unit: Unit, at: Ppn, expected: Lpn) -> Result<Unit, FtlError> {
 /// # Errors
 /// Returns an error if the spare area names another page or no page.
 pub fn check_names(medium: &Medium, ppn: Ppn, lpn: Lpn) -> Result<(), Violation> {
-    let found = medium.lpn(ppn);
+    let found = medium.named(ppn);
     Violation::unless(found == Ok(lpn), "the spare area of a mapped slot names its page", || {
         format!(
             "page {lpn} should be in slot {ppn}, but the spare area of this slot holds {found:?}"

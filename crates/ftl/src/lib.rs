@@ -53,7 +53,7 @@ pub use report::{
     AreaUse, FtlReport, MapCounters, MemoryUse, MergeClass, MergeCounters, MountLimit, MountReport,
     PageCounters, Reason,
 };
-pub use schemes::{Registry, SchemeConfig, SchemeDef};
+pub use schemes::{Registry, SchemeConfig, SchemeDef, WORN_OUT};
 pub use superseded::Superseded;
 
 use flashatlas_nand::{Medium, Unit};
@@ -248,6 +248,11 @@ pub trait Ftl: Send {
     /// # Errors
     /// Returns the errors of [`Ftl::write`].
     fn idle(&mut self, cx: &mut FtlContext<'_>) -> Result<Idle, FtlError>;
+
+    /// Returns the units of host data that wait in page buffers for their frame to fill.
+    fn buffered(&self) -> Vec<Unit> {
+        Vec::new()
+    }
 
     /// Does work that is due although the drive is not idle, such as refresh. Returns `true` if any
     /// work was done. The controller calls this function after each command of a drive with errors.

@@ -26,7 +26,7 @@
 //!   bad, and a failed program is an error.
 //! - *Factory-bad blocks*: see [`Medium::new`].
 //! - *Uncorrectable read*: a page that was programmed cannot be read any more ([`Medium::decay`]).
-//!   Errors that the controller corrects are not modelled, because no layer above could see them.
+//!   Errors that the controller corrects change times alone ([`crate::errors`]).
 //! - *NVM*: stores after the last fence are kept, lost or torn, line by line (see [`crate::nvm`]).
 
 use crate::Change;

@@ -137,6 +137,7 @@ fn call(work: impl FnOnce(&Server<Wall>) -> Result<(), Refused>) -> c_int {
             let number = match refused {
                 Refused::Range(_) => libc::EINVAL,
                 Refused::NoSpace(_) => libc::ENOSPC,
+                Refused::ReadOnly(_) => libc::EROFS,
                 Refused::PowerLost | Refused::Unreadable(_) | Refused::Failed(_) => libc::EIO,
             };
             complain(number, &refused.to_string())

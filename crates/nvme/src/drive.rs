@@ -33,6 +33,7 @@ pub fn health(stack: &Stack, powered: Ps, host_bytes: u64) -> Health {
     Health {
         percentage_used: (erases * 100).checked_div(endured).unwrap_or(100) as u32,
         available_spare: available_spare(stack),
+        read_only: stack.ssd().is_read_only(),
         powered,
         host_bytes,
         programmed: Cause::ALL.map(|cause| counters.programs[cause as usize] * page),
@@ -75,6 +76,7 @@ impl Drive {
 /// Returns the error of media for an error of a drive that has power.
 fn of_error(error: &SubmitError) -> MediaError {
     match error {
+        SubmitError::ReadOnly => MediaError::ReadOnly,
         SubmitError::Ftl(FtlError::NoSpace { .. }) => MediaError::OutOfSpace,
         SubmitError::Ftl(FtlError::Medium(
             MediumError::Unreadable(_) | MediumError::Damaged(_),

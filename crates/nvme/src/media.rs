@@ -9,6 +9,8 @@ use flashatlas_types::{Ps, SECTOR_BYTES};
 pub enum MediaError {
     /// The flash has no room for the data.
     OutOfSpace,
+    /// The media are worn out and take no writes any more.
+    ReadOnly,
     /// Data in the range cannot be read.
     Unreadable,
     /// The power has failed: nothing is carried out any more.

@@ -55,6 +55,8 @@ impl Status {
     pub const SGL_TYPE_INVALID: Status = never(GENERIC, 0x11);
     /// Keep Alive Timer Expired: in the error log only.
     pub const KEEP_ALIVE_EXPIRED: Status = retry(GENERIC, 0x19);
+    /// Namespace is Write Protected: the media are worn out.
+    pub const WRITE_PROTECTED: Status = never(GENERIC, 0x20);
     /// LBA Out of Range.
     pub const LBA_OUT_OF_RANGE: Status = never(GENERIC, 0x80);
     /// Capacity Exceeded: the flash has no room.

@@ -102,6 +102,7 @@ impl Failure {
             Failure::Mismatch => Status::COMPARE_FAILURE,
             Failure::Data => Status::DATA_TRANSFER_ERROR,
             Failure::Media { error: MediaError::OutOfSpace, .. } => Status::CAPACITY_EXCEEDED,
+            Failure::Media { error: MediaError::ReadOnly, .. } => Status::WRITE_PROTECTED,
             Failure::Media { error: MediaError::Unreadable, .. } => Status::UNRECOVERED_READ,
             Failure::Media { error: MediaError::Other, writes: true } => Status::WRITE_FAULT,
             Failure::Media { .. } => Status::INTERNAL_ERROR,

@@ -1,7 +1,7 @@
 //! Functions for `flashatlas image`, which describes the image of a served drive.
 
 use crate::{InputError, guarded};
-use flashatlas_serve::{ServeError, ServeSpec, check, info};
+use flashatlas_serve::{ServeError, ServeSpec, age, check, info};
 use flashatlas_sim::RunError;
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -34,4 +34,15 @@ pub fn image_check(py: Python<'_>, plan: &str) -> PyResult<String> {
     let plan: ServeSpec = serde_json::from_str(plan)
         .map_err(|e| InputError::new_err(format!("the plan cannot be read: {e}")))?;
     looked(py, || check(&plan))
+}
+
+/// Lets an image rest for some seconds, and returns its clock in seconds
+/// (see `flashatlas_serve::age`).
+///
+/// `plan` is the JSON of a `ServeSpec`.
+#[pyfunction]
+pub fn image_age(py: Python<'_>, plan: &str, seconds: u32) -> PyResult<String> {
+    let plan: ServeSpec =
+        serde_json::from_str(plan).map_err(|e| InputError::new_err(format!("plan: {e}")))?;
+    looked(py, || age(&plan, seconds).map(Value::from))
 }

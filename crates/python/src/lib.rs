@@ -424,6 +424,7 @@ pub fn populate(module: &Bound<'_, PyModule>, extension: Option<Extension>) -> P
     module.add_function(wrap_pyfunction!(crash::crash_rerun, module)?)?;
     module.add_function(wrap_pyfunction!(image::image_info, module)?)?;
     module.add_function(wrap_pyfunction!(image::image_check, module)?)?;
+    module.add_function(wrap_pyfunction!(image::image_age, module)?)?;
     module.add_function(wrap_pyfunction!(lookup::lookup, module)?)?;
     module.add_function(wrap_pyfunction!(lookup::lookup_planned, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_files, module)?)?;

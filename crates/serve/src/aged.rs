@@ -64,6 +64,9 @@ pub fn lay(held: &Image, medium: &mut Medium) {
             }
         }
     }
+    if let Some(aged) = &held.aged {
+        medium.lay_ages(aged);
+    }
     for (lane, &left) in held.spares.iter().enumerate() {
         medium.lay_spares(LaneId::new(lane as u32), left);
     }

@@ -21,6 +21,7 @@
 //! power failure.
 
 use crate::aged::{Laid, frames_of, lay};
+use crate::ages::{Ages, SLC_ERASES};
 use crate::disk::Disk;
 use crate::error::ImageError;
 use crate::frame::{ERASED, Frame, Head, PROGRAMMED, TORN, long, word};
@@ -50,27 +51,28 @@ pub struct Found {
 
 /// An open image.
 pub struct Image<D> {
-    disk: Arc<D>,
+    pub(crate) disk: Arc<D>,
     layout: Arc<Layout>,
-    places: Places,
-    erases: TiVec<BlockId, u32>,
-    health: TiVec<BlockId, u8>,
+    pub(crate) places: Places,
+    pub(crate) erases: TiVec<BlockId, u32>,
+    pub(crate) health: TiVec<BlockId, u8>,
     /// Blocks without a readable frame, because their erase failed.
-    unreadable: TiVec<BlockId, bool>,
+    pub(crate) unreadable: TiVec<BlockId, bool>,
     roles: TiVec<BlockId, (OobRole, BlockMode)>,
     /// Number of erases of each block that ended a cycle in SLC mode.
-    slc_erases: TiVec<BlockId, u32>,
+    pub(crate) slc_erases: TiVec<BlockId, u32>,
     /// Frames whose heads did not match their checksums when the image was opened, by block. The
     /// number of erases in these heads is lost, so an erase of the block must overwrite them.
     damaged: FxHashMap<BlockId, Vec<FrameId>>,
     /// Frames whose content did not match its checksum when the image was opened. The next sync
     /// marks them as torn.
     torn: Vec<FrameId>,
-    spares: TiVec<LaneId, u32>,
+    pub(crate) ages: Ages,
+    pub(crate) spares: TiVec<LaneId, u32>,
     /// Stores to NVM since the last fence.
     stores: Vec<(u64, Vec<u8>)>,
     /// `true` if something was written since the last sync.
-    unsynced: bool,
+    pub(crate) unsynced: bool,
     /// The mark in the file.
     mark: Mark,
     /// Number of the last program that was written.
@@ -124,6 +126,7 @@ impl<D: Disk + 'static> Image<D> {
             unreadable: layout.per_block(false),
             roles: layout.per_block(Default::default()),
             slc_erases: layout.per_block(0),
+            ages: Ages::new(&layout),
             damaged: FxHashMap::default(),
             torn: Vec::new(),
             spares: layout.per_lane(spares),
@@ -213,6 +216,7 @@ impl<D: Disk + 'static> Image<D> {
     /// Writes the content of a medium in the order of its blocks. Any order is allowed, because the
     /// image is not yet complete.
     fn put(&mut self, held: &Held) -> io::Result<()> {
+        self.ages.take(held.aged.as_ref());
         for block in self.layout.block_ids() {
             let at = usize::from(block);
             (self.erases[block], self.health[block]) = (held.erases[at], held.health[at]);
@@ -256,7 +260,8 @@ impl<D: Disk + 'static> Image<D> {
                 {
                     self.erases[block] = word(record, 12);
                     (self.health[block], self.unreadable[block]) = (record[16], record[17] != 0);
-                    self.slc_erases[block] = word(record, 20);
+                    self.slc_erases[block] = word(record, SLC_ERASES);
+                    self.ages.read_block(block, record);
                 } else {
                     found.damaged_blocks.push(block)
                 }
@@ -269,9 +274,11 @@ impl<D: Disk + 'static> Image<D> {
             self.disk.read_at(&mut record, self.places.lane(lane))?;
             if word(&record, 0) == crc32c::crc32c(&record[4..]) {
                 self.spares[lane] = word(&record, 4);
+                self.ages.read_lane(lane, &record);
             }
             medium.lay_spares(lane, self.spares[lane]);
         }
+        self.ages.lay(medium);
         let bytes = medium.rules().nvm_bytes as usize;
         if bytes > 0 {
             let mut nvm = vec![0; bytes];
@@ -432,6 +439,10 @@ impl<D: Disk + 'static> Image<D> {
                 }
                 self.write_frame(*frame, PROGRAMMED, *sequence, units)?;
                 self.written = *sequence;
+                let block = self.layout.block_of_frame(*frame);
+                if self.ages.begins(block) {
+                    self.write_block(block)?;
+                }
             }
             Change::ProgramFailed(frame) => {
                 self.write_frame(*frame, TORN, 0, &[])?;
@@ -486,33 +497,12 @@ impl<D: Disk + 'static> Image<D> {
         if std::mem::take(&mut self.roles[block]).1 == BlockMode::Slc {
             self.slc_erases[block] += 1;
         }
+        self.ages.erased(block);
         self.write_block(block)?;
         for frame in self.damaged.remove(&block).unwrap_or_default() {
             self.write_frame(frame, ERASED, 0, &[])?;
         }
         Ok(())
-    }
-
-    fn write_block(&mut self, block: BlockId) -> io::Result<()> {
-        let mut record = [0; BLOCK_BYTES];
-        record[4..12].copy_from_slice(&u64::from(block.number()).to_le_bytes());
-        record[12..16].copy_from_slice(&self.erases[block].to_le_bytes());
-        (record[16], record[17]) = (self.health[block], u8::from(self.unreadable[block]));
-        record[18] = 1; // no record is all zeros
-        record[20..24].copy_from_slice(&self.slc_erases[block].to_le_bytes());
-        let sum = crc32c::crc32c(&record[4..]);
-        record[..4].copy_from_slice(&sum.to_le_bytes());
-        self.unsynced = true;
-        self.disk.write_at(&record, self.places.block(block))
-    }
-
-    fn write_lane(&mut self, lane: LaneId) -> io::Result<()> {
-        let mut record = [0; LANE_BYTES];
-        record[4..8].copy_from_slice(&self.spares[lane].to_le_bytes());
-        let sum = crc32c::crc32c(&record[4..]);
-        record[..4].copy_from_slice(&sum.to_le_bytes());
-        self.unsynced = true;
-        self.disk.write_at(&record, self.places.lane(lane))
     }
 
     /// Writes a frame. The content is written before the head, so a process that is killed in

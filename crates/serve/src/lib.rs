@@ -6,6 +6,7 @@
 //! the socket, and the plug-in passes a [`Clock`] to [`Server`].
 
 mod aged;
+mod ages;
 mod clock;
 mod disk;
 mod error;
@@ -28,6 +29,7 @@ mod spec;
 mod state;
 mod sync;
 
+pub use ages::age;
 pub use clock::{Clock, Wall};
 pub use disk::{Disk, Memory, Open, on_file};
 pub use error::ImageError;

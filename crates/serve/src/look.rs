@@ -63,7 +63,7 @@ fn capacity(header: &Header) -> u64 {
 ///
 /// With layers, the settings do not include the capacity. A layer computes its capacity from that
 /// of the drive below, which the header does not contain.
-fn settings(header: &Header) -> Vec<String> {
+pub(crate) fn settings(header: &Header) -> Vec<String> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let given = header.on_flash.iter().filter(|(key, value)| *key != CAPACITY && !is_empty(value));
     let mut set: Vec<String> = given.map(|(key, value)| format!("{key}={}", text(value))).collect();

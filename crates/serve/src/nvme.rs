@@ -65,6 +65,7 @@ impl<C: Clock> Media for &Server<C> {
         let usual = Health::default().vitals();
         let spare = |live: &mut Live, _| Vitals {
             available_spare: drive::available_spare(live.drive()),
+            read_only: live.drive().ssd().is_read_only(),
             ..usual
         };
         self.seen(spare).unwrap_or(Vitals { read_only: true, ..usual })
@@ -74,6 +75,7 @@ impl<C: Clock> Media for &Server<C> {
 fn of_refused(refused: Refused) -> MediaError {
     match refused {
         Refused::NoSpace(_) => MediaError::OutOfSpace,
+        Refused::ReadOnly(_) => MediaError::ReadOnly,
         Refused::Unreadable(_) => MediaError::Unreadable,
         Refused::PowerLost => MediaError::PowerLost,
         Refused::Range(_) | Refused::Failed(_) => MediaError::Other,

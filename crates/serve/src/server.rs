@@ -498,7 +498,11 @@ impl<C: Clock> Server<C> {
         if let Err(why) = state.submit(&flush, None, None, false) {
             return Ended { record: None, complaint: Some(why.to_string()) };
         }
-        let closed = state.image.as_mut().map(|image| {
+        let State { image, live, .. } = &mut *state;
+        let closed = image.as_mut().map(|image| {
+            if let Some(live) = live {
+                image.keep_reads(live.drive().ssd().medium())?;
+            }
             last.map_or(Ok(()), |record| image.home().write(record))?;
             image.close()
         });

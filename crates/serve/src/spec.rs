@@ -176,6 +176,8 @@ pub enum Refused {
     PowerLost,
     /// The drive has no free space.
     NoSpace(String),
+    /// The drive is worn out and takes no writes any more. Reads go on.
+    ReadOnly(String),
     /// Data in the range cannot be read.
     Unreadable(String),
     /// The drive or its image cannot be used any more.
@@ -188,6 +190,7 @@ impl std::fmt::Display for Refused {
             Refused::PowerLost => f.write_str("the power has failed"),
             Refused::Range(why)
             | Refused::NoSpace(why)
+            | Refused::ReadOnly(why)
             | Refused::Unreadable(why)
             | Refused::Failed(why) => f.write_str(why),
         }

@@ -64,7 +64,12 @@ impl State {
         if live.drive().ssd().medium().has_lost_power() {
             return self.lost_power().err().unwrap_or(Refused::PowerLost);
         }
-        let refused = of_error(error);
+        let mut refused = of_error(error);
+        if live.drive().ssd().is_read_only()
+            && !matches!(refused, Refused::Unreadable(_) | Refused::Range(_))
+        {
+            refused = Refused::ReadOnly(error.to_string());
+        }
         if live.drive().top().failure().is_some() {
             let _ = self.persist(true);
             let _ = self.image.as_mut().map(Image::distrust);
@@ -158,8 +163,10 @@ impl State {
             return Ok(());
         }
         let changes: Vec<Change> = medium.take_journal();
-        let written =
-            image.write(&changes).and_then(|()| if durable { image.sync() } else { Ok(()) });
+        let kept = image.keep_clock(medium);
+        let written = kept
+            .and_then(|()| image.write(&changes))
+            .and_then(|()| if durable { image.sync() } else { Ok(()) });
         written.map_err(|error| format!("the image cannot be read or written: {error}"))?;
         medium.let_go(&changes);
         Ok(())

@@ -108,7 +108,7 @@ impl Oracle {
         }
     }
 
-    /// Expects `held` in a unit from now on. Returns `true` if the unit held another version before.
+    /// Expects `held` in a unit from now on. Returns `true` if another version was expected before.
     pub fn accept(&mut self, unit: Lpn, held: Stamp) -> bool {
         let expected = &mut self.expected[unit.0 as usize];
         std::mem::replace(expected, held) != held

@@ -1,4 +1,4 @@
-"""Commands about images of served drives: ``image info``, ``image check``, ``image cut``."""
+"""Commands about images of served drives: ``image info``, ``check``, ``age`` and ``cut``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.table import Table
 from flashatlas.cli.console import EXIT_VIOLATION, out, say
 from flashatlas.cli.options import Json, Layers, Set, with_layers, write_json
 from flashatlas.cli.strict import App
-from flashatlas.serving.image import image_check, image_cut, image_info
+from flashatlas.serving.image import image_age, image_check, image_cut, image_info
 
 app = App(
     no_args_is_help=True, help="Inspect images, the files in which served drives store their flash."
@@ -80,6 +80,46 @@ def check(
         out.print(_table([*_of_file(said), *_of_flash(said)]))
     if not said["sound"]:
         raise typer.Exit(EXIT_VIOLATION)
+
+
+UNITS = {"h": 3_600, "d": 86_400, "w": 604_800, "y": 31_536_000}
+"""Seconds of the units of time in which a drive rests; a year has 365 days."""
+
+
+def _seconds(text: str) -> int:
+    """Return the seconds of a time such as ``1y`` or ``12h``."""
+    number, unit = text[:-1], text[-1:]
+    try:
+        seconds = round(float(number) * UNITS[unit])
+    except (KeyError, ValueError):
+        seconds = 0
+    if not 0 < seconds < 1 << 32:
+        raise typer.BadParameter(
+            f"`{text}` is not a time at rest: expected a number of hours, days, weeks or years, "
+            "such as 12h, 90d, 2w or 1y, at most 136y"
+        )
+    return seconds
+
+
+@app.command()
+def age(
+    image: Image,
+    time: Annotated[
+        str,
+        typer.Argument(metavar="TIME", help="Time at rest, such as 12h, 90d, 2w or 1y."),
+    ],
+    drive: DriveOf = None,
+    layers: Layers = None,
+    set: Set = [],  # noqa: B006
+) -> None:
+    """Let a drive rest, switched off, for a time. THE CLOCK OF THE FILE IS CHANGED.
+
+    The next mount finds what the time did to the bits, if the drive has bit errors (errors.model).
+
+    For example: `flashatlas image age drive.img 1y`
+    """
+    clock = image_age(image, _seconds(time), drive, with_layers(set, layers))
+    say(f"{image}: its clock is now at {clock / UNITS['d']:,.1f} days")
 
 
 @app.command()

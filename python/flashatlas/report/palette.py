@@ -40,6 +40,7 @@ CAUSES = {
     "recovery": "recovery",
     "replace": "replaced blocks",
     "fold": "folds of the SLC cache",
+    "refresh": "refresh",
 }
 """Causes of flash operations in the order in which they are stacked, with the report's names."""
 

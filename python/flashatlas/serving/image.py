@@ -76,6 +76,38 @@ def image_check(
     return said
 
 
+def image_age(
+    image: str | os.PathLike[str],
+    seconds: int,
+    drive: str | os.PathLike[str] | Drive | None = None,
+    set: Settings = (),
+) -> int:
+    """Let an image rest: its clock goes on, and the next mount finds what the time did.
+
+    Args:
+        image: The file, made by ``flashatlas.serve``. Only its clock is changed.
+        seconds: Time for which the drive rests.
+        drive: The drive, as in :func:`image_check`.
+        set: Settings to add to the settings in the header.
+
+    Returns:
+        The clock of the image, in seconds.
+
+    Raises:
+        InputError: The file is not an image of this drive, or a server has it open.
+
+    """
+    name, toml, own = ("", None, []) if drive is None else drive_and_text(drive)
+    plan = {
+        "drive": name,
+        "drive_toml": toml,
+        "set": own + setting_list(set),
+        "image": os.path.abspath(image),
+        "seed": 1,
+    }
+    return int(json.loads(_core.image_age(json.dumps(plan), seconds)))
+
+
 def image_cut(
     image: str | os.PathLike[str],
     after: int,

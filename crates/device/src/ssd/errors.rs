@@ -1,6 +1,6 @@
 //! A drive whose flash has errors: reads of lost data, and work that is due while it is busy.
 
-use super::Ssd;
+use super::{Begun, Ssd};
 use flashatlas_types::{Class, FtlError, MediumError, OpId, OpKind, Ps, Tag};
 
 impl Ssd {
@@ -17,18 +17,14 @@ impl Ssd {
         error
     }
 
-    /// Does the work of the FTL that is due, in a plan of its own that no command waits for.
+    /// Does the work of the FTL that is due. It follows in the plan of a command, which does not
+    /// wait for it.
     #[cold]
     #[inline(never)]
-    pub(super) fn keep_up(&mut self, now: Ps) -> Result<(), FtlError> {
-        self.plan.clear();
-        let between = self.between_commands(now);
-        let worked = self.with_ftl(&between, |ftl, cx| ftl.keep_up(cx));
+    pub(super) fn keep_up(&mut self, begun: &Begun) -> Result<(), FtlError> {
+        let worked = self.with_ftl(&begun.command, |ftl, cx| ftl.keep_up(cx));
         if worked.map_err(|error| self.fail(error))? {
             self.settle();
-            if !self.instant {
-                self.engine.issue(now, &self.plan);
-            }
         }
         Ok(())
     }

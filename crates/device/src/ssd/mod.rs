@@ -7,6 +7,7 @@ mod inspect;
 mod paths;
 mod read;
 mod state;
+mod worn_out;
 mod write;
 
 pub(crate) use state::mount;
@@ -25,6 +26,7 @@ use flashatlas_types::{
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
+use worn_out::WornOut;
 use write::{HostWrite, Leaving, free_slots};
 
 /// Counters of the controller itself.
@@ -116,6 +118,9 @@ pub struct Ssd {
     /// Error that stopped the drive. The tables in memory are no longer valid, and every command
     /// returns this error.
     failed: Option<FtlError>,
+    /// Configuration and seed of a drive that becomes read-only when it is worn out, and the error
+    /// that made it read-only.
+    worn_out: Option<Box<WornOut>>,
 }
 
 impl Ssd {
@@ -270,8 +275,10 @@ impl Ssd {
     /// Records an error that leaves tables half changed, so that the drive must stop. Returns the
     /// error.
     fn fail(&mut self, error: FtlError) -> FtlError {
-        self.failed = Some(error.clone());
-        self.take_back();
+        if !self.becomes_read_only(&error) {
+            self.failed = Some(error.clone());
+            self.take_back();
+        }
         error
     }
 
@@ -324,6 +331,11 @@ impl Ssd {
     }
 
     fn flush(&mut self, begun: &Begun, tag: Tag, reply: &mut Reply) -> Result<(), FtlError> {
+        if self.is_read_only() {
+            // nothing waits to be written
+            self.complete(tag, Class::HostWrite, &[begun.command.first], reply);
+            return Ok(());
+        }
         if !SeededBug::FlushWithoutCache.is_active() {
             self.flush_all(begun)?;
         }
@@ -400,6 +412,9 @@ impl Device for Ssd {
         if let Some(error) = &self.failed {
             return Err(error.clone().into());
         }
+        if self.refuses_changes(&cmd) {
+            return Err(SubmitError::ReadOnly);
+        }
         self.prune_unflushed();
         let sent_after = self.completions_of(after);
         let mut begun = self.begin(now, &sent_after);
@@ -438,10 +453,10 @@ impl Device for Ssd {
         if cmd.promises() {
             self.medium.promise();
         }
-        self.issue(now);
-        if self.medium.has_errors() {
-            self.keep_up(now)?;
+        if self.medium.has_errors() && !self.is_read_only() {
+            self.keep_up(&begun)?;
         }
+        self.issue(now);
         Ok(())
     }
 
@@ -473,7 +488,10 @@ impl Device for Ssd {
         if let Some(error) = &self.failed {
             return Err(error.clone().into());
         }
-        if self.in_flight.outstanding > 0 || until.since(now) <= self.settings.idle_after {
+        if self.is_read_only()
+            || self.in_flight.outstanding > 0
+            || until.since(now) <= self.settings.idle_after
+        {
             return Ok(());
         }
         let mut at = now.after(self.settings.idle_after);

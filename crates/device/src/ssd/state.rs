@@ -1,5 +1,6 @@
 //! Changes of a drive's state in no simulated time: mounting, power cycles, filling.
 
+use super::worn_out::WornOut;
 use super::write::Leaving;
 use super::{Begun, ControllerSettings, DeviceCounters, InFlight, Ssd};
 use crate::cache::{Limits, WriteCache};
@@ -7,7 +8,7 @@ use crate::params::{
     CACHE_AHEAD, CACHE_BYTES, CACHE_HIGH, CACHE_LOW, CACHE_MODE, COMMAND_TIME, IDLE_AFTER,
 };
 use crate::{DriveConfig, Storage, SubmitError};
-use flashatlas_ftl::{Command, Copies, Ftl, FtlContext, MountReport, Outcome};
+use flashatlas_ftl::{Command, Copies, Ftl, FtlContext, MountReport, Outcome, WORN_OUT};
 use flashatlas_nand::params::FACTORY_BAD;
 use flashatlas_nand::{Flash, Medium, Rules, Unit};
 use flashatlas_timing::{Engine, Times};
@@ -89,6 +90,12 @@ fn mount_time(times: &Times, layout: &Layout, mount: &MountReport) -> Dur {
     Dur(flash) + nvm
 }
 
+/// Returns what a drive needs to become read-only when it is worn out, if it is to do so.
+fn worn_out(config: &DriveConfig, seed: Seed) -> Option<Box<WornOut>> {
+    let read_only = config.params.has(WORN_OUT) && config.params.get(WORN_OUT) == "read-only";
+    read_only.then(|| Box::new(WornOut { config: config.clone(), seed, error: None }))
+}
+
 impl Ssd {
     pub(crate) fn new(config: &DriveConfig, seed: Seed) -> Result<Ssd, ConfigError> {
         let layout = Arc::new(config.layout()?);
@@ -120,6 +127,7 @@ impl Ssd {
         plan.set_recording(true);
         Ok(Ssd {
             failed: None,
+            worn_out: worn_out(config, seed),
             times,
             medium,
             ftl,
@@ -218,6 +226,7 @@ impl Ssd {
         let mounted = mount(config, seed, &mut self.medium, &mut self.plan);
         self.set_instant(false);
         self.failed = mounted.as_ref().err().cloned();
+        self.worn_out = worn_out(config, seed);
         self.ftl = mounted?;
         Ok(())
     }

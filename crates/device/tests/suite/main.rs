@@ -8,4 +8,5 @@ mod images;
 mod map_reads;
 mod refresh;
 mod retries;
+mod worn_out;
 mod write_cache;

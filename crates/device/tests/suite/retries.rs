@@ -167,3 +167,37 @@ fn keys_that_no_model_uses_are_refused() {
     let soft = ["errors.model=tlc-72l", "ecc.soft_correctable=50"];
     assert!(refused(&soft).contains("must exceed the 72 bits"));
 }
+
+/// Every fifth read of a page loses it, in collection too. A unit reads as it was written, or not
+/// at all: never as zeros or as an older version.
+#[test]
+fn what_collection_cannot_read_is_copied_as_lost() {
+    let set = ["errors.unreadable=200000", "ftl.victim=greedy", "drive.blocks=16"];
+    let settings: Vec<String> = set.iter().map(|&s| s.into()).collect();
+    let config = Registry::DRIVES.load("tiny", None, &settings).unwrap();
+    let mut drive = config.build_stack(Seed(1)).unwrap();
+    drive.set_instant(true);
+    let units = drive.shape().units();
+    let mut held = vec![flashatlas_types::Stamp::ZERO; units as usize];
+    let mut rng = flashatlas_types::Rng::stream(Seed(1), "test");
+    let (mut reply, mut lost) = (Reply::default(), 0);
+    for content in 1..4000_u64 {
+        // half of the units are written once, so collection copies them again and again
+        let hot = u64::from(units) / 2;
+        let unit = if content <= u64::from(units) { content - 1 } else { rng.below(hot) };
+        let write = Cmd::Write { lba: Lba(4 * unit), sectors: 4, fua: false, content, data: None };
+        drive.submit(Ps::ZERO, Tag(0), write, &mut reply).unwrap();
+        held[unit as usize] = flashatlas_types::Stamp::whole(content, 0);
+        let unit = rng.below(content.min(units.into()));
+        let read = Cmd::Read { lba: Lba(4 * unit), sectors: 4 };
+        match drive.submit(Ps::ZERO, Tag(0), read, &mut reply) {
+            Ok(()) => assert_eq!(reply.stamps, [held[unit as usize]], "unit {unit}"),
+            Err(error) => {
+                assert!(error.to_string().contains("cannot be read"), "{error}");
+                lost += 1;
+            }
+        }
+    }
+    assert!(drive.flash_counters().errors.failed_reads > 100 && lost > 100, "{lost}");
+    drive.top().check().unwrap();
+}

@@ -11,6 +11,7 @@ mod registry;
 mod sast;
 mod superblock;
 
+pub use page::WORN_OUT;
 pub use registry::Registry;
 
 use crate::maps::StoreConfig;

@@ -5,7 +5,7 @@ use super::models::AtCycles;
 use super::{BitErrors, Correction, Ending, ErrorRules, Outcome};
 use crate::{FrameState, Medium, Rules};
 use flashatlas_types::content::mix;
-use flashatlas_types::{BlockId, FrameId, Layout, Ps, Seed, TiVec, ti_vec};
+use flashatlas_types::{BlockId, FrameId, Layout, Ps, Rng, Seed, TiVec, ti_vec};
 
 /// Picoseconds of a second.
 const SECOND: u64 = 1_000_000_000_000;
@@ -50,7 +50,7 @@ pub struct Errors {
     reclaim: Vec<BlockId>,
 }
 
-/// What an image keeps of errors: the seed, the clock, and two numbers of each block.
+/// The part of errors that an image keeps: the seed, the clock, and two numbers of each block.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Aged {
     /// Seed of the spread of blocks and of the wrong bits of codewords.
@@ -69,6 +69,11 @@ impl Default for Aged {
     fn default() -> Aged {
         Aged { seed: UNSEEDED, clock_s: 0, programmed_at: Vec::new(), reads: Vec::new() }
     }
+}
+
+/// Returns the seed of errors that the seed of a run draws.
+fn drawn(seed: Seed) -> u64 {
+    Rng::stream(seed, "nand.errors").below(UNSEEDED)
 }
 
 /// Returns reads rounded down to six significant bits, so that the rate of a block seldom changes.
@@ -133,12 +138,12 @@ impl Errors {
 impl Medium {
     /// Returns the errors that a new medium begins with.
     pub(crate) fn new_errors(rules: &Rules, seed: Seed, blocks: usize) -> Option<Box<Errors>> {
-        rules.errors.map(|rules| Box::new(Errors::new(rules, seed.0, blocks)))
+        rules.errors.map(|rules| Box::new(Errors::new(rules, drawn(seed), blocks)))
     }
 
     /// Returns the state of errors that `aged` describes.
     pub(crate) fn aged_errors(rules: &Rules, aged: &Aged, blocks: usize) -> Option<Box<Errors>> {
-        let mut errors = Medium::new_errors(rules, Seed(aged.seed), blocks)?;
+        let mut errors = Box::new(Errors::new(rules.errors?, aged.seed, blocks));
         (errors.base_s, errors.now_s) = (aged.clock_s, aged.clock_s);
         let known = aged.programmed_at.iter().zip(&aged.reads);
         for (block, (&at, &reads)) in errors.blocks.iter_mut().zip(known) {
@@ -152,11 +157,20 @@ impl Medium {
         if let Some(errors) = &mut self.errors
             && errors.seed == UNSEEDED
         {
-            errors.seed = seed.0;
+            errors.seed = drawn(seed);
         }
     }
 
-    /// Returns what an image keeps of errors, or `None` if nothing ever fails.
+    /// Sets the clock and the age of every block, for a medium that is rebuilt with
+    /// [`Medium::redo`]. Its seed stays.
+    pub fn lay_ages(&mut self, aged: &Aged) {
+        if let Some(errors) = &self.errors {
+            let aged = Aged { seed: errors.seed, ..aged.clone() };
+            self.errors = Medium::aged_errors(&self.rules, &aged, self.blocks.len());
+        }
+    }
+
+    /// Returns the part of errors that an image keeps, or `None` if nothing ever fails.
     pub fn aged(&self) -> Option<Aged> {
         let errors = self.errors.as_ref()?;
         let reads = |block: &BlockErrors| u32::try_from(block.reads).unwrap_or(u32::MAX);

@@ -96,8 +96,8 @@ impl Flash<'_> {
     }
 }
 
-/// Returns the codewords of `codeword` bytes on the frame's `die`-th die that hold parts of `slots`,
-/// numbered over the frame. If a unit is larger than a page, they are the codewords of the pages
+/// Returns the codewords of `codeword` bytes on the frame's `die`-th die that hold parts of
+/// `slots`, numbered over the frame. If a unit is larger than a page, they are the codewords of the pages
 /// that are sensed.
 fn codewords(
     layout: &Layout,

@@ -247,6 +247,7 @@ fn what_media_report_becomes_a_status() {
         (io::READ, MediaError::PowerLost, Status::INTERNAL_ERROR),
         (io::READ, MediaError::Other, Status::INTERNAL_ERROR),
         (write, MediaError::OutOfSpace, Status::CAPACITY_EXCEEDED),
+        (write, MediaError::ReadOnly, Status::WRITE_PROTECTED),
         (write, MediaError::PowerLost, Status::INTERNAL_ERROR),
         (write, MediaError::Other, Status::WRITE_FAULT),
     ] {

@@ -8,6 +8,7 @@ mod failing_disks;
 mod lost_servers;
 mod lost_write_back;
 mod promises;
+mod rest;
 mod sectors;
 mod time;
 

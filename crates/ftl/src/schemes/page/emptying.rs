@@ -9,9 +9,9 @@ use crate::FtlContext;
 use crate::blocks::Role;
 use crate::maps::MapContext;
 use crate::notes::RESERVE_FILLED;
-use flashatlas_nand::ReadPart;
+use flashatlas_nand::{Medium, ReadPart};
 use flashatlas_types::{
-    BLOCK_STEPS, BlockId, Cause, FtlError, LaneId, MediumError, OpId, Ppn, SeededBug, beat,
+    BLOCK_STEPS, BlockId, Cause, FtlError, LaneId, Lpn, MediumError, OpId, Ppn, SeededBug, beat,
 };
 
 impl PageMapped {
@@ -88,6 +88,35 @@ impl PageMapped {
         self.erase_left(cx, lane)
     }
 
+    /// Prefetches the map entries of the pages in the `wanted` slots of a block, several frames at
+    /// once. The caller processes the frames in order, and `index` is the next frame.
+    #[inline]
+    pub(super) fn prefetch_entries(
+        &self,
+        medium: &Medium,
+        block: BlockId,
+        index: u32,
+        wanted: impl Fn(Ppn) -> bool,
+    ) {
+        const TOGETHER: usize = 32;
+        if index % TOGETHER as u32 > 0 {
+            return;
+        }
+        let end = (index + TOGETHER as u32).min(medium.write_pointer(block));
+        let first = self.layout.first_slot(self.layout.frame_in(block, index)).0;
+        let slots = first..first + (end - index) * self.layout.slots_per_frame;
+        let wanted = slots.map(Ppn).filter(|&slot| wanted(slot));
+        let mut lpns = wanted.flat_map(|slot| medium.lpn(slot));
+        let mut near = [Lpn::NONE; TOGETHER];
+        loop {
+            let count = near.iter_mut().zip(&mut lpns).map(|(place, lpn)| *place = lpn).count();
+            if count == 0 {
+                return;
+            }
+            self.map.prefetch(&near[..count]);
+        }
+    }
+
     /// Checks that the spare areas of the valid slots name the pages that the map has there. All
     /// slots are checked before the first is moved: the accesses do not depend on each other, so
     /// their cache misses overlap.
@@ -152,7 +181,9 @@ impl PageMapped {
             let from = Ppn(first.0 + valid.trailing_zeros());
             valid &= valid - 1;
             let unit = cx.flash.medium.unit_or_lost(from)?;
-            if SeededBug::EraseBeforeLastCopy.is_active() && self.pool.blocks.valid(victim) == 1 {
+            let early = SeededBug::EraseBeforeLastCopy.is_active()
+                || (SeededBug::ReclaimErasesEarly.is_active() && cause == Cause::Refresh);
+            if early && self.pool.blocks.valid(victim) == 1 {
                 cx.flash.erase(victim, cause, &[])?;
             }
             copies.push(Pending { unit, from, ready: sensed, cause });

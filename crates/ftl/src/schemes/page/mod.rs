@@ -43,6 +43,7 @@ use history::History;
 use partial::Sweep;
 use refresh::Refreshing;
 use rustc_hash::FxHashMap;
+pub use settings::WORN_OUT;
 use settings::{GcMode, GcPace, PARAMS, PageSettings, fits, mount_limit};
 use slc::SlcCache;
 use smallvec::SmallVec;
@@ -182,35 +183,6 @@ impl PageMapped {
         self.map.closed(&mut MapContext::new(cx, &mut self.pool), block)
     }
 
-    /// Prefetches the map entries of the pages in the `wanted` slots of a block, several frames at
-    /// once. The caller processes the frames in order, and `index` is the next frame.
-    #[inline]
-    fn prefetch_entries(
-        &self,
-        medium: &Medium,
-        block: BlockId,
-        index: u32,
-        wanted: impl Fn(Ppn) -> bool,
-    ) {
-        const TOGETHER: usize = 32;
-        if index % TOGETHER as u32 > 0 {
-            return;
-        }
-        let end = (index + TOGETHER as u32).min(medium.write_pointer(block));
-        let first = self.layout.first_slot(self.layout.frame_in(block, index)).0;
-        let slots = first..first + (end - index) * self.layout.slots_per_frame;
-        let wanted = slots.map(Ppn).filter(|&slot| wanted(slot));
-        let mut lpns = wanted.flat_map(|slot| medium.lpn(slot));
-        let mut near = [Lpn::NONE; TOGETHER];
-        loop {
-            let count = near.iter_mut().zip(&mut lpns).map(|(place, lpn)| *place = lpn).count();
-            if count == 0 {
-                return;
-            }
-            self.map.prefetch(&near[..count]);
-        }
-    }
-
     /// Makes a slot invalid and returns its block.
     #[inline]
     fn invalidate(&mut self, ppn: Ppn) -> BlockId {
@@ -244,8 +216,11 @@ impl PageMapped {
                 return self.erase_left(cx, lane);
             }
         }
-        if self.lanes[lane].frontiers[f].block.is_none() {
-            self.open(cx, lane, f)?;
+        if self.lanes[lane].frontiers[f].block.is_none()
+            && let Err(error) = self.open(cx, lane, f)
+        {
+            self.lanes[lane].frontiers[f].buffer = buffer;
+            return Err(error);
         }
         let mode = self.mode_of(f);
         let frontier = &mut self.lanes[lane].frontiers[f];
@@ -273,7 +248,14 @@ impl PageMapped {
             }
         }
         let begin = cx.flash.plan.next_id();
-        let (first, op) = cx.flash.program(frame, buffer.iter().map(|p| &p.unit), cause, &after)?;
+        let units = buffer.iter().map(|p| &p.unit);
+        let (first, op) = match cx.flash.program(frame, units, cause, &after) {
+            Err(error) => {
+                self.lanes[lane].frontiers[f].buffer = buffer;
+                return Err(error.into());
+            }
+            Ok(programmed) => programmed,
+        };
         if copies > 0 {
             let from = buffer.iter().map(|p| (p.from, p.ready));
             cx.copies.note((begin, op), from, cx.command.oldest_unfinished);
@@ -474,6 +456,12 @@ impl Ftl for PageMapped {
             (Idle::Wait(due), Some(look)) => Idle::Wait(due.min(look)),
             (waits, _) => waits,
         })
+    }
+
+    fn buffered(&self) -> Vec<Unit> {
+        let frontiers = self.lanes.iter().flat_map(|lane| &lane.frontiers);
+        let pending = frontiers.flat_map(|frontier| &frontier.buffer);
+        pending.filter(|p| p.is_host()).map(|p| p.unit.clone()).collect()
     }
 
     fn keep_up(&mut self, cx: &mut FtlContext<'_>) -> Result<bool, FtlError> {

@@ -82,7 +82,17 @@ const WEAR_THRESHOLD: Param<u32> = Param::int(
 )
 .or("32");
 
+/// The parameter `ftl.worn_out`.
+pub const WORN_OUT: Param<Text> = Param::choice(
+    "ftl.worn_out",
+    &["stop", "read-only"],
+    "`stop`: a drive without room for a write stops until it is switched on again; `read-only`: it \
+     refuses writes, trims and FLUSHes of unwritten data from then on, and reads go on",
+)
+.or("stop");
+
 pub(super) const PARAMS: &[ParamDef] = &[
+    WORN_OUT.def,
     GC_MODE.def,
     LOW_WATER.def,
     GC_PARALLEL.def,

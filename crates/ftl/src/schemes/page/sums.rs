@@ -26,7 +26,7 @@ impl PageMapped {
     /// Slots with map pages are skipped. An unreadable slot is paired with no page.
     pub(super) fn valid_slots(&self, medium: &Medium) -> PairSum {
         self.sum_slots(medium, |sum: &mut PairSum, ppn| {
-            sum.add(medium.lpn(ppn).unwrap_or(Lpn::NONE).0, ppn.0);
+            sum.add(medium.named(ppn).unwrap_or(Lpn::NONE).0, ppn.0);
         })
     }
 

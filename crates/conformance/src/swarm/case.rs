@@ -355,6 +355,11 @@ impl Case {
     ) -> Result<Option<Model>, String> {
         tally.mounts += 1;
         drive.ssd_mut().faults().restore_power();
+        if self.has(Feature::Errors) {
+            let day = 86_400;
+            let days = self.rng.below(30) as u32;
+            drive.drives_mut().into_iter().for_each(|ssd| ssd.faults().rest(days * day));
+        }
         match drive.power_cycle(&self.config, SEED) {
             Ok(()) => {}
             Err(error) if self.may_end(&error, drive) => {

@@ -59,9 +59,11 @@ pub enum Feature {
     Restarts,
     /// Blocks that wear out.
     Wear,
+    /// Bit errors, retries and failures by rates, and rests between power cycles.
+    Errors,
 }
 
-const FEATURES: [Feature; 14] = [
+const FEATURES: [Feature; 15] = [
     Feature::Layers,
     Feature::Victim,
     Feature::Classifier,
@@ -76,6 +78,7 @@ const FEATURES: [Feature; 14] = [
     Feature::Cuts,
     Feature::Restarts,
     Feature::Wear,
+    Feature::Errors,
 ];
 
 /// Counts of cases, and of their commands, mounts and failures.
@@ -193,6 +196,22 @@ impl Swarm {
         if has(Feature::Wear) {
             let endurance = format!("nand.endurance={}", 4 + rng.below(30));
             self.try_setting(&mut subject, geometry, endurance);
+        }
+        if has(Feature::Errors) {
+            // a code that corrects the worst that this flash has in years
+            let always = ["errors.model=tlc-72l", "ecc.correctable=25", "ecc.retry_steps=3"];
+            subject.more.extend(always.map(str::to_owned));
+            if subject.scheme.name == "page" && subject.store == "dram" {
+                let reclaim = format!("ftl.read_reclaim={}", 8 + rng.below(200));
+                self.try_setting(&mut subject, geometry, reclaim);
+                self.try_setting(&mut subject, geometry, "ftl.refresh=0.9".into());
+            }
+            if has(Feature::FailingPrograms) {
+                subject.more.push(format!("errors.program_failures={}", rng.below(2000)));
+            }
+            if has(Feature::FailingErases) {
+                subject.more.push(format!("errors.erase_failures={}", rng.below(10_000)));
+            }
         }
         if has(Feature::Victim) {
             let names = self.registry.ftl.victims.names();

@@ -1,5 +1,6 @@
 //! Tests of the power-failure enumerator.
 
+mod bit_errors;
 mod damaged_plans;
 mod nvme;
 mod own_scheme;

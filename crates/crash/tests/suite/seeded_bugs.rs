@@ -53,6 +53,7 @@ const CASES: &[Case] = &[
     (SeededBug::ReuseBadBlock, "page", "dram", "mini", "random", 1, 60),
     (SeededBug::SpareWithoutCopy, "page,mast", "dftl,-", "mini", "random", 1, 60),
     (SeededBug::HideDamage, "page,fast", "dram,-", "mini", "random", 1, 60),
+    (SeededBug::ReclaimErasesEarly, "page.1", "dram.1", "mini", "random,collect", 1, 160),
     (SeededBug::CopyTwice, "block", "-", "mini,square", "collect,random", 1, 60),
     (SeededBug::ReuseVacated, "hard/page", "dram", "mini", "random,collect", 1, 160),
     (SeededBug::RecordBeforeData, "hard/page", "dram", "square", "random", 1, 160),
@@ -93,7 +94,7 @@ fn list(names: &str) -> Vec<String> {
     names.split(',').map(str::to_owned).collect()
 }
 
-fn plan(&(_, schemes, stores, geometries, workloads, depth, steps): &Case) -> CrashSpec {
+fn plan(&(bug, schemes, stores, geometries, workloads, depth, steps): &Case) -> CrashSpec {
     let (layers, schemes) = schemes.split_once('/').unwrap_or(("-", schemes));
     CrashSpec {
         layers: list(layers),
@@ -105,6 +106,10 @@ fn plan(&(_, schemes, stores, geometries, workloads, depth, steps): &Case) -> Cr
         steps,
         one_in: proofs::one_in() as u32,
         minimise: false,
+        set: match bug {
+            SeededBug::ReclaimErasesEarly => crate::bit_errors::reclaimed(),
+            _ => Vec::new(),
+        },
         ..CrashSpec::default()
     }
 }

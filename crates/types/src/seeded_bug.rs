@@ -65,8 +65,6 @@ pub enum SeededBug {
     CheckpointBeforeChunks,
     /// Read reclaim erases a block before its last valid page is copied.
     ReclaimErasesEarly,
-    /// Collection copies a page that could not be read as a page of zeros.
-    LostAsZeros,
     /// The mount of a mirror assumes that its drives have the same content.
     TakenForAlike,
     /// An NVMe controller hands a FUA write to the media without FUA.

@@ -1,7 +1,7 @@
 //! Contents of slots. Their bytes are in memory or in an image.
 
 use crate::{Change, Medium, Oob, Unit};
-use flashatlas_types::{BlockId, FrameId, Lpn, MediumError, Ppn, SeededBug, Stamp};
+use flashatlas_types::{BlockId, FrameId, Lpn, MediumError, Ppn, Stamp};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -57,9 +57,7 @@ impl Medium {
     pub fn unit_or_lost(&self, ppn: Ppn) -> Result<Unit, MediumError> {
         match self.unit(ppn) {
             Err(MediumError::Unreadable(_)) if self.has_errors() => {
-                let zeros = SeededBug::LostAsZeros.is_active();
-                let stamp = if zeros { Stamp::ZERO } else { Stamp::LOST };
-                Ok(Unit { lpn: self.named(ppn)?, stamp, bytes: None })
+                Ok(Unit { lpn: self.named(ppn)?, stamp: Stamp::LOST, bytes: None })
             }
             unit => unit,
         }

@@ -40,9 +40,10 @@ fn refused(why: &Refused) -> PyErr {
     match why {
         Refused::Range(why) => InputError::new_err(why.clone()),
         Refused::PowerLost => PowerLost::new_err(why.to_string()),
-        Refused::NoSpace(why) | Refused::Unreadable(why) | Refused::Failed(why) => {
-            DriveError::new_err(why.clone())
-        }
+        Refused::NoSpace(why)
+        | Refused::ReadOnly(why)
+        | Refused::Unreadable(why)
+        | Refused::Failed(why) => DriveError::new_err(why.clone()),
     }
 }
 

@@ -97,8 +97,8 @@ impl Flash<'_> {
 }
 
 /// Returns the codewords of `codeword` bytes on the frame's `die`-th die that hold parts of
-/// `slots`, numbered over the frame. If a unit is larger than a page, they are the codewords of the pages
-/// that are sensed.
+/// `slots`, numbered over the frame. If a unit is larger than a page, they are the codewords of the
+/// pages that are sensed.
 fn codewords(
     layout: &Layout,
     die: u32,

@@ -64,7 +64,7 @@ fn stack(all: &[Subject], column: &str, of_part: &[String]) -> Subject {
 /// Returns "yes", or the error.
 fn answer(stack: &Subject) -> String {
     let square = GEOMETRIES.iter().find(|g| g.name == "square").expect("it is one");
-    match drive(stack, square, None) {
+    match drive(stack, square, false) {
         Ok(_) => "yes".to_owned(),
         Err(CrashError::NoDrive { last: Some(why), .. }) => why.to_string(),
         Err(other) => panic!("{other}"),

@@ -5,12 +5,12 @@ Four servers run from the beginning to the end: nbdkit's plugin and the NVMe doo
 and TCP ports of 127.0.0.1. Each client writes 256 MiB once. Then come rounds: every load runs once
 in each round, so that a busy moment of the machine falls on all of them.
 
-- **4 KiB random reads, depth 32** (`--time none`). The clients are those of `benches/src/doors`:
-  the native initiator for NVMe, and a client of NBD that is built like it. Each is one thread with
-  one connection and blocking calls. fio's NBD client, with which `make bench-served` measures,
-  reads in each round, too. Every read is compared with what was written.
-- **depth 1, `--time real`**, through both doors: latencies of the client, beside those of the
-  simulated drive in its record.
+- **4 KiB random reads, depth 32** (`--time none`). `benches/src/doors` has the clients: the native
+  initiator for NVMe, and a client of NBD that is built like it. Each is one thread with one
+  connection and blocking calls. fio's NBD client, with which `make bench-served` measures, reads in
+  each round, too. Our clients compare each read with what they wrote.
+- **depth 1, `--time real`**, through both doors. The client's latencies stand beside the latencies
+  of the simulated drive in its record.
 
 The printed numbers are medians of the rounds, with the least and the greatest in brackets. Beside
 them stands the time of a processor that the server takes for a read, which depends less on what
@@ -153,7 +153,8 @@ def throughput(program: Path, port: int, rounds: int, seconds: float, console: C
 
 def latency(program: Path, port: int, rounds: int, seconds: float, console: Console) -> None:
     """Measure reads at depth 1 in the drive's own time, and print both latencies."""
-    names = ("drive p50", "client p50", "distance", "drive p99", "client p99", "late p50", "late p99")
+    names = ["drive p50", "client p50", "distance"]
+    names += ["drive p99", "client p99", "late p50", "late p99"]
     rows = []
     for door in ("NVMe", "NBD"):
         found: dict[str, list[float]] = {name: [] for name in names}
@@ -192,7 +193,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=10809, help="TCP port of NBD")
     parser.add_argument("--only", choices=("depth-32", "depth-1"), help="one of the two tables")
     asked = parser.parse_args()
-    program, console = built(), Console()
+    program, console = built(), Console(width=130)
     console.print(machine(), highlight=False)
     for name, measure in (("depth-32", throughput), ("depth-1", latency)):
         if asked.only in (None, name):

@@ -8,8 +8,8 @@
 //! doors read nbd ADDRESS:PORT BYTES DEPTH SECONDS
 //! ```
 //!
-//! `memory` prints its address and its name. `read` reads 4 KiB at random addresses, with so many
-//! reads in flight, and prints a JSON object: reads in all and a second, and percentiles of their
+//! `memory` prints an address and a name. `read` reads 4 KiB at random addresses with DEPTH reads
+//! in flight. It prints a JSON object: reads in all and a second, and percentiles of their
 //! latencies in microseconds.
 
 mod load;

@@ -40,7 +40,7 @@ impl Media for &Memory {
     }
 }
 
-/// Serves so many bytes of memory at a free port of 127.0.0.1 until standard input ends.
+/// Serves memory of this size at a free port of 127.0.0.1 until standard input ends.
 pub fn serve(bytes: u64) -> Result<(), Failed> {
     let identity = Identity {
         serial: "1".into(),

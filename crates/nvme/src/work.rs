@@ -126,8 +126,8 @@ impl IoCommand {
         }
     }
 
-    /// Lets the media take the command, without a wait for its completion if it is small. The
-    /// arguments are those of [`IoCommand::carry_out`].
+    /// Lets the media take the command, without a wait for its completion if it is small. It
+    /// takes the arguments of [`IoCommand::carry_out`].
     pub fn submit<M: Media + ?Sized>(
         &self,
         media: &mut M,

@@ -28,6 +28,17 @@ fn fall_silent() -> ! {
     }
 }
 
+/// A command that met the power failure. Its wait falls silent: the thread that submitted it has
+/// all connections, and must not.
+const NEVER: Later = Later(u64::MAX);
+
+fn or_never(taken: Result<Option<Later>, MediaError>) -> Result<Option<Later>, MediaError> {
+    match taken {
+        Err(MediaError::PowerLost) => Ok(Some(NEVER)),
+        taken => taken,
+    }
+}
+
 /// A served drive that falls silent when its power fails.
 struct Powered(Arc<Server<Wall>>);
 
@@ -65,14 +76,17 @@ impl Media for &Powered {
     }
 
     fn submit_read(&mut self, offset: u64, out: &mut [u8]) -> Result<Option<Later>, MediaError> {
-        self.answer(|server| server.submit_read(offset, out))
+        or_never((&*self.0).submit_read(offset, out))
     }
 
     fn submit_write(&mut self, offset: u64, data: &[u8]) -> Result<Option<Later>, MediaError> {
-        self.answer(|server| server.submit_write(offset, data))
+        or_never((&*self.0).submit_write(offset, data))
     }
 
     fn wait(&mut self, later: Later) -> Result<(), MediaError> {
+        if later == NEVER {
+            fall_silent();
+        }
         self.answer(|server| Media::wait(server, later))
     }
 

@@ -114,7 +114,8 @@ impl std::error::Error for DoorError {
 pub struct Bound(Vec<std::net::TcpListener>);
 
 impl Bound {
-    /// Listens on the addresses. Those that are not loopback must be allowed ([`Options::network`]).
+    /// Listens on the addresses. Those that are not loopback must be allowed
+    /// ([`Options::network`]).
     ///
     /// # Errors
     /// Returns an error if an address is not allowed or cannot be listened on.

@@ -181,10 +181,24 @@ where
         let (events, must_keep) = state.settle();
         drop(state);
         answers.extend(events);
-        self.send(answers, must_keep);
         // Commands that waited for others have no data: they flush.
         let next = finished.released.into_iter();
-        next.map(|command| self.work(command, Vec::new())).collect()
+        let works = next.map(|command| self.work(command, Vec::new()));
+        works.chain(self.deliver(answers, must_keep)).collect()
+    }
+
+    /// Sends answers, or returns the work that does so if a record is to be kept first, which may
+    /// wait.
+    fn deliver(self: &Arc<Self>, answers: Vec<Answer>, must_keep: bool) -> Option<Work> {
+        if !must_keep || answers.is_empty() {
+            self.send(answers, false);
+            return None;
+        }
+        let shared = Arc::clone(self);
+        Some(Work::new(move || {
+            shared.send(answers, true);
+            Vec::new()
+        }))
     }
 
     /// Sends answers, once the record that they depend on is kept.
@@ -284,15 +298,7 @@ where
         let (events, must_keep) = state.settle();
         drop(state);
         answers.extend(events);
-        if !must_keep {
-            self.shared.send(answers, false);
-        } else if !answers.is_empty() {
-            let shared = Arc::clone(&self.shared);
-            works.push(Work::new(move || {
-                shared.send(answers, true);
-                Vec::new()
-            }));
-        }
+        works.extend(self.shared.deliver(answers, must_keep));
         works
     }
 

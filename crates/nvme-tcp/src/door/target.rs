@@ -70,8 +70,8 @@ pub trait Queue: Send + Sync + 'static {
     /// Ends the association, as its keep alive timeout has passed.
     fn expire(&self);
 
-    /// Hears that the host has sent commands beyond the size of the queue. The controller stops, and
-    /// its association is over (Base Specification, 3.3.2.5 and 3.3.2.6).
+    /// Hears that the host has sent commands beyond the size of the queue. The controller stops,
+    /// and its association is over (Base Specification, 3.3.2.5 and 3.3.2.6).
     fn overrun(&self);
 
     /// Ends the queue, whose connection is gone. A host that leaves closes its I/O queues first.

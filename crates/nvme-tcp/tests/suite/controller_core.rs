@@ -35,9 +35,10 @@ struct Ram {
     changed: Condvar,
     waiting: Mutex<usize>,
     is_free: AtomicBool,
+    keeps_at_gate: AtomicBool,
     /// Free media take reads at once, and complete them at the gate.
     is_later: AtomicBool,
-    /// Of each read of free media, the thread and the commands that hosts waited for.
+    /// The thread of each read of free media, and the commands that hosts waited for.
     reads: Mutex<Vec<(ThreadId, usize)>>,
     waited_for: AtomicUsize,
 }
@@ -101,6 +102,9 @@ impl Media for &Shared {
     }
 
     fn submit_read(&mut self, offset: u64, out: &mut [u8]) -> Result<Option<Later>, MediaError> {
+        if offset == BYTES as u64 - 1024 {
+            return Err(MediaError::Unreadable);
+        }
         self.read(offset, out)?;
         Ok(self.0.is_later.load(Ordering::SeqCst).then_some(Later(offset)))
     }
@@ -144,7 +148,12 @@ impl Drive {
         let durable = Durable::new(identity).expect("an identity");
         let subsystem = Subsystem::new(Settings::default(), shape, durable);
         let kept = Arc::clone(&ram);
-        let keep = move |_: &Durable| kept.note(Done::Keep);
+        let keep = move |_: &Durable| {
+            if kept.keeps_at_gate.load(Ordering::SeqCst) {
+                kept.pass();
+            }
+            kept.note(Done::Keep);
+        };
         let target = Arc::new(SubsystemTarget::new(subsystem, Shared(Arc::clone(&ram)), keep));
 
         let entry = DiscoveryEntry {
@@ -279,6 +288,24 @@ fn reads_that_complete_later_are_taken_where_they_arrive_and_wait_elsewhere() {
     let failed = queue.wait(bad).expect("an answer");
     // Unrecovered Read Error, with an entry in the error log
     assert_eq!((failed.status() >> 1 & 0x7ff, failed.data.len()), (0x281, 0));
+}
+
+#[test]
+fn a_record_that_cannot_be_kept_keeps_no_other_connection_waiting() {
+    let drive = Drive::new();
+    let mut controller = drive.connect(&Options::default());
+    let mut queue = controller.add_queue().expect("a queue");
+    let mut other = drive.connect(&Options::default());
+    other.identify(0x01, 0).expect("the record of the power-on is kept");
+    drive.ram.is_free.store(true, Ordering::SeqCst);
+    // The read fails when it is submitted, and is an entry of the error log, which is to be kept.
+    drive.ram.keeps_at_gate.store(true, Ordering::SeqCst);
+    drive.ram.close(true);
+    let failed = queue.submit_read(BYTES as u64 / 512 - 2, 1, BLOCK).expect("submitted");
+    eventually("the record waits", || *drive.ram.waiting.lock().unwrap() == 1);
+    other.keep_alive().expect("the other host goes on");
+    drive.ram.close(false);
+    assert_eq!(queue.wait(failed).expect("an answer").status() >> 1 & 0x7ff, 0x281);
 }
 
 #[test]

@@ -325,8 +325,8 @@ impl Subsystem {
     ///
     /// It is written at power-on, when a controller is enabled, and after a saved feature, a
     /// shutdown and an entry of the error log. It is also written when 32 MiB were read or written,
-    /// so that a power failure takes at most that much from the totals, and when a host reads SMART,
-    /// so that the totals never go back behind what it saw.
+    /// so that a power failure takes at most that much from the totals. When a host reads SMART, it
+    /// is written so that no total goes back behind what the host saw.
     pub fn durable_changed(&mut self) -> Option<Durable> {
         let (now, before) = (&self.durable.totals, &self.written);
         let moved = now.units_read - before.units_read + now.units_written - before.units_written;

@@ -10,6 +10,21 @@ LOG = ["drive.blocks=96", "drive.logical_pages=2048", "ftl.log_blocks=16"]
 MAP = ["map.page_bytes=512", "drive.blocks=128", "drive.logical_pages=2048"]
 """Sixteen map pages of 128 entries."""
 
+SLC = [
+    "drive.cell=tlc",
+    "drive.pages=12",
+    "drive.blocks=64",
+    "drive.logical_pages=1200",
+    "ftl.slc=hybrid",
+    "ftl.slc_static=3",
+    "ftl.slc_dynamic=4",
+    "ftl.slc_keep=1",
+    "timing.t_read_slc=15us",
+    "timing.t_program_slc=60us",
+    "cache.mode=write-through",
+]
+"""An SLC cache of seven blocks in each lane, with four pages in a block."""
+
 HOT = "hotcold:requests=6000,size=2KiB,hot_space=0.02,hot_share=0.9"
 SEQUENTIAL = "sequential:requests=600,size=16KiB"
 MIXED = "mixed:requests=3000,read=0.2,sizes=2KiB/4KiB/16KiB,sequential=0.5"
@@ -60,6 +75,8 @@ def _page_mapping(add: Add) -> None:
     add("page idle", PAUSES, "ftl.idle_free=8", "ftl.idle_valid=1", mode="open")
     add("page even", HOT, "ftl.gc_pace=even")
     add("page wear", HOT, "ftl.wear_static=true", "ftl.wear_threshold=2")
+    add("page slc", PAUSES, *SLC, mode="open")
+    add("page slc mixed", MIXED, *SLC)
 
 
 def _map_stores(add: Add) -> None:

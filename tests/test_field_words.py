@@ -33,8 +33,9 @@ def test_what_is_not_modelled_is_no_name_and_stands_on_its_page() -> None:
 
 def test_a_word_of_the_field_is_answered_before_spelling(cli: Any) -> None:
     assert "ftl.low_water" in cli("explain", "gc_threshold").stdout
-    assert "qlc is not modelled" in cli("explain", "qlc").stdout
-    assert "mlc`?" not in cli("explain", "qlc").stdout
+    assert "plc is not modelled" in cli("explain", "plc").stdout
+    assert "mlc`?" not in cli("explain", "plc").stdout
+    assert "ftl.slc" in cli("explain", "turbowrite").stdout
     assert "FEMU has it" in cli("explain", "ZNS").stdout
     refused = cli("simulate", "-d", "tiny")
     assert refused.returncode == 2

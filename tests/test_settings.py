@@ -102,6 +102,12 @@ def _shapes(add: mechanism_runs.Add) -> None:
         add(label, MIXED, *own)
     times = ["timing.t_program_middle=400us", "timing.t_program_upper=1ms"]
     add("three bits", MIXED, "drive.cell=tlc", "drive.pages=9", "drive.logical_pages=400", *times)
+    tops = ["timing.t_read_top=90us", "timing.t_program_top=900us"]
+    add("four bits", MIXED, "drive.cell=qlc", *tops)
+    line = ["drive.cell=tlc", "drive.pages=12", "drive.program_unit=word-line"]
+    add("word lines", MIXED, *line, "drive.logical_pages=600")
+    worn = ["nand.slc_wear=0.3", "nand.endurance=6", "nand.spare_blocks=40"]
+    add("worn slc", HOT, *mechanism_runs.SLC, *worn)
     add("too fast", "uniform:requests=2000,size=2KiB,interval=1us", mode="open")
     add("cached idle", mechanism_runs.PAUSES, "cache.bytes=64KiB", mode="open")
 

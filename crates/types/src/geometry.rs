@@ -11,7 +11,7 @@
 //! | a page | one page | 1 |
 //! | larger (a 16 KiB superpage of four 4 KiB pages) | four pages on four dies | 1 |
 
-use crate::{BlockId, ConfigError, Divisor, FrameId, LaneId, Ppn, ProgramUnit};
+use crate::{BlockId, ConfigError, Divisor, FrameId, LaneId, Ppn};
 
 /// The number of bits in a cell. It decides how many pages share a word line, and so how long
 /// operations on a page take.
@@ -37,6 +37,16 @@ impl Cell {
             Cell::Qlc => 4,
         }
     }
+}
+
+/// The pages that one program writes on each of its planes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ProgramUnit {
+    /// One page.
+    #[default]
+    Page,
+    /// All pages of a word line, in one shot. In SLC mode this is one page.
+    WordLine,
 }
 
 /// The parts on the board. Every count is at least 1. Each level is counted within one part of the

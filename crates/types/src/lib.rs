@@ -56,13 +56,13 @@ pub use dealing::Dealing;
 pub use divisor::Divisor;
 pub use error::{ConfigError, FtlError, MediumError, Violation, nearest};
 pub use fault::PartFault;
-pub use geometry::{AllocationOrder, Cell, Geometry, Layout, MEMORY_PER_UNIT, Span};
+pub use geometry::{AllocationOrder, Cell, Geometry, Layout, MEMORY_PER_UNIT, ProgramUnit, Span};
 pub use ids::{
     BlockId, DieBlock, FrameId, FrontierId, Index, LaneId, Lba, LocalBlock, LogicalBlock, Lpn,
     OpId, Ppn, StreamId, Tag,
 };
 pub use mechanism::Mechanism;
-pub use mode::{BlockMode, PAGE_KINDS, ProgramUnit, SLC_MODE_LEVEL};
+pub use mode::{BlockMode, PAGE_KINDS, SLC_MODE_LEVEL};
 pub use note::{Note, NoteDef, NoteValue, RANK_MIDDLE};
 pub use pair_sum::{PairSum, StampSum};
 pub use params::{Param, ParamDef, ParamKind, ParamType, Params, RawConfig, Text, Value};

@@ -4,7 +4,7 @@
 //! block in SLC mode uses the first part of them. It has one page on each word line, so it stores a
 //! share of the bits of a native block: 1 / [`Cell::levels`](crate::Cell::levels).
 
-use crate::{ConfigError, Layout};
+use crate::{ConfigError, Layout, ProgramUnit};
 
 /// The number of kinds of page that have times of their own: the levels of a word line, and pages
 /// of blocks in SLC mode.
@@ -34,16 +34,6 @@ impl BlockMode {
             _ => None,
         }
     }
-}
-
-/// The pages that one program writes on each of its planes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum ProgramUnit {
-    /// One page.
-    #[default]
-    Page,
-    /// All pages of a word line, in one shot. In SLC mode this is one page.
-    WordLine,
 }
 
 impl Layout {

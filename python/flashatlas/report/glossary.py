@@ -56,8 +56,8 @@ TERMS = {
     "plane": "A part of a die. The planes of a die carry out the same operation together.",
     "preconditioning": "The preparation of the drive before the run: none, filled once in order, "
     "brought to its steady state, or written by another trace.",
-    "role": "The use of a block: free, open, closed, leaving, bad, data, log, map, or slc (full, in "
-    "SLC mode, and to be folded).",
+    "role": "The use of a block: free, open, closed, leaving, bad, data, log, map, or slc (full, "
+    "in SLC mode, and to be folded).",
     "simulated time": "Time on the drive's clock, not of the computer that simulates it.",
     "slot": "The place of one mapping unit in a frame.",
     "stream": "Writes that are kept together in blocks of their own, apart from others "

@@ -162,8 +162,8 @@ impl Naive {
         panic!("collection does not end");
     }
 
-    /// Returns the closed block with the fewest valid pages, if these are at most `most`. Of several
-    /// such blocks, it returns the oldest.
+    /// Returns the closed block with the fewest valid pages, if these are at most `most`. Of
+    /// several such blocks, it returns the oldest.
     fn victim(&self, most: usize) -> Option<usize> {
         let least = self
             .closed
@@ -437,6 +437,7 @@ fn what_does_not_combine_is_refused_by_name() {
     };
     refused(&[]).unwrap();
     refused(&["ftl.wear_static=true"]).unwrap();
+    refused(&["ftl.slc=none", "ftl.slc_keep=1", "ftl.slc_static=2"]).unwrap();
     for (settings, key, says) in [
         (&["drive.cell=slc"][..], "drive.cell", "mlc, tlc or qlc"),
         (&["drive.pages=2"], "drive.pages", "each 3"),
@@ -445,7 +446,6 @@ fn what_does_not_combine_is_refused_by_name() {
         (&["ftl.slc_static=2"], "ftl.slc_static", "static or hybrid"),
         (&["ftl.slc=static"], "ftl.slc_static", "at least one block"),
         (&["ftl.slc=static", "ftl.slc_static=1", "ftl.slc_dynamic=1"], "ftl.slc_dynamic", "hybrid"),
-        (&["ftl.slc=none", "ftl.slc_keep=1"], "ftl.slc_keep", "ftl.slc = none"),
         (&["ftl.gc_mode=single"], "ftl.slc", "ftl.gc_mode = dual"),
         (&["ftl.gc_pace=paced"], "ftl.slc", "ftl.gc_pace = burst"),
         (&["ftl.gc_pace=even"], "ftl.slc", "ftl.gc_pace = burst"),

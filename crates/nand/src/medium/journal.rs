@@ -11,8 +11,8 @@ use flashatlas_types::{BlockId, BlockMode, FrameId};
 /// One change of a medium.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// An erased block was opened for a role and in a mode. Both are only in the controller's memory
-    /// until the block's first page is programmed.
+    /// An erased block was opened for a role and in a mode. Both are only in the controller's
+    /// memory until the block's first page is programmed.
     Open(BlockId, OobRole, BlockMode),
     /// A number was used for an event other than a program.
     Number(u64),

@@ -119,8 +119,8 @@ impl Medium {
     /// Turns the power off. Bytes of the byte-addressable memory that were stored but not fenced
     /// may be lost or torn.
     ///
-    /// The controller loses the roles and modes of blocks without a readable page. The number of the last
-    /// program becomes the largest one of any readable page.
+    /// The controller loses the roles and modes of blocks without a readable page. The number of
+    /// the last program becomes the largest one of any readable page.
     pub fn power_off(&mut self) {
         self.power_off_drawing(0);
     }

@@ -19,6 +19,7 @@ mod refresh;
 mod roll_forward;
 mod settings;
 mod slc;
+mod slc_settings;
 mod steady;
 mod sums;
 mod versions;

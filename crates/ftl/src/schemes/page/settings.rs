@@ -1,7 +1,7 @@
 //! The parameters of the page-mapped FTL, and the check that a layout has enough room.
 
 use super::refresh::{self, RefreshSettings};
-use super::slc::{self, SLC, SLC_DYNAMIC, SLC_KEEP, SLC_STATIC, SlcSettings};
+use super::slc_settings::{self, SLC, SLC_DYNAMIC, SLC_KEEP, SLC_STATIC, SlcSettings};
 use crate::MountLimit;
 use crate::blocks::WEAR_DYNAMIC;
 use crate::classifiers::{CLASSIFIER, STREAMS, Streams};
@@ -164,8 +164,8 @@ fn low_water(params: &Params, streams: Streams) -> u32 {
 
 /// Returns the number of blocks that a lane cannot use for data: its open frontiers (with static
 /// wear levelling also the frontier of cold data), the blocks that collection needs, the blocks of
-/// map pages, and those of an SLC cache. If several units share a frame, blocks whose last survivors
-/// wait for their frame to fill count as well.
+/// map pages, and those of an SLC cache. If several units share a frame, blocks whose last
+/// survivors wait for their frame to fill count as well.
 fn reserve(params: &Params, layout: &Layout, streams: Streams, map_quota: u32) -> u64 {
     let (host, collection) = (u64::from(streams.host), u64::from(streams.collection));
     let shared_frames = u64::from(layout.slots_per_frame > 1) * collection;
@@ -290,7 +290,7 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
     if params.get(CLASSIFIER) != "none" && streams.collection < 2 {
         return Err(ConfigError::new("ftl.streams", "a classifier needs at least 2 streams"));
     }
-    slc::fits(params, layout, streams)?;
+    slc_settings::fits(params, layout, streams, GC_MODE)?;
     // lanes without map pages have more room, but only the room of all lanes counts
     let map_quota = map_quota(config, layout)?;
     refresh::check(params, map_quota)?;

@@ -8,8 +8,8 @@
 //! - *Static* blocks are the first `ftl.slc_static` blocks of the lane. They are always in SLC
 //!   mode and never hold native data, so the drive exports less.
 //! - *Dynamic* blocks are free blocks. A lane opens one if it still has more free blocks than its
-//!   low-water mark afterwards, at most `ftl.slc_dynamic` at once. So this part of the cache shrinks
-//!   as the drive fills.
+//!   low-water mark afterwards, at most `ftl.slc_dynamic` at once. So this part of the cache
+//!   shrinks as the drive fills.
 //!
 //! A fold is a collection of a block in SLC mode, the oldest first: valid pages are copied to the
 //! frontier of collection, and the block is erased when the last copy is programmed. Pages that the
@@ -21,142 +21,13 @@
 //!   native blocks.
 
 use super::PageMapped;
-use super::settings::GC_MODE;
 use crate::FtlContext;
 use crate::blocks::Role;
-use crate::classifiers::{CLASSIFIER, Streams};
-use crate::pool::GC_PACE;
 use flashatlas_nand::Medium;
-use flashatlas_types::flash_times::{T_PROGRAM_SLC, T_READ_SLC};
 use flashatlas_types::{
-    BlockId, BlockMode, Cause, ConfigError, Dur, FrontierId, FtlError, LaneId, Layout, Param,
-    Params, SeededBug, Text, TiVec,
+    BlockId, BlockMode, Cause, FrontierId, FtlError, LaneId, Layout, SeededBug, TiVec,
 };
 use std::collections::VecDeque;
-
-pub(super) const SLC: Param<Text> = Param::choice(
-    "ftl.slc",
-    &["none", "static", "dynamic", "hybrid"],
-    "SLC cache for host writes: `none`; `static`: the first ftl.slc_static blocks of each lane; \
-     `dynamic`: free blocks, as long as the lane has enough; `hybrid`: static blocks first, then \
-     free ones. Host writes that find no room there go directly to native blocks",
-)
-.or("none");
-
-pub(super) const SLC_STATIC: Param<u32> = Param::int(
-    "ftl.slc_static",
-    0,
-    1 << 20,
-    "ftl.slc = static or hybrid: blocks of each lane that are always in SLC mode; the drive exports \
-     nothing of them",
-)
-.or("0");
-
-pub(super) const SLC_DYNAMIC: Param<u32> = Param::int(
-    "ftl.slc_dynamic",
-    0,
-    1 << 20,
-    "ftl.slc = dynamic or hybrid: the largest number of free blocks of a lane that are in SLC mode \
-     at once; 0: as many as leave the lane above its low-water mark",
-)
-.or("0");
-
-pub(super) const SLC_KEEP: Param<u32> = Param::int(
-    "ftl.slc_keep",
-    0,
-    1 << 20,
-    "ftl.slc: filled blocks in SLC mode of a lane that idle time does not fold; pages there that \
-     the host overwrites need no fold",
-)
-.or("0");
-
-/// The settings of an SLC cache.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SlcSettings {
-    /// The number of static blocks of each lane.
-    pub statics: u32,
-    /// The largest number of dynamic blocks of a lane.
-    pub dynamics: u32,
-    /// The number of filled blocks of a lane that idle time leaves.
-    pub keep: u32,
-}
-
-impl SlcSettings {
-    /// Returns the settings that `params` describe, or `None` if there is no SLC cache.
-    pub fn of(params: &Params) -> Option<SlcSettings> {
-        let mode = params.get(SLC);
-        if mode == "none" {
-            return None;
-        }
-        let dynamics = match params.get(SLC_DYNAMIC) {
-            0 => u32::MAX,
-            most => most,
-        };
-        Some(SlcSettings {
-            statics: if mode == "dynamic" { 0 } else { params.get(SLC_STATIC) },
-            dynamics: if mode == "static" { 0 } else { dynamics },
-            keep: params.get(SLC_KEEP),
-        })
-    }
-
-    /// Returns the number of blocks that a lane cannot use for data: its static blocks, and a block
-    /// in SLC mode that is being filled.
-    pub fn reserve(&self) -> u64 {
-        u64::from(self.statics) + u64::from(self.dynamics > 0)
-    }
-}
-
-/// Refuses an SLC cache that the layout or another setting does not allow, and settings of a cache
-/// that is not there.
-pub(super) fn fits(params: &Params, layout: &Layout, streams: Streams) -> Result<(), ConfigError> {
-    let mode = params.get(SLC);
-    let refuse = |key: &str, why: String| Err(ConfigError::new(key, why));
-    let sizes = [
-        (SLC_STATIC, ["static", "hybrid"].as_slice()),
-        (SLC_DYNAMIC, &["dynamic", "hybrid"]),
-        (SLC_KEEP, &["static", "dynamic", "hybrid"]),
-    ];
-    for (size, modes) in sizes {
-        if params.get(size) != 0 && !modes.contains(&mode) {
-            let why =
-                format!("not with ftl.slc = {mode}: it needs ftl.slc = {}", modes.join(" or "));
-            return refuse(size.key(), why);
-        }
-    }
-    if mode == "none" {
-        return Ok(());
-    }
-    layout.allows_slc_mode()?;
-    for time in [T_READ_SLC, T_PROGRAM_SLC] {
-        if params.get(time) == Dur::ZERO {
-            let why = "is 0: ftl.slc needs the time of a page in SLC mode".to_owned();
-            return refuse(time.key(), why);
-        }
-    }
-    if mode != "dynamic" && params.get(SLC_STATIC) == 0 {
-        return refuse(SLC_STATIC.key(), format!("ftl.slc = {mode} needs at least one block"));
-    }
-    let needs = |key: &str, what: &str| format!("ftl.slc needs {key} = {what}");
-    if params.get(GC_MODE) != "dual" {
-        return refuse(
-            SLC.key(),
-            needs(GC_MODE.key(), "dual, because folds have a frontier of their own"),
-        );
-    }
-    if params.get(GC_PACE) != "burst" {
-        return refuse(SLC.key(), needs(GC_PACE.key(), "burst, because folds have no pace yet"));
-    }
-    if params.get(CLASSIFIER) != "none" {
-        return refuse(
-            SLC.key(),
-            needs(CLASSIFIER.key(), "none, because the cache has one stream"),
-        );
-    }
-    if streams.host > 1 || streams.collection > 1 {
-        return refuse(SLC.key(), needs("ftl.streams", "1, because the cache has one stream"));
-    }
-    Ok(())
-}
 
 /// Counters of the SLC cache, in mapping units and in blocks.
 #[derive(Clone, Copy, Debug, Default)]

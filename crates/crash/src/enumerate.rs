@@ -105,6 +105,8 @@ pub struct Enumerator<'f, E> {
     damaged: BTreeSet<usize>,
     /// `true` if the lowest layer combines several drives, so that it makes up for the loss of one.
     redundant: bool,
+    /// `true` if the scheme defends lower pages, so that no page that counts is lost with another.
+    defended: bool,
     /// Range of the workload's operations that are cut.
     window: Range<u32>,
     /// Sample of the workload's cuts. All cuts of a mount are tried.
@@ -201,6 +203,7 @@ impl<'f, E: Examine> Enumerator<'f, E> {
             broken: false,
             lost: Lost::default(),
             damaged: BTreeSet::new(),
+            defended: is_defended(config),
             redundant: config
                 .layers()
                 .last()
@@ -244,7 +247,8 @@ impl<'f, E: Examine> Enumerator<'f, E> {
 
     /// Returns the ways in which a change may be left half done.
     fn torn(&self, media: &Media, change: &DriveChange) -> Vec<Torn> {
-        let mut ways: Vec<Torn> = self.depth.faults.torn(media.layout(), &change.change).collect();
+        let mut ways: Vec<Torn> =
+            self.depth.faults.torn(media.that_of(change), &change.change).collect();
         // the promises about lost pages apply only to drives on which all blocks work
         ways.retain(|&torn| !(self.broken && torn == Torn::Paired));
         ways
@@ -280,13 +284,12 @@ impl<'f, E: Examine> Enumerator<'f, E> {
         let mut left = media.clone();
         let lost = (self.lost.clone(), self.damaged.clone());
         if let Some((change, torn)) = torn {
-            if let (Torn::Paired, Change::Program { frame, .. }) = (torn, &change.change) {
+            if let (Torn::Paired, Change::Program { frame, .. }) = (torn, &change.change)
+                && !self.defended
+            {
                 let medium = media.that_of(change);
                 self.damaged.insert(change.drive);
-                medium
-                    .layout()
-                    .paired_before(*frame)
-                    .for_each(|frame| self.lost.add(medium, frame));
+                medium.paired_before(*frame).for_each(|frame| self.lost.add(medium, frame));
             }
             left.begin(change, torn);
         }
@@ -350,6 +353,11 @@ impl<'f, E: Examine> Enumerator<'f, E> {
         self.examiner.knows_more(known);
         assert!(after as usize == operations || self.tally.violations >= ENOUGH);
     }
+}
+
+/// Returns `true` if the scheme of a configuration defends lower pages.
+pub(crate) fn is_defended(config: &DriveConfig) -> bool {
+    config.params.value("ftl.lower_pages").is_some_and(|value| value.to_string() != "none")
 }
 
 /// Returns a number for a cut, from the FNV-1a hash of its path, so that a rerun gets the same

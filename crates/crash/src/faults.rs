@@ -1,8 +1,7 @@
 //! The switches of the faults that are injected. [`flashatlas_nand::faults`] describes each fault.
 
 use crate::CrashError;
-use flashatlas_nand::{Change, Torn};
-use flashatlas_types::Layout;
+use flashatlas_nand::{Change, Medium, Torn};
 use std::fmt;
 
 /// Switch of one fault.
@@ -152,8 +151,8 @@ impl Faults {
         Ok(faults)
     }
 
-    /// Returns the ways in which an operation may be left half done on a drive of this layout.
-    pub fn torn(self, layout: &Layout, change: &Change) -> impl Iterator<Item = Torn> {
+    /// Returns the ways in which an operation may be left half done on this medium.
+    pub fn torn(self, medium: &Medium, change: &Change) -> impl Iterator<Item = Torn> {
         const WAYS: [(Fault, Torn); 8] = [
             (Fault::TornGarbage, Torn::Garbage),
             (Fault::TornPart, Torn::Part),
@@ -165,10 +164,13 @@ impl Faults {
             (Fault::NvmLines, Torn::Lines(2)),
         ];
         let paired = match change {
-            Change::Program { frame, .. } => layout.paired_before(*frame).next().is_some(),
+            Change::Program { frame, .. } => medium.paired_before(*frame).next().is_some(),
             _ => false,
         };
-        let fits = move |torn: Torn| torn.applies_to(change) && (torn != Torn::Paired || paired);
+        let finished = medium.rules().finishes_programs && matches!(change, Change::Program { .. });
+        let fits = move |torn: Torn| {
+            torn.applies_to(change) && !finished && (torn != Torn::Paired || paired)
+        };
         WAYS.into_iter()
             .filter(move |&(fault, torn)| self.has(fault) && fits(torn))
             .map(|(_, torn)| torn)

@@ -20,6 +20,7 @@
 //! operation.
 
 use crate::cut::{Cut, CutKind};
+use crate::enumerate::is_defended;
 use crate::examine::{Examine, Remains};
 use crate::model::{Model, Step};
 use crate::recording::SEED;
@@ -93,6 +94,8 @@ struct InFlightDrive {
     opened: BTreeMap<BlockId, (OobRole, BlockMode)>,
     changes: u32,
     forgets_trims: bool,
+    /// `true` if the scheme defends lower pages, so that a torn program may take pages along.
+    defended: bool,
 }
 
 /// Runs `steps` in simulated time, and examines the states that cuts may leave after each command.
@@ -180,6 +183,7 @@ impl InFlightDrive {
             opened: BTreeMap::new(),
             changes: 0,
             forgets_trims: drive.ftl_report().forgets_trims,
+            defended: is_defended(config),
             drive,
         })
     }
@@ -446,10 +450,20 @@ impl InFlightDrive {
         }
         for &i in &state.torn {
             let flying = &self.flying[i];
+            if medium.rules().finishes_programs && matches!(flying.change, Change::Program { .. }) {
+                apply(&mut medium, flying);
+                continue;
+            }
             open(&mut medium, flying);
             let torn = [Torn::Garbage, Torn::Part, Torn::Once, Torn::Erase, Torn::Lines(1)];
-            let fits: Vec<Torn> =
+            let mut fits: Vec<Torn> =
                 torn.into_iter().filter(|t| t.applies_to(&flying.change)).collect();
+            if let Change::Program { frame, .. } = flying.change
+                && self.defended
+                && medium.paired_before(frame).next().is_some()
+            {
+                fits = vec![Torn::Paired];
+            }
             medium.begin(&flying.change, fits[flying.number as usize % fits.len()]);
         }
         medium.power_off();

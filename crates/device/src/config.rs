@@ -5,15 +5,17 @@ use crate::layer::{self, LayerDef, LayerLimit, LayersBelow};
 use crate::params::{
     ALLOCATION, BLOCKS, CACHE_BYTES, CACHE_HIGH, CACHE_LOW, CACHE_MODE, CELL, CHANNELS, DIES,
     FRAME_CHANNELS, FRAME_DIES, FRAME_PLANES, FRAME_WAYS, LAYERS, LOGICAL_PAGES, OVER_PROVISIONING,
-    PAGE_BYTES, PAGES, PLANES, PROGRAM_UNIT, SPARE_BYTES, UNSAID, WAYS, drop_of_others, resolve,
+    PAGE_BYTES, PAGE_ORDER, PAGES, PLANES, PROGRAM_UNIT, SPARE_BYTES, UNSAID, WAYS, drop_of_others,
+    resolve,
 };
 use crate::{DeviceShape, Registry, Ssd, Stack};
 use flashatlas_ftl::{SCHEME, SchemeConfig, SchemeDef, UNIT};
+use flashatlas_nand::params::PLP_BYTES;
 use flashatlas_nand::{ErrorRules, Image, Medium, Rules};
-use flashatlas_timing::params::CACHE_READ;
+use flashatlas_timing::params::{CACHE_PROGRAM, CACHE_READ};
 use flashatlas_types::{
-    AllocationOrder, Cell, ConfigError, FtlError, Geometry, Layout, Params, Plan, ProgramUnit,
-    RawConfig, Seed, Span,
+    AllocationOrder, Cell, ConfigError, FtlError, Geometry, Layout, PageOrder, Params, Plan,
+    ProgramUnit, RawConfig, Seed, Span,
 };
 use std::sync::Arc;
 
@@ -255,7 +257,9 @@ impl DriveConfig {
             "word-line" => ProgramUnit::WordLine,
             _ => ProgramUnit::Page,
         };
-        let mut layout = Layout::of_frames(geometry, span, unit, order, 0, program)?;
+        let pages = PageOrder::parse(p.get(PAGE_ORDER)).expect("resolved");
+        let layout = Layout::of_frames(geometry, span, unit, order, 0, program)?;
+        let mut layout = layout.in_page_order(pages)?;
         let physical = u64::from(layout.slots());
         let logical = match p.get(LOGICAL_PAGES) {
             0 => (physical as f64 / (1.0 + p.get(OVER_PROVISIONING))) as u64,
@@ -271,10 +275,29 @@ impl DriveConfig {
             ));
         }
         layout.logical_units = logical as u32;
+        self.check_capacitors(&layout)?;
         (self.scheme().fits)(&self.scheme_config(), &layout)?;
         ErrorRules::check(p, &geometry, p.get(CACHE_READ))?;
         self.check_cache(&layout)?;
         Ok(layout)
+    }
+
+    /// Checks that the capacitors finish every program that may be under way.
+    fn check_capacitors(&self, layout: &Layout) -> Result<(), ConfigError> {
+        let bytes = self.params.get(PLP_BYTES);
+        let cached = u64::from(self.params.get(CACHE_PROGRAM));
+        let of_a_die = layout.frame_bytes() / u64::from(layout.dies_per_frame);
+        let dies = u64::from(layout.geometry.die_count());
+        let most = dies * of_a_die * (1 + cached);
+        if bytes == 0 || bytes >= most {
+            return Ok(());
+        }
+        let why = format!(
+            "{bytes} bytes are less than {most}, which {dies} dies may be programming when the \
+             power fails ({of_a_die} bytes each{}); give at least {most}, or 0 for no protection",
+            if cached > 0 { ", twice with timing.cache_program" } else { "" }
+        );
+        Err(ConfigError::new(PLP_BYTES.key(), why))
     }
 
     fn check_cache(&self, layout: &Layout) -> Result<(), ConfigError> {

@@ -3,7 +3,9 @@
 use crate::Registry;
 use flashatlas_ftl::maps::MapStoreDef;
 use flashatlas_lookup::hashes::HashDef;
-use flashatlas_types::{ConfigError, Dur, Entry, Param, ParamDef, Params, RawConfig, Text};
+use flashatlas_types::{
+    ConfigError, Dur, Entry, PageOrder, Param, ParamDef, Params, RawConfig, Text,
+};
 
 /// The parameter `drive.summary`.
 pub const SUMMARY: Param<Text> = Param::text("drive.summary", "description of the drive").or("");
@@ -58,6 +60,17 @@ pub(crate) const PROGRAM_UNIT: Param<Text> = Param::choice(
      of a word line in one shot, in timing.t_program, so that a frame is as much larger",
 )
 .or("page");
+
+pub(crate) const PAGE_ORDER: Param<Text> = Param::choice(
+    "drive.page_order",
+    &PageOrder::NAMES,
+    "order of the pages of a block, which says what kind a page is and whose cells it shares: \
+     `consecutive`: word line by word line, which no real part does; `shadow`: MLC, the lower page \
+     of the next word line before the upper page (Cai et al., HPCA 2017; Linux); \
+     `shadow-even-odd`: with two pages of a kind on each word line (MLC: data sheets of Samsung; \
+     TLC: Yaakobi et al., ICNC 2012; QLC: FEMU)",
+)
+.or("consecutive");
 
 pub(crate) const ALLOCATION: Param<Text> = Param::text(
     "drive.allocation",
@@ -149,12 +162,21 @@ pub(crate) const IDLE_AFTER: Param<Dur> = Param::time(
 /// These keys came after drives were first kept in images, checkpoints and records. A drive that
 /// uses none of them is the same drive as before.
 pub(crate) const UNSAID: &[(&str, &str)] = &[
+    ("drive.page_order", "consecutive"),
     ("drive.program_unit", "page"),
+    ("ftl.lower_pages", "none"),
     ("ftl.slc", "none"),
     ("ftl.slc_dynamic", "0"),
     ("ftl.slc_keep", "0"),
     ("ftl.slc_static", "0"),
+    ("nand.plp_bytes", "0"),
     ("nand.slc_wear", "1"),
+    ("timing.erase_suspends_max", "0"),
+    ("timing.plane_reads", "together"),
+    ("timing.plane_reads_kinds", "any"),
+    ("timing.plane_reads_max", "0"),
+    ("timing.t_resume_suspend", "0ns"),
+    ("timing.t_status", "0ns"),
     ("timing.t_read_top", "0ns"),
     ("timing.t_read_slc", "0ns"),
     ("timing.t_program_top", "0ns"),
@@ -178,6 +200,7 @@ pub const PARAMS: &[ParamDef] = &[
     FRAME_DIES.def,
     FRAME_PLANES.def,
     PROGRAM_UNIT.def,
+    PAGE_ORDER.def,
     ALLOCATION.def,
     LOGICAL_PAGES.def,
     OVER_PROVISIONING.def,

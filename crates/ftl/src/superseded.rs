@@ -38,6 +38,15 @@ impl Superseded {
         prefetch::item_at(&self.programs.raw, block.into());
     }
 
+    /// Returns the programs that superseded pages of `block` and may be unfinished.
+    pub fn unfinished(
+        &self,
+        block: BlockId,
+        oldest_unfinished: OpId,
+    ) -> impl Iterator<Item = OpId> + '_ {
+        self.programs[block].iter().copied().filter(move |&op| op >= oldest_unfinished)
+    }
+
     /// Removes and returns the programs that the erase of `block` waits for.
     pub fn take(
         &mut self,

@@ -15,8 +15,8 @@
 //! - *Torn erase*: some pages of the block are erased and the others are not. No page can be read,
 //!   and no page may be programmed before the block is erased again.
 //! - *Paired pages*: on flash with several bits a cell, a torn program of an upper page destroys
-//!   the earlier pages of the same cells. On this flash, these are the pages just before it in the
-//!   block.
+//!   the earlier pages of the same cells ([`Medium::paired_before`]). `drive.page_order` says which
+//!   these are.
 //! - *Program failure*: the part reports that a program failed. The frame holds no data. The other
 //!   pages of the block can be read, and the block's next program and next erase fail.
 //! - *Erase failure*: the part reports that an erase failed, as at the end of a block's endurance.

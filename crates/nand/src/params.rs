@@ -67,6 +67,17 @@ pub const NVM_BYTES: Param<u64> = Param::bytes(
 )
 .or("0");
 
+/// The parameter `nand.plp_bytes`.
+pub const PLP_BYTES: Param<u64> = Param::bytes(
+    "nand.plp_bytes",
+    0,
+    1 << 40,
+    "bytes of programs that the capacitors of the drive finish after the power fails (power-loss \
+     protection): no program is then left half done, on any scheme; at least all the bytes that \
+     the dies may be programming at once; 0: no protection",
+)
+.or("0");
+
 const OWN: &[ParamDef] = &[
     PROGRAM_ORDER.def,
     ENDURANCE.def,
@@ -75,6 +86,7 @@ const OWN: &[ParamDef] = &[
     SPARE_BLOCKS.def,
     DATA.def,
     NVM_BYTES.def,
+    PLP_BYTES.def,
 ];
 
 /// Parameters of the medium.

@@ -1,7 +1,7 @@
 //! The rules of one kind of flash.
 
 use crate::ErrorRules;
-use crate::params::{DATA, ENDURANCE, NVM_BYTES, PROGRAM_ORDER, SLC_WEAR, SPARE_BLOCKS};
+use crate::params::{DATA, ENDURANCE, NVM_BYTES, PLP_BYTES, PROGRAM_ORDER, SLC_WEAR, SPARE_BLOCKS};
 use flashatlas_types::Params;
 
 /// The order in which the pages of a block may be programmed.
@@ -30,6 +30,8 @@ pub struct Rules {
     pub spare_blocks: u32,
     /// Errors, or `None` if nothing ever fails by itself.
     pub errors: Option<ErrorRules>,
+    /// `true` if capacitors finish the programs under way after the power has failed.
+    pub finishes_programs: bool,
 }
 
 impl Rules {
@@ -42,6 +44,7 @@ impl Rules {
         nvm_bytes: 0,
         spare_blocks: 0,
         errors: None,
+        finishes_programs: false,
     };
 
     /// Returns the rules that `params` describe.
@@ -58,6 +61,7 @@ impl Rules {
             nvm_bytes: params.get(NVM_BYTES),
             spare_blocks: params.get(SPARE_BLOCKS),
             errors: ErrorRules::from_params(params),
+            finishes_programs: params.get(PLP_BYTES) > 0,
         }
     }
 }

@@ -24,7 +24,9 @@ impl<D: Disk + 'static> Image<D> {
             CutMode::Subset => self.write_some(&changes, rng)?,
             CutMode::Prefix | CutMode::Torn => self.write(&changes)?,
         }
-        if let (CutMode::Torn, Some(cut)) = (mode, medium.cut()) {
+        if let (CutMode::Torn, Some(cut)) = (mode, medium.cut())
+            && !(medium.rules().finishes_programs && matches!(cut, Cut::Program(_)))
+        {
             self.tear(cut)?;
         }
         self.close()

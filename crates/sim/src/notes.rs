@@ -81,6 +81,13 @@ notes! {
          forecast for a drive",
         "Take the numbers of your flash: `errors.*` and `ecc.*` (docs/MODELLED.md).";
 
+    /// A drive on which a power failure in a program destroys earlier pages.
+    pub(crate) LOWER_PAGES_UNDEFENDED = "lower-pages-undefended", 93,
+        "a power failure in a program destroys the earlier pages of the same cells, also flushed \
+         ones: this drive has no defence against that",
+        "Use `ftl.lower_pages`, `nand.plp_bytes` or `drive.program_unit=word-line`. The speed and \
+         the counts of a run without power failures are those of a drive without a defence.";
+
     /// Addresses beyond the range of a part.
     pub(crate) WRAPPED_IN_RANGE = "wrapped-in-range", RANK_MIDDLE,
         "{requests} requests had addresses beyond the range (`space`) of their part of the merge: \

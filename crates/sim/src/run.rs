@@ -21,7 +21,7 @@ use crate::{Environment, Fit, Mode, Precondition, Reading, RunError, RunSpec, no
 use flashatlas_device::params::QUEUE_DEPTH;
 use flashatlas_device::{DriveConfig, Stack};
 use flashatlas_ftl::FREE_CHANGES;
-use flashatlas_types::{Dur, Layout, Note, NoteValue, PartFault, Ps, Seed, drawn_streams};
+use flashatlas_types::{BlockId, Dur, Layout, Note, NoteValue, PartFault, Ps, Seed, drawn_streams};
 use flashatlas_workload::{Account, BadKind};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -248,6 +248,18 @@ fn stood_still((length, from): (Dur, Ps)) -> Option<Note> {
 /// Largest amount of spare flash that needs no note, as a share of the exported flash.
 const SPARE_MOST: f64 = 0.5;
 
+/// Returns a note if a power failure in a program may destroy earlier pages, and the drive has no
+/// defence.
+fn undefended(config: &DriveConfig, layout: &Layout) -> Option<Note> {
+    let last = layout.frame_in(BlockId::new(0), layout.frames_per_block - 1);
+    let is_default = |key: &str, off: &str| {
+        config.params.value(key).is_none_or(|value| value.to_string() == off)
+    };
+    let pairs = layout.paired_before(last).next().is_some();
+    (pairs && is_default("ftl.lower_pages", "none") && is_default("nand.plp_bytes", "0"))
+        .then(|| notes::LOWER_PAGES_UNDEFENDED.note())
+}
+
 /// Returns a note if a drive has more spare flash than real drives have.
 fn much_spare(layout: &Layout) -> Option<Note> {
     let share = f64::from(layout.slots()) / f64::from(layout.logical_units) - 1.0;
@@ -347,6 +359,7 @@ pub(crate) fn finish(
     list.extend(extra);
     list.extend(stood_still(player.stillest()));
     list.extend(much_spare(player.drive.ssd().layout()));
+    list.extend(undefended(config, player.drive.ssd().layout()));
     list.extend(player.worn_out.map(|end| {
         let values = [("request", end.request), ("retired", end.retired_blocks)];
         notes::WORN_OUT.with(values.map(|(name, count)| (name, count.into())))

@@ -94,11 +94,20 @@ impl Engine {
     ///
     /// An erase and a read whose page is not sensed yet put their command on the channel. A read
     /// whose page is sensed puts its data on the channel. A program puts its command and its data
-    /// there.
+    /// there. The status of a program or an erase comes after its cells.
     fn channel_time(&self, node: &Node) -> Dur {
+        if self.reads_status(node) {
+            return self.times.status;
+        }
         let command =
             node.work == NodeKind::Erase || (node.work == NodeKind::Read && !node.halfway);
         if command { self.times.command } else { node.time }
+    }
+
+    /// Returns `true` if an operation is a program or an erase whose cells have finished.
+    fn reads_status(&self, node: &Node) -> bool {
+        let die = &self.dies[node.die as usize];
+        die.phase == Phase::Status && self.nodes.at(die.current).id == node.id
     }
 
     pub(crate) fn channel_done(&mut self, channel: u32) {
@@ -109,10 +118,13 @@ impl Engine {
 
     pub(crate) fn on_channel_done(&mut self, n: u32) {
         let Node { die: d, work, halfway: sensed, .. } = *self.nodes.at(n);
+        let beside = self.is_beside(d, n);
         let die = &mut self.dies[d as usize];
         match work {
             NodeKind::Read if sensed => {
-                if die.cached == n {
+                if beside {
+                    die.planes.retain(|&other| other != n);
+                } else if die.cached == n {
                     die.cached = NIL;
                     if die.phase == Phase::WaitCache {
                         self.read_to_cache(d);
@@ -135,6 +147,8 @@ impl Engine {
                     self.state(n, State::Register);
                 }
             }
+            _ if beside => self.sense_plane(n),
+            _ if die.phase == Phase::Status => self.operation_done(d),
             _ => self.start_cells(d),
         }
         self.note_work(d);

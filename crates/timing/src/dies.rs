@@ -25,14 +25,15 @@ impl Engine {
         } else {
             self.try_preload(d);
         }
+        self.join_planes(d);
         self.note_work(d);
     }
 
     /// Gives an idle die its next operation.
     pub(crate) fn next_on_die(&mut self, d: u32) {
         let die = &mut self.dies[d as usize];
-        if die.current != NIL || die.phase != Phase::Idle {
-            return;
+        if die.current != NIL || die.phase != Phase::Idle || !die.planes.is_empty() {
+            return self.join_planes(d);
         }
         let next = if die.suspended != NIL {
             let longest = self.times.suspend.longest;
@@ -44,7 +45,7 @@ impl Engine {
                     if overdue {
                         // the suspended operation has waited for the longest allowed time, so the
                         // next read waits for it
-                        self.nodes.at_mut(die.suspended).suspends = self.times.suspend.max;
+                        self.nodes.at_mut(die.suspended).suspends = u8::MAX;
                     }
                     return self.resume(d);
                 }
@@ -63,6 +64,7 @@ impl Engine {
         if let Some(n) = next {
             die.queue.pop(&self.nodes, n, self.now);
             self.start(d, n);
+            self.join_planes(d);
         }
     }
 
@@ -136,6 +138,12 @@ impl Engine {
             self.dies[d as usize].phase = Phase::Idle;
             self.next_on_die(d);
             self.note_occupant(d);
+        } else if matches!(self.dies[d as usize].phase, Phase::Cells { until } if until > self.now)
+        {
+            // the operation may be suspended from now on
+            self.until_end(d);
+            self.try_suspend(d);
+            self.note_work(d);
         } else {
             self.cells_done(d);
             self.note_work(d);
@@ -158,6 +166,23 @@ impl Engine {
             }
             return;
         }
+        if self.times.status > Dur::ZERO {
+            self.dies[d as usize].phase = Phase::Status;
+            return self.use_channel(n);
+        }
+        self.operation_done(d);
+    }
+
+    /// Sets the end of the cells of a die as its next event.
+    fn until_end(&mut self, d: u32) {
+        if let Phase::Cells { until } = self.dies[d as usize].phase {
+            self.agenda.set_die(until, d);
+        }
+    }
+
+    /// Ends the program or the erase of a die, and starts the die's next operation.
+    pub(crate) fn operation_done(&mut self, d: u32) {
+        let n = self.dies[d as usize].current;
         self.dies[d as usize].current = NIL;
         self.dies[d as usize].phase = Phase::Idle;
         self.complete(n);
@@ -223,18 +248,25 @@ impl Engine {
         let die = &mut self.dies[d as usize];
         let Phase::Cells { until } = die.phase else { return };
         let node = self.nodes.at_mut(die.current);
-        let allowed = match node.work {
-            NodeKind::Program => s.program,
-            NodeKind::Erase => s.erase,
-            _ => false,
+        let (allowed, most) = match node.work {
+            NodeKind::Program => (s.program, s.max),
+            NodeKind::Erase => (s.erase, if s.erase_max > 0 { s.erase_max } else { s.max }),
+            _ => (false, 0),
         };
         let remaining = until.since(self.now);
         if !allowed
-            || node.suspends >= s.max
+            || node.suspends >= most
             || die.cached != NIL
             || die.suspended != NIL
             || remaining <= s.latency
         {
+            return;
+        }
+        if node.suspends > 0 && self.now < die.not_before {
+            // the reads that wait are looked at again when the operation may be suspended
+            if die.not_before < until {
+                self.agenda.set_die(die.not_before, d);
+            }
             return;
         }
         node.suspends += 1;
@@ -253,6 +285,7 @@ impl Engine {
     pub(crate) fn resume(&mut self, d: u32) {
         let die = &mut self.dies[d as usize];
         die.current = std::mem::replace(&mut die.suspended, NIL);
+        die.not_before = self.now.after(self.times.suspend.gap);
         let time = die.remaining + self.times.suspend.resume;
         self.run_cells(d, time);
     }

@@ -21,6 +21,7 @@ use crate::map_waits::{HostRead, MapWaits};
 use crate::memory::Memory;
 use crate::nodes::{NIL, Node, NodeKind, Nodes};
 use crate::paths::{Paths, State, Step};
+use crate::planes::Planes;
 use crate::resources::{Bus, Die, Phase, Slots};
 use crate::statistics::Resource;
 use crate::{Statistics, Times, Trajectory};
@@ -46,6 +47,7 @@ pub struct Engine {
     pub(crate) die_channel: Vec<u32>,
     pub(crate) channels: Vec<Bus>,
     pub(crate) links: [Bus; 2],
+    pub(crate) planes: Planes,
     memory: Option<Memory>,
     slots: Slots,
     pub(crate) statistics: Statistics,
@@ -79,7 +81,7 @@ fn describe(t: &Times, op: &Op, node: &mut Node) {
     match op.kind {
         OpKind::Read { die, block, page, level, bytes, .. } => {
             (node.work, node.die, node.block, node.page) = (NodeKind::Read, die, block, page);
-            (node.time, node.level) = (bus(bytes), level);
+            (node.time, node.level) = (t.status + bus(bytes), level);
             node.host_read = match op.class {
                 Class::HostRead => HostRead::OfItsData,
                 _ => HostRead::No,
@@ -116,6 +118,8 @@ impl Engine {
         let dies = layout.geometry.die_count();
         let channels = layout.geometry.channels as usize;
         let memory = times.dram.as_ref().map(Memory::new);
+        let planes =
+            if times.plane_reads.is_some() { Planes::new(layout) } else { Planes::default() };
         let mut statistics = Statistics::new(dies as usize, channels);
         statistics.dram = memory.is_some().then(Box::default);
         Engine {
@@ -127,6 +131,7 @@ impl Engine {
             die_channel: (0..dies).map(|d| layout.channel_of(d)).collect(),
             channels: vec![Bus::new(); channels],
             links: [Bus::new(), Bus::new()],
+            planes,
             memory,
             slots: Slots::default(),
             statistics,
@@ -359,6 +364,7 @@ impl Engine {
             let Some((at, event)) = self.agenda.take(end) else { return };
             self.now = at;
             match event {
+                Event::Timer(n) if self.nodes.at(n).work == NodeKind::Read => self.plane_sensed(n),
                 Event::Timer(n) => self.complete(n),
                 Event::Link(way) => self.link_done(way),
                 Event::Channel(channel) => self.channel_done(channel),

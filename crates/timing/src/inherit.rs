@@ -75,6 +75,7 @@ impl Engine {
         let rests = die.suspended != NIL
             && die.current == NIL
             && die.cached == NIL
+            && die.planes.is_empty()
             && die.phase == Phase::Idle
             && die.queue.first_host_read(&self.nodes).is_none();
         if rests {
@@ -93,7 +94,7 @@ impl Engine {
         node.host_read = HostRead::OfItsMap;
         let (before, waiting, d) = (node.rank, node.waiting, node.die);
         let die = &mut self.dies[d as usize];
-        let has_die = die.current == n || die.cached == n;
+        let has_die = die.current == n || die.cached == n || die.planes.contains(&n);
         let queue = if has_die {
             &mut self.channels[self.die_channel[d as usize] as usize].queue
         } else {

@@ -42,6 +42,37 @@ pub(crate) const T_COMMAND: Param<Dur> = Param::time(
 )
 .or("0");
 
+pub(crate) const T_STATUS: Param<Dur> = Param::time(
+    "timing.t_status",
+    "time on the channel for the status that is read when the cells of a die have finished: before \
+     the data of a read, and before a program or an erase is complete",
+)
+.or("0");
+
+pub(crate) const PLANE_READS: Param<Text> = Param::choice(
+    "timing.plane_reads",
+    &["together", "independent"],
+    "`together`: a die works on one read at a time, of one plane or of all planes of a frame; \
+     `independent`: reads of different planes of a die sense at the same time, and share its bus",
+)
+.or("together");
+
+pub(crate) const PLANE_READS_MAX: Param<u32> = Param::int(
+    "timing.plane_reads_max",
+    0,
+    16,
+    "timing.plane_reads = independent: largest number of reads that a die works on at once; 0: one \
+     for each plane",
+)
+.or("0");
+
+pub(crate) const PLANE_READS_KINDS: Param<Text> = Param::choice(
+    "timing.plane_reads_kinds",
+    &["any", "same"],
+    "timing.plane_reads = independent: kinds of the pages that are read at the same time",
+)
+.or("any");
+
 pub(crate) const CHANNEL_RATE: Param<u64> =
     Param::rate("timing.channel_rate", "bytes a second over one channel; 0: no limit");
 
@@ -52,7 +83,8 @@ pub const CACHE_READ: Param<bool> = Param::flag(
 )
 .or("false");
 
-pub(crate) const CACHE_PROGRAM: Param<bool> = Param::flag(
+/// The parameter `timing.cache_program`.
+pub const CACHE_PROGRAM: Param<bool> = Param::flag(
     "timing.cache_program",
     "transfer the next page to a die while the die still programs the previous page",
 )
@@ -80,6 +112,20 @@ pub(crate) const SUSPENDS_MAX: Param<u32> = Param::int(
     "largest number of suspensions of one operation, which then runs to its end",
 )
 .or("16");
+
+pub(crate) const ERASE_SUSPENDS_MAX: Param<u32> = Param::int(
+    "timing.erase_suspends_max",
+    0,
+    255,
+    "largest number of suspensions of one erase; 0: as timing.suspends_max",
+)
+.or("0");
+
+pub(crate) const T_RESUME_SUSPEND: Param<Dur> = Param::time(
+    "timing.t_resume_suspend",
+    "shortest time from a resume to the next suspension of the same operation; reads wait for it",
+)
+.or("0");
 
 pub(crate) const SUSPENDED_MAX: Param<Dur> = Param::time(
     "timing.suspended_max",
@@ -156,13 +202,19 @@ pub const PARAMS: &[ParamDef] = &[
     T_PROGRAM_SLC.def,
     T_ERASE.def,
     T_COMMAND.def,
+    T_STATUS.def,
     CHANNEL_RATE.def,
+    PLANE_READS.def,
+    PLANE_READS_MAX.def,
+    PLANE_READS_KINDS.def,
     CACHE_READ.def,
     CACHE_PROGRAM.def,
     SUSPEND.def,
     T_SUSPEND.def,
     T_RESUME.def,
+    T_RESUME_SUSPEND.def,
     SUSPENDS_MAX.def,
+    ERASE_SUSPENDS_MAX.def,
     SUSPENDED_MAX.def,
     PRIORITY.def,
     PASSED_MAX.def,

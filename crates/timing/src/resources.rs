@@ -136,6 +136,9 @@ pub(crate) enum Phase {
     /// The die's cells are about to stop, or have stopped and wait for operations that may arrive
     /// at this instant. Reads start after that.
     Suspending,
+    /// The status of a program or an erase whose cells have finished waits for the channel or uses
+    /// it.
+    Status,
     /// A sensed page waits until the cache register is free.
     WaitCache,
 }
@@ -151,7 +154,11 @@ pub(crate) struct Die {
     pub cached: u32,
     /// `true` if the cached program's data is in the cache register, ready for the cells.
     pub loaded: bool,
+    /// Reads of other planes beside the operation `current` (`planes.rs`).
+    pub planes: Vec<u32>,
     pub suspended: u32,
+    /// Time before which the operation `current` may not be suspended.
+    pub not_before: Ps,
     /// Time since which the operation `suspended` has been suspended, if there is such an
     /// operation.
     pub suspended_since: Ps,
@@ -168,7 +175,9 @@ impl Die {
             phase: Phase::Idle,
             cached: NIL,
             loaded: false,
+            planes: Vec::new(),
             suspended: NIL,
+            not_before: Ps::ZERO,
             suspended_since: Ps::ZERO,
             remaining: Dur::ZERO,
             counted: false,
@@ -176,7 +185,10 @@ impl Die {
     }
 
     pub fn at_work(&self) -> bool {
-        self.current != NIL || self.cached != NIL || self.suspended != NIL
+        self.current != NIL
+            || self.cached != NIL
+            || self.suspended != NIL
+            || !self.planes.is_empty()
     }
 
     /// Returns `true` if the die is idle and no operation waits for it.

@@ -1,11 +1,13 @@
 //! Times and policies of the engine.
 
+use crate::PlaneReads;
 use crate::nvm::{TECHNOLOGIES, Technology};
 use crate::params::{
-    CACHE_PROGRAM, CACHE_READ, CHANNEL_RATE, DRAM_LATENCY, DRAM_RATE, FULL_DUPLEX, LINK_RATE, NVM,
-    NVM_RATE, NVM_READ_LATENCY, NVM_WRITE_LATENCY, PASSED_MAX, PRIORITY, SRAM_LATENCY, SRAM_RATE,
-    SUSPEND, SUSPENDED_MAX, SUSPENDS_MAX, T_COMMAND, T_PROGRAM_MIDDLE, T_PROGRAM_TOP,
-    T_PROGRAM_UPPER, T_READ_MIDDLE, T_READ_TOP, T_READ_UPPER, T_RESUME, T_SUSPEND,
+    CACHE_PROGRAM, CACHE_READ, CHANNEL_RATE, DRAM_LATENCY, DRAM_RATE, ERASE_SUSPENDS_MAX,
+    FULL_DUPLEX, LINK_RATE, NVM, NVM_RATE, NVM_READ_LATENCY, NVM_WRITE_LATENCY, PASSED_MAX,
+    PLANE_READS, PLANE_READS_KINDS, PLANE_READS_MAX, PRIORITY, SRAM_LATENCY, SRAM_RATE, SUSPEND,
+    SUSPENDED_MAX, SUSPENDS_MAX, T_COMMAND, T_PROGRAM_MIDDLE, T_PROGRAM_TOP, T_PROGRAM_UPPER,
+    T_READ_MIDDLE, T_READ_TOP, T_READ_UPPER, T_RESUME, T_RESUME_SUSPEND, T_STATUS, T_SUSPEND,
 };
 use flashatlas_dram::{self as dram, Device, Rules, Timings};
 use flashatlas_types::flash_times::{T_ERASE, T_PROGRAM, T_PROGRAM_SLC, T_READ, T_READ_SLC};
@@ -24,6 +26,10 @@ pub struct Suspend {
     pub resume: Dur,
     /// Greatest number of suspensions of one operation.
     pub max: u8,
+    /// Greatest number of suspensions of one erase; 0 if it is [`Suspend::max`].
+    pub erase_max: u8,
+    /// Shortest time from a resume to the next suspension of the same operation.
+    pub gap: Dur,
     /// Longest time of one suspension; 0 if only [`Times::passed_max`] bounds it.
     pub longest: Dur,
 }
@@ -58,12 +64,16 @@ pub struct Times {
     pub erase: Dur,
     /// Time of the command and address cycles of an operation.
     pub command: Dur,
+    /// Time on the channel of the status that is read when the cells have finished.
+    pub status: Dur,
     /// Bytes a second of a channel; 0 for no limit.
     pub channel_rate: u64,
     /// `true` if a page is sensed while another is transferred.
     pub cache_read: bool,
     /// `true` if a page is transferred while another is programmed.
     pub cache_program: bool,
+    /// The limits of independent reads of planes, if the dies can do them.
+    pub plane_reads: Option<PlaneReads>,
     /// Suspension.
     pub suspend: Suspend,
     /// Rank of each [`Class`]: 0 goes first.
@@ -85,8 +95,8 @@ impl Times {
     /// Returns the times that `params` describe.
     ///
     /// # Errors
-    /// Returns an error if `timing.priority` does not name each class once, or if DRAM timings
-    /// contradict each other.
+    /// Returns an error if `timing.priority` does not name each class once, if DRAM timings
+    /// contradict each other, or if planes are read independently with cache reads.
     pub fn from_params(params: &Params) -> Result<Times, ConfigError> {
         let levels = |[lower, middle, upper, top]: [Param<Dur>; 4], slc: Param<Dur>| {
             let lower = params.get(lower);
@@ -108,6 +118,8 @@ impl Times {
             ),
             erase: params.get(T_ERASE),
             command: params.get(T_COMMAND),
+            status: params.get(T_STATUS),
+            plane_reads: plane_reads(params)?,
             channel_rate: params.get(CHANNEL_RATE),
             cache_read: params.get(CACHE_READ),
             cache_program: params.get(CACHE_PROGRAM),
@@ -117,6 +129,8 @@ impl Times {
                 latency: params.get(T_SUSPEND),
                 resume: params.get(T_RESUME),
                 max: params.get(SUSPENDS_MAX) as u8,
+                erase_max: params.get(ERASE_SUSPENDS_MAX) as u8,
+                gap: params.get(T_RESUME_SUSPEND),
                 longest: params.get(SUSPENDED_MAX),
             },
             rank: ranks(params.get(PRIORITY))?,
@@ -141,6 +155,28 @@ impl Times {
             .checked_mul(u64::from(accesses))
             .expect("the memory accesses take longer than 2^64 ps"))
     }
+}
+
+/// Returns the limits of independent reads of planes, or `None` if a die does one read at a time.
+fn plane_reads(params: &Params) -> Result<Option<PlaneReads>, ConfigError> {
+    let limits = PlaneReads {
+        max: params.get(PLANE_READS_MAX),
+        same_kind: params.get(PLANE_READS_KINDS) == "same",
+    };
+    if params.get(PLANE_READS) == "together" {
+        let unused = match limits {
+            PlaneReads { max: 0, same_kind: false } => return Ok(None),
+            PlaneReads { max: 0, .. } => PLANE_READS_KINDS.key(),
+            PlaneReads { .. } => PLANE_READS_MAX.key(),
+        };
+        let why = "limits independent reads of planes; set timing.plane_reads = independent";
+        return Err(ConfigError::new(unused, why));
+    }
+    if params.get(CACHE_READ) {
+        let why = "`independent` does not combine with timing.cache_read; turn one of them off";
+        return Err(ConfigError::new(PLANE_READS.key(), why));
+    }
+    Ok(Some(limits))
 }
 
 /// Returns the time of `param`, or `other` if it is 0.

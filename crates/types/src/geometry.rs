@@ -11,7 +11,8 @@
 //! | a page | one page | 1 |
 //! | larger (a 16 KiB superpage of four 4 KiB pages) | four pages on four dies | 1 |
 
-use crate::{BlockId, ConfigError, Divisor, FrameId, LaneId, Ppn};
+use crate::page_order::PageTable;
+use crate::{BlockId, ConfigError, Divisor, FrameId, LaneId, PageOrder, Ppn};
 
 /// The number of bits in a cell. It decides how many pages share a word line, and so how long
 /// operations on a page take.
@@ -79,8 +80,8 @@ impl Geometry {
         self.channels * self.ways * self.dies
     }
 
-    /// Returns the kind of a page: 0 lower, 1 upper (MLC) or middle, 2 upper, 3 top (QLC). The
-    /// pages of a word line have consecutive numbers.
+    /// Returns the kind of a page in the consecutive order: 0 lower, 1 upper (MLC) or middle, 2
+    /// upper, 3 top (QLC). [`Layout::level_in`] returns it in the order of the drive.
     #[inline]
     pub const fn level(&self, page: u32) -> u8 {
         (page % self.cell.levels() as u32) as u8
@@ -137,6 +138,10 @@ pub struct Layout {
     pub blocks_per_lane: u32,
     /// What one program writes on each plane.
     pub program_unit: ProgramUnit,
+    /// Order of the pages of a block.
+    pub page_order: PageOrder,
+    /// The pages of a block, unless they are in the consecutive order.
+    pub(crate) page_table: Option<PageTable>,
     /// Frames in a block (the pages or word lines of one physical block).
     pub frames_per_block: u32,
     /// Slots in a frame, 1 to 64.
@@ -288,6 +293,8 @@ impl Layout {
             lanes,
             blocks_per_lane: g.blocks,
             program_unit,
+            page_order: PageOrder::Consecutive,
+            page_table: None,
             frames_per_block,
             slots_per_frame,
             pages_per_frame,
@@ -384,14 +391,6 @@ impl Layout {
     #[inline]
     pub fn channel_of(&self, die: u32) -> u32 {
         die / (self.geometry.ways * self.geometry.dies)
-    }
-
-    /// Returns the frames that share the word line of a frame and were programmed before it. There
-    /// are none for the first page of a word line, one for the second, and so on.
-    pub fn paired_before(&self, frame: FrameId) -> impl Iterator<Item = FrameId> + use<> {
-        let index = self.index_in(self.block_of_frame(frame), frame);
-        let shared = u32::from(self.geometry.level(index));
-        (frame.0 - shared..frame.0).map(FrameId)
     }
 
     /// Returns the block of a frame.

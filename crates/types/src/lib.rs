@@ -33,6 +33,7 @@ pub mod ids;
 mod mechanism;
 mod mode;
 pub mod note;
+mod page_order;
 mod pair_sum;
 pub mod params;
 mod permutation;
@@ -64,6 +65,7 @@ pub use ids::{
 pub use mechanism::Mechanism;
 pub use mode::{BlockMode, PAGE_KINDS, SLC_MODE_LEVEL};
 pub use note::{Note, NoteDef, NoteValue, RANK_MIDDLE};
+pub use page_order::PageOrder;
 pub use pair_sum::{PairSum, StampSum};
 pub use params::{Param, ParamDef, ParamKind, ParamType, Params, RawConfig, Text, Value};
 pub use permutation::Permutation;

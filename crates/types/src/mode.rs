@@ -72,7 +72,10 @@ impl Layout {
     pub fn level_in(&self, mode: BlockMode, index: u32) -> u8 {
         match (mode, self.program_unit) {
             (BlockMode::Slc, _) => SLC_MODE_LEVEL,
-            (BlockMode::Native, ProgramUnit::Page) => self.geometry.level(index),
+            (BlockMode::Native, ProgramUnit::Page) => match &self.page_table {
+                None => self.geometry.level(index),
+                Some(table) => table.level(index),
+            },
             (BlockMode::Native, ProgramUnit::WordLine) => 0,
         }
     }

@@ -107,6 +107,8 @@ pub enum SeededBug {
     EraseSourceEarly,
     /// A mount takes every block for a native one.
     ForgetMode,
+    /// Nothing notes that data in lower pages is relied on.
+    RelyOnLowerPages,
 }
 
 #[cfg(feature = "seeded-bugs")]

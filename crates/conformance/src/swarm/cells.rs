@@ -2,7 +2,7 @@
 
 use super::{Swarm, pick};
 use flashatlas_crash::subject::{Geometry, Subject};
-use flashatlas_types::Rng;
+use flashatlas_types::{PageOrder, Rng};
 
 impl Swarm {
     /// Draws settings that depend on each other, so that single draws of parameters seldom fit.
@@ -17,6 +17,11 @@ impl Swarm {
             let whole = ["drive.program_unit=word-line", "drive.spare_bytes=512"];
             self.try_settings(subject, geometry, whole.map(str::to_owned));
         }
+        let order = format!("drive.page_order={}", pick(rng, &PageOrder::NAMES));
+        let pages = format!("drive.pages={}", 24 * (1 + rng.below(2)));
+        self.try_settings(subject, geometry, [order, pages]);
+        let defence = pick(rng, &["none", "skip", "backup"]);
+        self.try_settings(subject, geometry, [format!("ftl.lower_pages={defence}")]);
         let (statics, dynamics) = (1 + rng.below(3), rng.below(6));
         let sizes = match rng.below(4) {
             0 => return,

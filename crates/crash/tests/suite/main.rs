@@ -2,6 +2,7 @@
 
 mod bit_errors;
 mod damaged_plans;
+mod lower_pages;
 mod nvme;
 mod own_scheme;
 mod support;

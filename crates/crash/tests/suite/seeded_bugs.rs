@@ -2,6 +2,7 @@
 //!
 //! If a seeded bug were missed, a similar real bug would be missed, too.
 
+use crate::lower_pages::{ORDERS, cut};
 use crate::trim_records::enumerate;
 use flashatlas_crash::{CrashSpec, run};
 use flashatlas_fixtures::proofs;
@@ -167,5 +168,10 @@ fn every_seeded_bug_is_found_and_nothing_else() {
     if !failures.iter().any(|(_, f)| f.promise == "R3") {
         unseen.push(SeededBug::HalfTrimRecord);
     }
+    SeededBug::activate(Some(SeededBug::RelyOnLowerPages));
+    if cut(&ORDERS[0], "ftl.lower_pages=skip").violations() == 0 {
+        unseen.push(SeededBug::RelyOnLowerPages);
+    }
+    SeededBug::activate(None);
     assert!(unseen.is_empty(), "unseen: {unseen:?}");
 }

@@ -17,6 +17,11 @@ fn part(name: &str) -> Vec<String> {
         "static" => &["drive.cell=mlc", "ftl.slc=static", "ftl.slc_static=1"],
         "dynamic" => &["drive.cell=mlc", "ftl.slc=dynamic"],
         "hybrid" => &["drive.cell=mlc", "ftl.slc=hybrid", "ftl.slc_static=1"],
+        "shadow" => &["drive.cell=mlc", "drive.page_order=shadow"],
+        "skip" => &["drive.cell=mlc", "ftl.lower_pages=skip"],
+        "backup" => &["drive.cell=mlc", "ftl.lower_pages=backup"],
+        "plp" => &["drive.cell=mlc", "nand.plp_bytes=1MiB"],
+        "planes" => &["drive.planes=2", "timing.plane_reads=independent"],
         other => panic!("no part is called {other}"),
     };
     let slc = own.iter().any(|setting| setting.starts_with("ftl.slc="));

@@ -46,11 +46,8 @@ impl Medium {
     /// of a block in SLC mode shares its cells with no other, and neither does a frame that is a
     /// whole word line.
     pub fn paired_before(&self, frame: FrameId) -> impl Iterator<Item = FrameId> + use<> {
-        let block = self.layout.block_of_frame(frame);
-        let index = self.layout.index_in(block, frame);
-        let alone = self.mode(block) != BlockMode::Native
-            || self.layout.level_in(BlockMode::Native, index) == 0;
-        (!alone).then(|| self.layout.paired_before(frame)).into_iter().flatten()
+        let is_native = self.mode(self.layout.block_of_frame(frame)) == BlockMode::Native;
+        is_native.then(|| self.layout.paired_before(frame)).into_iter().flatten()
     }
 }
 

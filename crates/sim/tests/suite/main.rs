@@ -3,6 +3,7 @@
 mod beside_fio;
 mod damaged_texts;
 mod explain;
+mod flash_parts;
 mod golden;
 mod jobs;
 mod jobs_batch;

@@ -14,6 +14,7 @@ fn suspends() -> Times {
         resume: Dur(20),
         max: 2,
         longest: Dur(0),
+        ..Suspend::default()
     };
     times_with(|t| t.suspend = suspend)
 }

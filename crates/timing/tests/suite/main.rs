@@ -7,6 +7,7 @@ mod hazards;
 mod inherit;
 mod naive;
 mod options;
+mod parts;
 mod passed;
 mod paths;
 mod reference;

@@ -175,6 +175,7 @@ fn suspend() -> Suspend {
         resume: Dur(20),
         max: 2,
         longest: Dur(0),
+        ..Suspend::default()
     }
 }
 

@@ -96,6 +96,7 @@ fn a_suspended_operation_rests_for_no_longer_than_either_bound() {
             resume: Dur(20),
             max: 9,
             longest: Dur(longest),
+            ..Suspend::default()
         };
         t
     };

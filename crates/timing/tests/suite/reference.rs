@@ -63,7 +63,8 @@ fn random_times(rng: &mut Rng, family: Family) -> Times {
                 [(true, true), (true, false), (false, true)][rng.below(3) as usize];
             let longest = Dur(rng.below(3) * 1_500);
             let max = 1 + rng.below(3) as u8;
-            t.suspend = Suspend { program, erase, latency, resume, max, longest };
+            t.suspend =
+                Suspend { program, erase, latency, resume, max, longest, ..Suspend::default() };
         }
     })
 }

@@ -265,6 +265,7 @@ impl PageMapped {
                 .after
                 .push(self.map.before_erase(&mut MapContext::new(cx, &mut self.pool), block)?);
         }
+        leaving.after.extend(self.rely(cx)?);
         self.erased_slc(block);
         self.pool.erase(cx, block, leaving.cause, &leaving.after)?;
         if let Some(history) = &mut self.history {

@@ -27,6 +27,8 @@ impl Pending {
 pub(super) struct Frontier {
     pub block: Option<BlockId>,
     pub next: u32,
+    /// The number of frames of the block on which the drive relies (`lower_pages.rs`).
+    pub relied: u32,
     pub buffer: Vec<Pending>,
 }
 
@@ -88,7 +90,7 @@ impl PageMapped {
         // a block that was opened for map pages before a power failure may still have their mark
         cx.flash.open_in(block, OobRole::default(), self.mode_of(f));
         let frontier = &mut self.lanes[lane].frontiers[f];
-        (frontier.block, frontier.next) = (Some(block), 0);
+        (frontier.block, frontier.next, frontier.relied) = (Some(block), 0, 0);
         if let Some(history) = &mut self.history {
             history.opened(block, f, self.host_units);
         }

@@ -13,6 +13,7 @@ mod emptying;
 mod fill;
 mod frontier;
 mod history;
+mod lower_pages;
 mod mount;
 mod partial;
 mod refresh;
@@ -41,6 +42,7 @@ use flashatlas_types::{
 };
 use frontier::{Frontier, Leaving, Pending, followers};
 use history::History;
+use lower_pages::{Defence, LowerPages};
 use partial::Sweep;
 use refresh::Refreshing;
 use rustc_hash::FxHashMap;
@@ -67,6 +69,7 @@ pub const DEF: SchemeDef = SchemeDef {
     on_flash: &[
         "ftl.gc_mode",
         "ftl.low_water",
+        "ftl.lower_pages",
         "ftl.slc",
         "ftl.slc_static",
         "ftl.streams",
@@ -113,6 +116,10 @@ pub const DEF: SchemeDef = SchemeDef {
         Mechanism::new("partial collection", "scheme.partial_frames")
             .without(&["ftl.gc_pace=burst"]),
         Mechanism::new("fold of an SLC cache", "scheme.slc_folds").without(&["ftl.slc=none"]),
+        Mechanism::new("skipped upper pages", "scheme.lower_pages_skipped")
+            .without(&["ftl.lower_pages=none"]),
+        Mechanism::new("backups of lower pages", "scheme.lower_pages_backed_up")
+            .without(&["ftl.lower_pages=none"]),
         Mechanism::new("static wear levelling", "gc.wear").without(&["ftl.wear_static=false"]),
     ],
 };
@@ -141,6 +148,7 @@ struct PageMapped {
     lanes: TiVec<LaneId, Lane>,
     /// The blocks in SLC mode, if there is an SLC cache.
     slc: Option<SlcCache>,
+    defence: Defence,
     classifier: Box<dyn Classifier>,
     /// The history, if the classifier asks for it.
     history: Option<History>,
@@ -224,11 +232,11 @@ impl PageMapped {
             return Err(error);
         }
         let mode = self.mode_of(f);
-        let frontier = &mut self.lanes[lane].frontiers[f];
+        let frontier = &self.lanes[lane].frontiers[f];
         let block = frontier.block.expect("just opened");
         let frame = self.layout.frame_in(block, frontier.next);
-        frontier.next += 1;
-        let full = frontier.next == self.layout.frames_in(mode);
+        let relied = frontier.relied;
+        let full = self.move_on(lane, f, block);
 
         // the frame gets the cause of its first host unit, if it has one
         let (mut host_units, mut cause) = (0, buffer[0].cause);
@@ -248,6 +256,8 @@ impl PageMapped {
                 after.push(p.ready);
             }
         }
+        let has_backup = self.settings.lower_pages == LowerPages::Backup
+            && self.back_up(cx, lane, (frame, relied), cause, &mut after)?;
         let begin = cx.flash.plan.next_id();
         let units = buffer.iter().map(|p| &p.unit);
         let (first, op) = match cx.flash.program(frame, units, cause, &after) {
@@ -257,6 +267,7 @@ impl PageMapped {
             }
             Ok(programmed) => programmed,
         };
+        self.endangers(cx, lane, frame, (op, has_backup));
         if copies > 0 {
             let from = buffer.iter().map(|p| (p.from, p.ready));
             cx.copies.note((begin, op), from, cx.command.oldest_unfinished);
@@ -437,10 +448,18 @@ impl Ftl for PageMapped {
     }
 
     fn persist(&mut self, cx: &mut FtlContext<'_>, fua: bool) -> Result<OpId, FtlError> {
-        if fua && self.map.rolls_forward() {
+        let mut after = self.rely(cx)?;
+        if fua && self.map.rolls_forward() && after.is_empty() {
             return Ok(OpId::NONE); // the spare area of the data has all that a mount needs
         }
-        self.map.flush(&mut MapContext::new(cx, &mut self.pool))
+        if !(fua && self.map.rolls_forward()) {
+            let flushed = self.map.flush(&mut MapContext::new(cx, &mut self.pool))?;
+            if after.is_empty() {
+                return Ok(flushed);
+            }
+            after.push(flushed);
+        }
+        Ok(cx.flash.plan.join(Class::Map, &after))
     }
 
     fn idle(&mut self, cx: &mut FtlContext<'_>) -> Result<Idle, FtlError> {
@@ -490,6 +509,15 @@ impl Ftl for PageMapped {
         if let Some(slc) = &self.slc {
             report.scheme_details.extend(slc.details());
         }
+        match self.settings.lower_pages {
+            LowerPages::None => {}
+            LowerPages::Skip => {
+                report.scheme_details.push(("lower_pages_skipped", self.defence.skipped));
+            }
+            LowerPages::Backup => {
+                report.scheme_details.push(("lower_pages_backed_up", self.defence.backed_up));
+            }
+        }
         report.forgets_trims = self.map.forgets_trims();
         report.trusts_its_map = !self.map.rolls_forward();
         report.map = self.map.counters();
@@ -528,6 +556,7 @@ impl Ftl for PageMapped {
         self.classifier.reset_counters();
         self.report = FtlReport::default();
         self.partial_frames = 0;
+        (self.defence.skipped, self.defence.backed_up) = (0, 0);
         if let Some(slc) = &mut self.slc {
             slc.reset_counters();
         }

@@ -18,6 +18,7 @@
 
 use super::frontier::Frontier;
 use super::history::History;
+use super::lower_pages::Defence;
 use super::settings::PageSettings;
 use super::slc::{SlcCache, mode_found};
 use super::{Lane, PageMapped};
@@ -69,6 +70,7 @@ impl PageMapped {
                 .with_statics(settings.slc.map_or(0, |slc| slc.statics)),
             lanes: layout.lane_ids().map(lane).collect(),
             slc: settings.slc.map(|_| SlcCache::new(&layout)),
+            defence: Defence::default(),
             classifier: (classifier.build)(params, layout.logical_units, streams.collection),
             history: classifier.history.then(|| History::new(&layout, streams)),
             host_units: 0,
@@ -179,12 +181,19 @@ impl PageMapped {
                 full.push(block);
                 continue;
             }
+            let written = medium.write_pointer(block);
+            let next = self.next_safe(mode_found(medium, block), block, written, written);
+            if next == self.layout.frames_per_block {
+                full.push(block);
+                continue;
+            }
             let lane = &mut self.lanes[self.layout.lane_of(block)];
             let slc = self.settings.slc_frontier();
             if mode_found(medium, block) == BlockMode::Slc {
                 let frontier = &mut lane.frontiers[slc.expect("the cache is on flash")];
                 if frontier.block.is_none() {
-                    (frontier.block, frontier.next) = (Some(block), medium.write_pointer(block));
+                    (frontier.block, frontier.next) = (Some(block), next);
+                    frontier.relied = written;
                     self.pool.blocks.set_role(block, Role::Open);
                 } else {
                     full.push(block);
@@ -196,7 +205,8 @@ impl PageMapped {
             let others = others.map(|(_, frontier)| frontier);
             match others.rev().chain(cold).find(|f| f.block.is_none()) {
                 Some(frontier) => {
-                    (frontier.block, frontier.next) = (Some(block), medium.write_pointer(block));
+                    (frontier.block, frontier.next) = (Some(block), next);
+                    frontier.relied = written;
                     self.pool.blocks.set_role(block, Role::Open);
                 }
                 None => full.push(block),

@@ -1,5 +1,6 @@
 //! The parameters of the page-mapped FTL, and the check that a layout has enough room.
 
+use super::lower_pages::{self, LOWER_PAGES, LowerPages};
 use super::refresh::{self, RefreshSettings};
 use super::slc_settings::{self, SLC, SLC_DYNAMIC, SLC_KEEP, SLC_STATIC, SlcSettings};
 use crate::MountLimit;
@@ -103,6 +104,7 @@ pub(super) const PARAMS: &[ParamDef] = &[
     WEAR_DYNAMIC.def,
     WEAR_STATIC.def,
     WEAR_THRESHOLD.def,
+    LOWER_PAGES.def,
     SLC.def,
     SLC_STATIC.def,
     SLC_DYNAMIC.def,
@@ -149,6 +151,7 @@ pub(super) struct PageSettings {
     pub map_quota: MapQuota,
     /// The SLC cache, if there is one.
     pub slc: Option<SlcSettings>,
+    pub lower_pages: LowerPages,
     /// `true` if streams keep too many blocks open, so that collection lacks room.
     pub streams_crowd: bool,
     pub refresh: RefreshSettings,
@@ -157,7 +160,7 @@ pub(super) struct PageSettings {
 /// Returns the low-water mark. If `ftl.low_water` is 0, the mark follows from the streams.
 fn low_water(params: &Params, streams: Streams) -> u32 {
     match params.get(LOW_WATER) {
-        0 => streams.collection + 1,
+        0 => streams.collection + 1 + LowerPages::of(params).low_water(),
         given => given,
     }
 }
@@ -175,7 +178,8 @@ fn reserve(params: &Params, layout: &Layout, streams: Streams, map_quota: u32) -
         _ => host + collection + cold + u64::from(low_water(params, streams)) + shared_frames,
     };
     let slc = SlcSettings::of(params).map_or(0, |slc| slc.reserve());
-    collection + slc + u64::from(map_quota)
+    let lower = u64::from(LowerPages::of(params).open_blocks());
+    collection + slc + lower + u64::from(map_quota)
 }
 
 /// Returns `true` if several streams reserve more than a quarter of the blocks that a lane has in
@@ -277,13 +281,15 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
              ftl.gc_mode = dual",
         ));
     }
-    if params.get(GC_MODE) == "dual" && low_water(params, streams) <= streams.collection {
+    let lower = LowerPages::of(params).low_water();
+    if params.get(GC_MODE) == "dual" && low_water(params, streams) <= streams.collection + lower {
         return Err(ConfigError::new(
             "ftl.low_water",
             format!(
-                "must be above {}, the number of collection streams: each stream may open a block, \
-                 and after a power failure one more block replaces the room of the torn page",
-                streams.collection
+                "must be above {}, the number of collection streams{}: each stream may open a \
+                 block, and after a power failure one more block replaces the room of the torn page",
+                streams.collection + lower,
+                if lower > 0 { " and one for ftl.lower_pages" } else { "" }
             ),
         ));
     }
@@ -295,20 +301,23 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
     let map_quota = map_quota(config, layout)?;
     refresh::check(params, map_quota)?;
     let map_quota = map_quota.blocks;
+    lower_pages::fits(params, layout, map_quota)?;
     let reserve = reserve(params, layout, streams, map_quota);
     let per_lane = u64::from(layout.blocks_per_lane).saturating_sub(reserve);
-    let usable = per_lane * u64::from(layout.lanes) * u64::from(layout.slots_per_block);
+    let lost = LowerPages::of(params).lost_frames(layout).min(layout.frames_per_block);
+    let slots = layout.slots_per_block - lost * layout.slots_per_frame;
+    let usable = per_lane * u64::from(layout.lanes) * u64::from(slots);
     if u64::from(layout.logical_units) <= usable {
         return Ok(());
     }
-    let lane_units = u64::from(layout.lanes) * u64::from(layout.slots_per_block);
+    let lane_units = u64::from(layout.lanes) * u64::from(slots.max(1));
     let data = u64::from(layout.logical_units).div_ceil(lane_units);
     let missing = data + reserve - u64::from(layout.blocks_per_lane);
     let low_water = u64::from(low_water(params, streams));
     // `ftl.low_water` is named if a smaller value would fit
     let collection = params.get(GC_MODE) == "dual"
         && u64::from(params.get(LOW_WATER)) > missing
-        && low_water - missing > u64::from(streams.collection);
+        && low_water - missing > u64::from(streams.collection + lower);
     let (key, way_out) = if collection {
         ("ftl.low_water", format!("give at most {} or", low_water - missing))
     } else if usable > 0 {
@@ -354,6 +363,7 @@ impl PageSettings {
             wear_threshold: params.get(WEAR_THRESHOLD),
             map_quota: map_quota(config, layout).expect("the configuration is checked"),
             slc: SlcSettings::of(params),
+            lower_pages: LowerPages::of(params),
             streams_crowd: streams_crowd(params, layout, streams),
             refresh: RefreshSettings::new(params),
         }

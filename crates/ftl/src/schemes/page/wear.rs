@@ -99,7 +99,7 @@ impl PageMapped {
                     return Err(self.pool.no_space());
                 };
                 cx.flash.open(block, OobRole::default());
-                (frontier.block, frontier.next) = (Some(block), 0);
+                (frontier.block, frontier.next, frontier.relied) = (Some(block), 0, 0);
                 if let Some(history) = &mut self.history {
                     history.inherited(self.layout.block_of(copy.from), block);
                 }

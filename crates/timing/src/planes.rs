@@ -1,0 +1,99 @@
+//! Independent reads of planes: reads of different planes of a die sense at the same time, and share
+//! the die's bus.
+//!
+//! The first read of a die is its current operation. Other reads join it while it senses or
+//! transfers. Programs and erases use the whole die, so they wait until all reads have left it. A
+//! read joins only if it is next in the die's queue, so it passes no operation that waits. While a
+//! program or an erase is suspended, reads go one at a time.
+
+use crate::engine::Engine;
+use crate::nodes::{NIL, NodeKind};
+use crate::paths::State;
+use crate::resources::Phase;
+use flashatlas_types::{DieBlock, Dur, Layout, TiVec};
+
+/// The limits of independent reads of planes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlaneReads {
+    /// Greatest number of reads that a die works on at once; 0 if every plane may have one.
+    pub max: u32,
+    /// `true` if reads at the same time must be of pages of the same kind.
+    pub same_kind: bool,
+}
+
+/// The plane of each block on a die. Planes under one frame work together, and count as one.
+#[derive(Debug, Default)]
+pub(crate) struct Planes(TiVec<DieBlock, u8>);
+
+impl Planes {
+    pub fn new(layout: &Layout) -> Planes {
+        let mut on_die = vec![0u8; layout.geometry.die_count() as usize];
+        let mut planes = TiVec::new();
+        for lane in layout.lane_ids() {
+            let first = layout.dies_of(lane)[0] as usize;
+            let plane = on_die[first];
+            on_die[first] += 1;
+            let blocks = layout.blocks_per_lane * layout.dies_per_frame;
+            planes.extend((0..blocks).map(|_| plane));
+        }
+        Planes(planes)
+    }
+}
+
+impl Engine {
+    /// Starts reads of other planes beside those that a die works on, as far as the limits allow.
+    pub(crate) fn join_planes(&mut self, d: u32) {
+        let Some(limits) = self.times.plane_reads else { return };
+        loop {
+            let die = &self.dies[d as usize];
+            let Some(n) = die.queue.first(self.now, self.times.passed_max) else { return };
+            let node = self.nodes.at(n);
+            let at_once = die.planes.len() as u32 + u32::from(die.current != NIL);
+            if node.work != NodeKind::Read
+                || at_once == 0
+                || die.suspended != NIL
+                || die.phase == Phase::Suspending
+                || (limits.max > 0 && at_once >= limits.max)
+            {
+                return;
+            }
+            let beside =
+                die.planes.iter().copied().chain((die.current != NIL).then_some(die.current));
+            let fits = |other: u32| {
+                let other = self.nodes.at(other);
+                other.work == NodeKind::Read
+                    && self.planes.0[other.block] != self.planes.0[node.block]
+                    && (!limits.same_kind || other.level == node.level)
+            };
+            if !beside.into_iter().all(fits) {
+                return;
+            }
+            let die = &mut self.dies[d as usize];
+            die.queue.pop(&self.nodes, n, self.now);
+            die.planes.push(n);
+            if self.times.command > Dur::ZERO {
+                self.use_channel(n);
+            } else {
+                self.sense_plane(n);
+            }
+        }
+    }
+
+    /// Returns `true` if a read works on a plane beside the current operation of its die.
+    #[inline]
+    pub(crate) fn is_beside(&self, d: u32, n: u32) -> bool {
+        self.times.plane_reads.is_some() && self.dies[d as usize].planes.contains(&n)
+    }
+
+    pub(crate) fn sense_plane(&mut self, n: u32) {
+        let end = self.now.after(self.times.read[self.nodes.at(n).level as usize]);
+        self.state(n, State::Cells);
+        self.agenda.set_timer(end, n);
+    }
+
+    /// Continues after a plane has sensed the page of a read: the data goes out.
+    pub(crate) fn plane_sensed(&mut self, n: u32) {
+        self.nodes.at_mut(n).halfway = true;
+        self.use_channel(n);
+    }
+}

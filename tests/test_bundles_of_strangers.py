@@ -158,7 +158,7 @@ def test_another_file_is_refused_before_anything_is_said_of_it(
     assert SECRET not in said.stderr
     record["trace"]["path"] = "/dev/zero"
     (folder / "run.json").write_text(json.dumps(record))
-    assert "/dev/zero: no file" in cli("rerun", str(folder)).stderr
+    assert "/dev/zero: this is not a file" in cli("rerun", str(folder)).stderr
 
 
 def entry(name: str, mode: int = 0o100644) -> zipfile.ZipInfo:

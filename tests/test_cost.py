@@ -80,7 +80,7 @@ def test_a_drive_that_no_memory_holds_is_refused(cli, precondition):
     done = cli("run", "-d", "tlc-nvme-1tb", *settings, "-w", FEW, "--precondition", precondition)
     said = f"--precondition: {precondition} writes the whole drive, whose tables then take at least"
     assert done.returncode == 2 and said in done.stderr, done.stderr
-    assert f"{layout_gib(precondition)} GiB; " in done.stderr
+    assert f"{layout_gib(precondition)} GiB, but " in done.stderr
     found = re.search(r"drive\.blocks=(\d+) and drive\.logical_pages=(\d+)", done.stderr)
     assert found is not None
     fits = {"drive.blocks": int(found[1]), "drive.logical_pages": int(found[2])}

@@ -161,7 +161,7 @@ def test_bad_names_say_which_exist(cli):
         (("--rerun", "page:dftl:random"), "write [layers/]scheme:store:workload[*steps]@"),
         (("--rerun", "page:dftl:random@mini:1:99999"), "no such failure or cut"),
         (("--rerun", "page:dftl:random@mini:1:99999fp"), "no such failure"),
-        (("--rerun", "page:dftl:all@mini:2800:1"), "there are 2800 sequences"),
+        (("--rerun", "page:dftl:all@mini:2800:1"), "the 2800 sequences are numbered from 0"),
     ):
         done = cli("crash", *args)
         assert done.returncode == 2 and text in done.stderr.replace("\n", " "), (args, done.stderr)

@@ -114,7 +114,7 @@ def test_an_image_in_a_file_outlives_the_process(tmp_path):
     assert flashatlas.image_check(image)["units"]["written"] == 1
     with Device("tiny", image=image) as drive:
         assert drive.read(5 * UNIT, UNIT) == unit(5)
-    with pytest.raises(InputError, match=r"image of another drive: drive\.pages"):
+    with pytest.raises(InputError, match=r"image is of another drive: drive\.pages"):
         Device("tiny", set={"drive.pages": 16}, image=image)
 
 

@@ -217,8 +217,11 @@ def test_timed_changes_take_time_and_the_next_lookup_waits_for_them():
             "-0.5 is out of range; give a share from 0 to 1",
         ),
         ({"sets": {"lookups": 10**10}}, "a study holds at most 100000000 requests"),
-        ({"sets": {"lookups": 10}, "limit": 0}, "limit = 0: 1 or more"),
-        ({"sets": {"lookups": 10}, "unit_sectors": 0}, "unit_sectors = 0: 1 or more"),
+        ({"sets": {"lookups": 10}, "limit": 0}, "limit = 0 is too small; give at least 1"),
+        (
+            {"sets": {"lookups": 10}, "unit_sectors": 0},
+            "unit_sectors = 0 is too small; give at least 1",
+        ),
         (
             {"files": {"files": 10}, "set": ["lookup.la_bits=30"]},
             "do not fit the simulator's memory",
@@ -404,7 +407,7 @@ def test_a_folder_without_whole_traces_says_what_it_looked_for(cli, tmp_path):
     for name in ("WebSearch1.spc", "websearch1.spc.gz"):
         (tmp_path / name).write_text(SPC)
     said = cli("reproduce", "lpmt", "--whole", str(tmp_path), "-q")
-    assert said.returncode == 2 and "is WebSearch1.spc already" in said.stderr
+    assert said.returncode == 2 and "is the same trace as WebSearch1.spc" in said.stderr
 
 
 def test_a_queue_changes_which_order_of_banks_is_shortest(made):
@@ -489,7 +492,10 @@ def test_every_command_can_be_checked(tmp_path, queue):
 
 def test_commands_are_refused_before_anything_is_looked_up(cli, tmp_path):
     done = cli("lookup", "--sets", "10", "--commands", "c.txt")
-    assert done.returncode == 2 and "c.txt: a table ends in .csv, .jsonl or .parquet" in done.stderr
+    assert (
+        done.returncode == 2
+        and "c.txt: the name of a table ends in .csv, .jsonl or .parquet" in done.stderr
+    )
     assert cli("lookup", "--sets", "10", "-q", "--commands", "c.csv").returncode == 0
     first = (tmp_path / "c.csv").read_text().splitlines()[:2]
     assert first[0].replace('"', "") == "clock,command,group,bank,row" and '"ACT"' in first[1]

@@ -119,7 +119,7 @@ def test_each_part_may_have_a_format_of_its_own(here):
         ("merge:a.log,space=100", "not a whole number of sectors"),
         ("merge:a.log,space=0", "the range is empty"),
         ("merge:a.log,space=50%", "a share of a drive can be used only in a run"),
-        ("merge:a.log,requests=101%", "no share"),
+        ("merge:a.log,requests=101%", "`101%` is not a share"),
         ("merge:a.log,requests=1%", "no request is left"),
         ("merge:a.log,gap=soon", "gap"),
         ("merge:a.log,begin=5", "begin"),

@@ -80,7 +80,8 @@ SAID = {
     ("run", "--job", "ok.fio", "--json", "-", "--fio-json", "-"): (
         "--fio-json and --json: only one of them can go to standard output"
     ),
-    ("run", *W, "--extent", "1MiB"): "--extent: only `--fit compact` packs extents",
+    ("run", *W, "--extent", "1MiB"): "--extent: this option has an effect only with `--fit "
+    "compact`, which packs extents",
     ("run", *W, "--speed", "nan", "--mode", "open"): "--speed: nan is not a number above 0",
     ("run", *W, "--set", "ftl.scheme=dftl"): (
         "--set: ftl.scheme: scheme `dftl` is not known; `dftl` is a map store (map.store=dftl)"
@@ -109,7 +110,7 @@ SAID = {
         "--from: 5min is not before `--to`, which is 1min"
     ),
     ("trace", "slice", "demo.fatr", "out.fatr", "--skip", "99999999"): (
-        "the slice holds no request: it has 20054, and 99999999 are left out"
+        "the slice holds no request: it has 20054 requests, but 99999999 are left out"
     ),
     ("trace", "reuse", "demo.fatr", "--entry", "8KiB"): (
         "--entry: a map page of 4KiB (--map-page) is not a whole number of entries of 8KiB"

@@ -181,11 +181,11 @@ def test_only_hosts_that_are_named_connect():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"nvme": HERE, "port": 4420}, "port: it is of NBD"),
-        ({"nvme": HERE, "socket": "s"}, "socket: it is of NBD"),
-        ({"nvme": HERE, "tls": "."}, "tls: it is of NBD"),
-        ({"nqn": "nqn.a"}, "nqn: it is of an NVMe drive"),
-        ({"allow": ["nqn.a"]}, "allow: it is of an NVMe drive"),
+        ({"nvme": HERE, "port": 4420}, "port: this option is for NBD"),
+        ({"nvme": HERE, "socket": "s"}, "socket: this option is for NBD"),
+        ({"nvme": HERE, "tls": "."}, "tls: this option is for NBD"),
+        ({"nqn": "nqn.a"}, "nqn: this option is for an NVMe drive"),
+        ({"allow": ["nqn.a"]}, "allow: this option is for an NVMe drive"),
         ({"nvme": "somewhere"}, r"nvme: `somewhere` is not an address; give tcp://ADDRESS:PORT"),
         ({"nvme": "tcp://127.0.0.1:70000"}, "give tcp://ADDRESS:PORT"),
         ({"nvme": HERE, "nqn": "drive"}, "nqn: `drive` is not a name that begins with `nqn.`"),

@@ -88,7 +88,7 @@ def test_faults_of_tables_name_the_row(tmp_path):
         rows(table, format=SPEC)
     damaged = tmp_path / "t.parquet"
     damaged.write_bytes(b"PAR1" + b"\0" * 100)
-    with pytest.raises(flashatlas.InputError, match=r"t\.parquet: not a readable table"):
+    with pytest.raises(flashatlas.InputError, match=r"t\.parquet: the table cannot be read"):
         rows(damaged)
 
 

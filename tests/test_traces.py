@@ -85,7 +85,7 @@ def test_info_says_what_to_do(cli, tmp_path):
         assert words in shown, words
     run = flashatlas.run(trace=tmp_path / "phone.spc", fit="wrap")
     assert any(
-        "clock jumps, first by +200000 s at 3:1" in note["text"]
+        "the clock of the trace jumps, first by +200000 s at 3:1" in note["text"]
         for note in run.record["approximations"]
     )
 
@@ -185,7 +185,9 @@ def test_a_trace_that_does_not_say_what_it_does(cli, tmp_path):
     assert open_loop.returncode == 2 and "carries no times" in open_loop.stderr
     record = json.loads(cli(*base, "--assume-op", "write", "--json", "-").stdout)
     assert record["host"]["writes"] == 20
-    assert any("all were taken for writes" in note["text"] for note in record["approximations"])
+    assert any(
+        "all requests were read as writes" in note["text"] for note in record["approximations"]
+    )
 
 
 def test_any_delimited_text_by_its_columns(tmp_path):
@@ -255,5 +257,7 @@ def test_times_that_a_column_cannot_hold_are_an_error(tmp_path):
     # 127 days; 2^63 ps are 106.75 days
     path = tmp_path / "far.csv"
     path.write_text("0,host,0,Write,4096,4096,0\n110000000000000,host,0,Write,8192,4096,0\n")
-    with pytest.raises(flashatlas.InputError, match=r"far.csv: 127 days .* ends after 106 days"):
+    with pytest.raises(
+        flashatlas.InputError, match=r"far.csv: a request is 127 days .* " r"ends after 106 days"
+    ):
         flashatlas.Trace(path).to_arrow()

@@ -125,7 +125,7 @@ notes! {
 
     /// A drive that was switched off and on.
     pub(crate) POWER_CYCLED = "power-cycled", RANK_MIDDLE,
-        "the preconditioned drive was switched off and on, so it began with only the content of \
+        "the preconditioned drive was switched off and on, so it began with the content of \
          its flash",
         "Caches begin empty: use `--warmup` to fill them.";
 

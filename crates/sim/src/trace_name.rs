@@ -97,7 +97,7 @@ impl TraceName {
             };
             return if files.iter().any(named) {
                 refuse(format!(
-                    "`{text}` is not a list of files: write cpus:FILE;FILE, with one file for each CPU"
+                    "`{text}` is not a list of files: write cpus:FILE;FILE, one for each CPU"
                 ))
             } else {
                 Ok(TraceName::Cpus(files))

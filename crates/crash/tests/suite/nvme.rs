@@ -75,6 +75,6 @@ fn an_identity_names_a_cut_behind_a_controller() {
     for absent in ["0e", "100000", "3fp", "40m"] {
         let id = format!("page:dram:nvme-switch@mini:1:{absent}");
         let error = rerun(&STANDARD, &id, &[]).unwrap_err().to_string();
-        assert!(error.contains("no such cut"), "{error}");
+        assert!(error.contains("no such failure or cut"), "{error}");
     }
 }

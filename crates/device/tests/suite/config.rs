@@ -88,7 +88,7 @@ fn logs_that_cannot_work_say_what_would() {
     );
     assert!(
         log(&["ftl.scheme=sast", "ftl.group_log_blocks=300"])
-            .contains("there are 256 (ftl.log_blocks)")
+            .contains("all groups together have 256 (ftl.log_blocks)")
     );
     assert!(log(&["ftl.scheme=mast", "ftl.migrate_valid=1.5"]).ends_with("(allowed: 0 to 1)"));
     assert!(

@@ -54,7 +54,7 @@ fn stacks_that_cannot_work_say_why() {
         "{said}"
     );
     let said = refused(&["hard.ring=7"]);
-    assert!(said.contains("hard.ring: 7 records: 8 at least"), "{said}");
+    assert!(said.contains("hard.ring: 7 records are too few: the log needs at least 8"), "{said}");
     let said = refused(&["hard.segment=400"]);
     assert!(said.contains("hard.segment: ") && said.contains("(allowed: 1 to 338)"), "{said}");
     let said = refused(&["layers=hard,hard"]);

@@ -90,8 +90,8 @@ const PAGES: Param<Text> = Param::choice(
 pub const CHANGES: Param<Text> = Param::choice(
     "lookup.changes",
     &["free", "timed"],
-    "whether insertions and deletions take no time (`free`) or time on the DRAM (`timed`); the \
-     paper times lookups only",
+    "time of insertions and deletions: none (`free`), or that of their DRAM accesses (`timed`); \
+     the paper times lookups only",
 )
 .or("free");
 

@@ -67,8 +67,8 @@ impl fmt::Display for CheckpointError {
             CheckpointError::Part(why) => f.write_str(why),
             CheckpointError::OtherDrive { key, has, expected } => write!(
                 f,
-                "the checkpoint is of another drive: its {key} is {has}, but here it is {expected}; \
-                 the content of the flash depends on this key"
+                "the checkpoint is of another drive: its {key} is {has}, but here it is \
+                 {expected}; the content of the flash depends on this key"
             ),
         }
     }

@@ -25,6 +25,9 @@ SLC = [
 ]
 """An SLC cache of seven blocks in each lane, with four pages in a block."""
 
+MLC = ["drive.cell=mlc", "drive.pages=16", "drive.blocks=64", "drive.logical_pages=1200"]
+"""Cells of two bits, whose pages share word lines."""
+
 HOT = "hotcold:requests=6000,size=2KiB,hot_space=0.02,hot_share=0.9"
 SEQUENTIAL = "sequential:requests=600,size=16KiB"
 MIXED = "mixed:requests=3000,read=0.2,sizes=2KiB/4KiB/16KiB,sequential=0.5"
@@ -77,6 +80,8 @@ def _page_mapping(add: Add) -> None:
     add("page wear", HOT, "ftl.wear_static=true", "ftl.wear_threshold=2")
     add("page slc", PAUSES, *SLC, mode="open")
     add("page slc mixed", MIXED, *SLC)
+    for defence in ("skip", "backup"):
+        add(f"page {defence}", f"{HOT},flush_every=20", *MLC, f"ftl.lower_pages={defence}")
 
 
 def _map_stores(add: Add) -> None:

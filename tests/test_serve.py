@@ -380,7 +380,7 @@ def test_what_cannot_be_served_is_said(tmp_path, monkeypatch):
         pytest.raises(InputError, match="another process has the image open"),
     ):
         serve("tiny", set=SMALL, image=tmp_path / "drive.img")
-    with pytest.raises(InputError, match=r"another drive: drive\.blocks = 96 there, 98 here"):
+    with pytest.raises(InputError, match=r"another drive: drive\.blocks is 96 there, but 98 here"):
         serve("tiny", set=[*SMALL, "drive.blocks=98"], image=tmp_path / "drive.img")
     drive = serve("tiny", set=SMALL)
     drive.kill()
@@ -452,7 +452,7 @@ def test_a_served_drive_begins_aged_and_the_record_says_so(cli, tmp_path):
     again = ("serve", "-d", "tiny", *GIVEN[:6], "--image", "a.img", "--run", "true", "-q")
     refused = cli(*again, "--precondition", "fill")
     assert refused.returncode == 2
-    said = "--precondition: a.img already holds a drive, whose state is not changed"
+    said = "--precondition: a.img already holds a drive, whose state is kept"
     assert said in refused.stderr and "(`--image FILE`)" in refused.stderr
     assert cli(*again).returncode == 0
     wrong = cli(*again, "--precondition", "filled")
@@ -532,7 +532,7 @@ def test_a_trace_ends_with_the_power(tmp_path):
 
 
 def test_a_trace_that_cannot_be_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"life\.csv: a recording ends in \.fatr"):
+    with pytest.raises(InputError, match=r"life\.csv: the name of a recording ends in \.fatr"):
         serve("tiny", record=tmp_path / "life.csv")
     with pytest.raises(InputError, match=r"gone/life\.fatr: No such file"):
         serve("tiny", record=tmp_path / "gone" / "life.fatr")

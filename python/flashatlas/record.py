@@ -197,6 +197,7 @@ class Record(TypedDict):
     waf: NotRequired[float]
     waf_parts: NotRequired[dict[str, float]]
     gc: NotRequired[dict[str, Any]]
+    faults: NotRequired[dict[str, Any]]
     merges: NotRequired[dict[str, Any]]
     scheme: NotRequired[Counts]
     log_areas: NotRequired[dict[str, Any]]

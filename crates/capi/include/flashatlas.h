@@ -329,4 +329,4 @@ void fa_string_free(char *string);
 
 #endif  /* FLASHATLAS_H */
 
-/* Digest of abi.rs, calls.rs, cbindgen.toml and the lines above: e942c9b3fdd3672f223c4856232c4575f9da916490d36f6845a871af96b77d96 */
+/* Digest of abi.rs, calls.rs, cbindgen.toml and the lines above: 781c8ac3aa652b48d60c406abdf84680984b8dd8f4f27ddd4c5a24177169c9d8 */

@@ -27,21 +27,27 @@ impl Counters {
     #[inline]
     pub(crate) fn read(&mut self, cause: Cause, mode: BlockMode, pages: u32) {
         self.reads[cause as usize] += u64::from(pages);
-        self.in_slc_mode[0] += if mode == BlockMode::Slc { pages.into() } else { 0 };
+        if mode == BlockMode::Slc {
+            self.in_slc_mode[0] += u64::from(pages);
+        }
     }
 
     /// Counts pages that are programmed.
     #[inline]
     pub(crate) fn program(&mut self, cause: Cause, mode: BlockMode, pages: u32) {
         self.programs[cause as usize] += u64::from(pages);
-        self.in_slc_mode[1] += if mode == BlockMode::Slc { pages.into() } else { 0 };
+        if mode == BlockMode::Slc {
+            self.in_slc_mode[1] += u64::from(pages);
+        }
     }
 
     /// Counts blocks that are erased.
     #[inline]
     pub(crate) fn erase(&mut self, cause: Cause, mode: BlockMode, blocks: u32) {
         self.erases[cause as usize] += u64::from(blocks);
-        self.in_slc_mode[2] += if mode == BlockMode::Slc { blocks.into() } else { 0 };
+        if mode == BlockMode::Slc {
+            self.in_slc_mode[2] += u64::from(blocks);
+        }
     }
 
     /// Returns the counts of one table that are not zero, each with the name of its cause.

@@ -78,12 +78,13 @@ impl Flash<'_> {
             }
         }
         let layout = &*self.medium.layout;
-        let mode = self.medium.mode(layout.block_of_frame(frame));
+        let block = layout.block_of_frame(frame);
+        let mode = self.medium.mode(block);
         let back = |plan: &Plan| seen.map_or(0, |seen| (plan.next_id().0 - seen.0) as u32);
         if layout.pages_per_frame == 1 {
             self.medium.counters.read(cause, mode, 1);
             let bytes = slots.count_ones() * layout.unit_bytes;
-            let kind = read_kind(layout, mode, frame, 0, bytes, back(self.plan));
+            let kind = read_kind(layout, mode, (block, frame), 0, bytes, back(self.plan));
             return Ok(self.plan.push_flash(kind, cause, after));
         }
         if layout.program_unit == ProgramUnit::WordLine {
@@ -95,7 +96,7 @@ impl Flash<'_> {
             let (pages, bytes) = touched(layout, die, 0, slots, part);
             if pages > 0 {
                 self.medium.counters.read(cause, mode, pages);
-                let kind = read_kind(layout, mode, frame, die, bytes, back(self.plan));
+                let kind = read_kind(layout, mode, (block, frame), die, bytes, back(self.plan));
                 ids[dies] = self.plan.push_flash(kind, cause, after);
                 dies += 1;
             }
@@ -115,7 +116,8 @@ impl Flash<'_> {
         seen: Option<OpId>,
     ) -> OpId {
         let layout = &*self.medium.layout;
-        let mode = self.medium.mode(layout.block_of_frame(frame));
+        let block = layout.block_of_frame(frame);
+        let mode = self.medium.mode(block);
         let mut ids: SmallVec<[OpId; 8]> = SmallVec::new();
         for page in 0..layout.pages_in(mode) / layout.planes_per_frame {
             for die in 0..layout.dies_per_frame {
@@ -125,7 +127,7 @@ impl Flash<'_> {
                 }
                 self.medium.counters.read(cause, mode, pages);
                 let back = seen.map_or(0, |seen| (self.plan.next_id().0 - seen.0) as u32);
-                let mut kind = read_kind(layout, mode, frame, die, bytes, back);
+                let mut kind = read_kind(layout, mode, (block, frame), die, bytes, back);
                 if let (OpKind::Read { level, .. }, BlockMode::Native) = (&mut kind, mode) {
                     *level = page as u8;
                 }
@@ -185,15 +187,16 @@ impl Flash<'_> {
     pub(crate) fn push_program(&mut self, frame: FrameId, cause: Cause, after: &[OpId]) -> OpId {
         let class = cause.class(false);
         let layout = &*self.medium.layout;
-        let mode = self.medium.mode(layout.block_of_frame(frame));
-        let pages = layout.pages_in(mode);
-        self.medium.counters.program(cause, mode, pages);
+        let of_frame = layout.block_of_frame(frame);
+        let mode = self.medium.mode(of_frame);
+        self.medium.counters.program(cause, mode, layout.pages_in(mode));
         if !self.plan.is_recording() {
             return OpId::NONE;
         }
-        let bytes = pages / layout.dies_per_frame * layout.geometry.page_bytes;
+        let bytes = layout.span.planes * layout.geometry.page_bytes * layout.pages_at_once(mode);
         gang(layout, self.plan, class, after, |die, plan, after| {
-            let DiePlace { die, block, page, level } = DiePlace::of(layout, mode, frame, die);
+            let DiePlace { die, block, page, level } =
+                DiePlace::of(layout, mode, (of_frame, frame), die);
             plan.push_flash(OpKind::Program { die, block, page, level, bytes }, cause, after)
         })
     }
@@ -216,7 +219,7 @@ impl Flash<'_> {
         self.medium.counters.erase(cause, mode, layout.planes_per_frame);
         let frame = layout.frame_in(block, 0);
         Ok(gang(layout, self.plan, class, after, |die, plan, after| {
-            let place = DiePlace::of(layout, mode, frame, die);
+            let place = DiePlace::of(layout, mode, (block, frame), die);
             plan.push_flash(OpKind::Erase { die: place.die, block: place.block }, cause, after)
         }))
     }
@@ -250,8 +253,12 @@ struct DiePlace {
 
 impl DiePlace {
     #[inline]
-    fn of(layout: &Layout, mode: BlockMode, frame: FrameId, index: u32) -> DiePlace {
-        let block = layout.block_of_frame(frame);
+    fn of(
+        layout: &Layout,
+        mode: BlockMode,
+        (block, frame): (BlockId, FrameId),
+        index: u32,
+    ) -> DiePlace {
         let page = layout.index_in(block, frame);
         DiePlace {
             die: layout.dies_of(layout.lane_of(block))[index as usize],
@@ -262,15 +269,16 @@ impl DiePlace {
     }
 }
 
+#[inline]
 pub(crate) fn read_kind(
     layout: &Layout,
     mode: BlockMode,
-    frame: FrameId,
+    at: (BlockId, FrameId),
     index: u32,
     bytes: u32,
     back: u32,
 ) -> OpKind {
-    let DiePlace { die, block, page, level } = DiePlace::of(layout, mode, frame, index);
+    let DiePlace { die, block, page, level } = DiePlace::of(layout, mode, at, index);
     OpKind::Read { die, block, page, level, bytes, back }
 }
 

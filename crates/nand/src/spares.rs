@@ -75,7 +75,7 @@ impl Medium {
         let Block { role, mode, .. } = self.blocks[block];
         self.blocks[block] = Block { next, role, mode, ..Block::default() };
         self.note_erase(block);
-        self.note_program(block, true);
+        self.begin_age(block);
     }
 }
 

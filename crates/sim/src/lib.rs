@@ -27,6 +27,7 @@
 mod asked;
 pub mod checkpoint;
 mod config_hash;
+mod drive_notes;
 pub use asked::{layout, planned};
 pub use config_hash::config_hash;
 pub use notes::{NOTES, say_codes};

@@ -3,6 +3,7 @@
 use crate::asked::{Asked, Requests};
 use crate::checkpoint::Header;
 use crate::config_hash::hex;
+use crate::drive_notes;
 use crate::explain::Explain;
 use crate::fit::Mapper;
 use crate::input::{Input, Inputs};
@@ -21,7 +22,7 @@ use crate::{Environment, Fit, Mode, Precondition, Reading, RunError, RunSpec, no
 use flashatlas_device::params::QUEUE_DEPTH;
 use flashatlas_device::{DriveConfig, Stack};
 use flashatlas_ftl::FREE_CHANGES;
-use flashatlas_types::{BlockId, Dur, Layout, Note, NoteValue, PartFault, Ps, Seed, drawn_streams};
+use flashatlas_types::{Dur, Note, NoteValue, PartFault, Ps, Seed, drawn_streams};
 use flashatlas_workload::{Account, BadKind};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -245,27 +246,6 @@ fn stood_still((length, from): (Dur, Ps)) -> Option<Note> {
     })
 }
 
-/// Largest amount of spare flash that needs no note, as a share of the exported flash.
-const SPARE_MOST: f64 = 0.5;
-
-/// Returns a note if a power failure in a program may destroy earlier pages, and the drive has no
-/// defence.
-fn undefended(config: &DriveConfig, layout: &Layout) -> Option<Note> {
-    let last = layout.frame_in(BlockId::new(0), layout.frames_per_block - 1);
-    let is_default = |key: &str, off: &str| {
-        config.params.value(key).is_none_or(|value| value.to_string() == off)
-    };
-    let pairs = layout.paired_before(last).next().is_some();
-    (pairs && is_default("ftl.lower_pages", "none") && is_default("nand.plp_bytes", "0"))
-        .then(|| notes::LOWER_PAGES_UNDEFENDED.note())
-}
-
-/// Returns a note if a drive has more spare flash than real drives have.
-fn much_spare(layout: &Layout) -> Option<Note> {
-    let share = f64::from(layout.slots()) / f64::from(layout.logical_units) - 1.0;
-    (share > SPARE_MOST).then(|| notes::SPARE_LARGE.with([("share", (100.0 * share).into())]))
-}
-
 /// Source of the requests of a run.
 pub(crate) struct Source<'a> {
     pub path: &'a str,
@@ -358,8 +338,8 @@ pub(crate) fn finish(
     }
     list.extend(extra);
     list.extend(stood_still(player.stillest()));
-    list.extend(much_spare(player.drive.ssd().layout()));
-    list.extend(undefended(config, player.drive.ssd().layout()));
+    list.extend(drive_notes::much_spare(player.drive.ssd().layout()));
+    list.extend(drive_notes::undefended(config, player.drive.ssd().layout()));
     list.extend(player.worn_out.map(|end| {
         let values = [("request", end.request), ("retired", end.retired_blocks)];
         notes::WORN_OUT.with(values.map(|(name, count)| (name, count.into())))
@@ -395,15 +375,7 @@ pub(crate) fn finish(
     }
     record.insert("random_streams".into(), json!(drawn));
     let mut list = record::approximations(spec, list);
-    if player.drive.ssd().medium().correction().is_some() {
-        list.retain(|note| note.code != notes::NO_ECC_TIME.code);
-        let said = |key: &str| {
-            let value = config.pairs().find(|(k, _)| *k == key).map(|(_, value)| value.to_string());
-            value.unwrap_or_default().into()
-        };
-        let values = [("model", said("errors.model")), ("unit", said("errors.time_unit"))];
-        list.push(notes::ERRORS_ASSUMED.with(values));
-    }
+    drive_notes::replace_by_errors(&mut list, config, player.drive.ssd().medium());
     record.insert("approximations".into(), json!(list));
     record.append(&mut body);
     if let Some(worn_out) = &player.worn_out {

@@ -1,4 +1,5 @@
-//! Independent reads of planes: reads of different planes of a die sense at the same time, and share
+//! Independent reads of planes: reads of different planes of a die sense at the same time, and
+//! share
 //! the die's bus.
 //!
 //! The first read of a die is its current operation. Other reads join it while it senses or

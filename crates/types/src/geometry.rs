@@ -12,43 +12,10 @@
 //! | larger (a 16 KiB superpage of four 4 KiB pages) | four pages on four dies | 1 |
 
 use crate::page_order::PageTable;
-use crate::{BlockId, ConfigError, Divisor, FrameId, LaneId, PageOrder, Ppn};
-
-/// The number of bits in a cell. It decides how many pages share a word line, and so how long
-/// operations on a page take.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Cell {
-    /// One bit: all pages are of the same kind.
-    Slc,
-    /// Two bits: lower and upper pages.
-    Mlc,
-    /// Three bits: lower, middle and upper pages.
-    Tlc,
-    /// Four bits: lower, middle, upper and top pages.
-    Qlc,
-}
-
-impl Cell {
-    /// Returns the number of kinds of page, 1 to 4.
-    pub const fn levels(self) -> u8 {
-        match self {
-            Cell::Slc => 1,
-            Cell::Mlc => 2,
-            Cell::Tlc => 3,
-            Cell::Qlc => 4,
-        }
-    }
-}
-
-/// The pages that one program writes on each of its planes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum ProgramUnit {
-    /// One page.
-    #[default]
-    Page,
-    /// All pages of a word line, in one shot. In SLC mode this is one page.
-    WordLine,
-}
+use crate::{
+    AllocationOrder, BlockId, Cell, ConfigError, Divisor, FrameId, LaneId, PageOrder, Ppn,
+    ProgramUnit,
+};
 
 /// The parts on the board. Every count is at least 1. Each level is counted within one part of the
 /// level above: ways in a channel, dies in a way, and so on.
@@ -107,19 +74,16 @@ impl Span {
     pub const ONE: Span = Span { channels: 1, ways: 1, dies: 1, planes: 1 };
 }
 
-/// The order in which consecutive frames visit channels, ways, dies and planes.
-///
-/// The first letter changes fastest. For example, `CWDP` visits all channels, then all channels of
-/// the next way. There are 24 orders.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct AllocationOrder([u8; 4]);
-
-impl AllocationOrder {
-    /// Parses the letters `C`, `W`, `D` and `P` in any order; returns `None` for any other text.
-    pub fn parse(text: &str) -> Option<AllocationOrder> {
-        let letters: [u8; 4] = text.to_ascii_uppercase().into_bytes().try_into().ok()?;
-        b"CWDP".iter().all(|l| letters.contains(l)).then_some(AllocationOrder(letters))
-    }
+/// Numbers of a block in one mode ([`crate::BlockMode`]), kept because programs and reads ask.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ModeShape {
+    pub frames: u32,
+    /// Slots of a frame.
+    pub slots: u32,
+    /// Pages of a frame.
+    pub pages: u32,
+    /// Pages that one program writes on a plane.
+    pub at_once: u32,
 }
 
 /// A geometry with the numbering that the FTL uses. Blocks are numbered lane by lane, frames block
@@ -157,6 +121,10 @@ pub struct Layout {
     /// Logical pages (mapping units) that the drive exports.
     pub logical_units: u32,
     lane_dies: Vec<u32>,
+    /// By number of the mode.
+    pub(crate) modes: [ModeShape; 2],
+    /// Kinds of page that frames of native blocks have.
+    pub(crate) frame_levels: u32,
     by_slots_per_block: Divisor,
     by_slots_per_frame: Divisor,
     by_frames_per_block: Divisor,
@@ -286,6 +254,21 @@ impl Layout {
         if slots > SLOTS_MAX {
             return Err(ConfigError::new("map.unit", too_many(slots, slots_per_frame, unit)));
         }
+        let levels = u32::from(g.cell.levels());
+        // a frame has all levels, or a block has a frame of each
+        let (fewer_slots, fewer_frames) = (pages_at_once, levels / pages_at_once);
+        let native = ModeShape {
+            frames: frames_per_block,
+            slots: slots_per_frame,
+            pages: pages_per_frame,
+            at_once: pages_at_once,
+        };
+        let slc = ModeShape {
+            frames: frames_per_block / fewer_frames,
+            slots: slots_per_frame / fewer_slots,
+            pages: planes_per_frame,
+            at_once: 1,
+        };
         let mut layout = Layout {
             geometry,
             span,
@@ -302,6 +285,8 @@ impl Layout {
             dies_per_frame,
             slots_per_block: frames_per_block * slots_per_frame,
             logical_units,
+            modes: [native, slc],
+            frame_levels: fewer_frames,
             lane_dies: Vec::with_capacity((lanes * dies_per_frame) as usize),
             by_slots_per_block: Divisor::new(frames_per_block * slots_per_frame),
             by_slots_per_frame: Divisor::new(slots_per_frame),

@@ -18,10 +18,12 @@
 //! # Ok::<(), flashatlas_types::ConfigError>(())
 //! ```
 
+mod allocation;
 mod at_once;
 mod attention;
 pub mod base;
 mod block_permutation;
+mod cell;
 pub mod content;
 mod dealing;
 mod divisor;
@@ -48,16 +50,18 @@ pub mod spelling;
 mod tables;
 pub mod time;
 
+pub use allocation::AllocationOrder;
 pub use at_once::{at_once, cores, share};
 pub use attention::{BLOCK_STEPS, Interrupted, attentive, beat};
 pub use base::Base;
 pub use block_permutation::BlockPermutation;
+pub use cell::{Cell, ProgramUnit};
 pub use content::Stamp;
 pub use dealing::Dealing;
 pub use divisor::Divisor;
 pub use error::{ConfigError, FtlError, MediumError, Violation, nearest};
 pub use fault::PartFault;
-pub use geometry::{AllocationOrder, Cell, Geometry, Layout, MEMORY_PER_UNIT, ProgramUnit, Span};
+pub use geometry::{Geometry, Layout, MEMORY_PER_UNIT, Span};
 pub use ids::{
     BlockId, DieBlock, FrameId, FrontierId, Index, LaneId, Lba, LocalBlock, LogicalBlock, Lpn,
     OpId, Ppn, StreamId, Tag,

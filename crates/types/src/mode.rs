@@ -40,43 +40,37 @@ impl Layout {
     /// Returns the number of frames that a block in this mode uses.
     #[inline]
     pub fn frames_in(&self, mode: BlockMode) -> u32 {
-        match (mode, self.program_unit) {
-            (BlockMode::Native, _) | (BlockMode::Slc, ProgramUnit::WordLine) => {
-                self.frames_per_block
-            }
-            (BlockMode::Slc, ProgramUnit::Page) => self.frames_per_block / self.levels(),
-        }
+        self.modes[mode as usize].frames
     }
 
     /// Returns the number of slots that a frame uses in a block of this mode.
     #[inline]
     pub fn slots_in(&self, mode: BlockMode) -> u32 {
-        match (mode, self.program_unit) {
-            (BlockMode::Native, _) | (BlockMode::Slc, ProgramUnit::Page) => self.slots_per_frame,
-            (BlockMode::Slc, ProgramUnit::WordLine) => self.slots_per_frame / self.levels(),
-        }
+        self.modes[mode as usize].slots
     }
 
     /// Returns the number of pages that a frame of a block in this mode consists of.
     #[inline]
     pub fn pages_in(&self, mode: BlockMode) -> u32 {
-        match mode {
-            BlockMode::Native => self.pages_per_frame,
-            BlockMode::Slc => self.planes_per_frame,
-        }
+        self.modes[mode as usize].pages
+    }
+
+    /// Returns the number of pages that one program writes on a plane of a block in this mode.
+    #[inline]
+    pub fn pages_at_once(&self, mode: BlockMode) -> u32 {
+        self.modes[mode as usize].at_once
     }
 
     /// Returns the kind of the page number `index` of a block in this mode. A frame that is a whole
     /// word line counts as its first page.
     #[inline]
     pub fn level_in(&self, mode: BlockMode, index: u32) -> u8 {
-        match (mode, self.program_unit) {
-            (BlockMode::Slc, _) => SLC_MODE_LEVEL,
-            (BlockMode::Native, ProgramUnit::Page) => match &self.page_table {
-                None => self.geometry.level(index),
+        match mode {
+            BlockMode::Native => match &self.page_table {
+                None => (index % self.frame_levels) as u8,
                 Some(table) => table.level(index),
             },
-            (BlockMode::Native, ProgramUnit::WordLine) => 0,
+            BlockMode::Slc => SLC_MODE_LEVEL,
         }
     }
 

@@ -315,7 +315,8 @@ mod tests {
         assert_eq!((before(&layout, 12), before(&layout, 19)), (vec![0, 6], vec![3, 11]));
     }
 
-    /// FEMU's table of QLC: lower 0 to 5, 8, 9; lower middle 6, 7, 10, 11; upper middle 12, 13; from
+    /// FEMU's table of QLC: lower 0 to 5, 8, 9; lower middle 6, 7, 10, 11; upper middle 12, 13;
+    /// from
     /// page 14 on, two pages of each kind follow each other.
     #[test]
     fn kinds_of_qlc_are_those_of_femu() {

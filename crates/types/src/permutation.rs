@@ -70,7 +70,8 @@ impl Permutation {
         // the numbers that `at` went through are gone through backwards
         loop {
             for (key, inverse) in self.keys.iter().zip(self.inverses).rev() {
-                x ^= x >> self.shift; // its own inverse, because `shift` is half of the bits or more
+                // this is its own inverse, because `shift` is half of the bits or more
+                x ^= x >> self.shift;
                 x = x.wrapping_mul(inverse).wrapping_sub(key >> 32) & self.mask;
             }
             if x < self.count {

@@ -530,4 +530,4 @@ const fa_plugin *flashatlas_plugin(void);
 }
 #endif
 
-/* Digest of abi.rs, cbindgen.toml and the lines above: 52e27684a65fef26b7ac987dc42890fe7dbfa15e037db59a4372fe6dd7583b00 */
+/* Digest of abi.rs, cbindgen.toml and the lines above: 9ed76303bcec504edc70f2654803182930825439f3a1a8630f3378bcf6c6c49f */

@@ -22,6 +22,7 @@ fn part(name: &str) -> Vec<String> {
         "backup" => &["drive.cell=mlc", "ftl.lower_pages=backup"],
         "plp" => &["drive.cell=mlc", "nand.plp_bytes=1MiB"],
         "planes" => &["drive.planes=2", "timing.plane_reads=independent"],
+        "errors" => &["drive.cell=tlc", "errors.model=tlc-72l", "ecc.codeword=1KiB"],
         other => panic!("no part is called {other}"),
     };
     let slc = own.iter().any(|setting| setting.starts_with("ftl.slc="));
@@ -43,6 +44,8 @@ fn setting(name: &str) -> &'static [&'static str] {
         "a classifier" => &["ftl.streams=2", "ftl.classifier=dac"],
         "ftl.wear_static" => &["ftl.wear_static=true"],
         "nand.spare_blocks" => &["nand.spare_blocks=2"],
+        "errors.model" => &["errors.model=tlc-72l", "ecc.codeword=1KiB"],
+        "ftl.lower_pages = skip" => &["ftl.lower_pages=skip"],
         other => panic!("no setting is called {other}"),
     }
 }

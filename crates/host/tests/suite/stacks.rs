@@ -58,7 +58,7 @@ fn stacks_that_cannot_work_say_why() {
     let said = refused(&["hard.segment=400"]);
     assert!(said.contains("hard.segment: ") && said.contains("(allowed: 1 to 338)"), "{said}");
     let said = refused(&["layers=hard,hard"]);
-    assert!(said.contains("layers: `hard` is named twice"), "{said}");
+    assert!(said.contains("layers: the layer `hard` is named twice"), "{said}");
     let said = refused(&["layers=hrad"]);
     assert!(said.contains("layers: layer `hrad` is not known; did you mean `hard`?"), "{said}");
     let said = STANDARD.load("tiny", None, &["hard.ring=9".into()]).unwrap_err().to_string();

@@ -211,12 +211,16 @@ impl Medium {
         self.errors.as_ref().map_or(0, |errors| errors.now_s)
     }
 
-    /// Notes a program of a block, which is its first since an erase if `first` is `true`.
-    #[inline]
-    pub(crate) fn note_program(&mut self, block: BlockId, first: bool) {
-        if let Some(errors) = &mut self.errors
-            && first
-        {
+    /// Notes a program of a block, which is about to change the block's write pointer.
+    pub(crate) fn note_program(&mut self, block: BlockId) {
+        if self.blocks[block].next == 0 {
+            self.begin_age(block);
+        }
+    }
+
+    /// Begins the age of a block with its first program since an erase.
+    pub(crate) fn begin_age(&mut self, block: BlockId) {
+        if let Some(errors) = &mut self.errors {
             errors.blocks[block].programmed_at = errors.now_s;
         }
     }
@@ -309,9 +313,11 @@ impl Medium {
         }
     }
 
-    /// Returns whether the next program, of `frame`, fails at random.
-    #[inline]
-    pub(crate) fn program_fails_at_random(&mut self, frame: FrameId) -> bool {
+    /// Notes the next program, of `frame`, and returns whether it fails at random.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn program_ages_or_fails(&mut self, frame: FrameId) -> bool {
+        self.note_program(self.layout.block_of_frame(frame));
         let Some(errors) = &mut self.errors else { return false };
         let fails = errors.fails_at_random(PROGRAM, frame.0, errors.rules.rates.program);
         self.counters.errors.program_failures += u64::from(fails);

@@ -22,7 +22,8 @@ impl Flash<'_> {
         after: &[OpId],
     ) -> Result<OpId, MediumError> {
         let layout = self.medium.shared_layout();
-        let mode = self.medium.mode(layout.block_of_frame(frame));
+        let block = layout.block_of_frame(frame);
+        let mode = self.medium.mode(block);
         let correction = self.medium.correction();
         let codeword = correction.map_or(layout.geometry.page_bytes, |c| c.codeword);
         let (mut ids, mut dies, mut lost) = ([OpId::NONE; 64], 0, false);
@@ -38,7 +39,7 @@ impl Flash<'_> {
             let codewords = codewords(&layout, die, slots, part, codeword);
             let ending = self.medium.read_codewords(frame, pages, codewords).ending;
             lost |= ending == Ending::Uncorrectable;
-            let kind = read_kind(&layout, mode, frame, die, bytes, 0);
+            let kind = read_kind(&layout, mode, (block, frame), die, bytes, 0);
             ids[dies] = match &correction {
                 Some(correction) => self.push_retries(kind, cause, after, correction, ending),
                 None => self.plan.push_flash(kind, cause, after),

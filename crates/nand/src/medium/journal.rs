@@ -121,6 +121,7 @@ impl Medium {
             Change::Number(number) => self.sequence = self.sequence.max(number),
             Change::Program { frame, sequence, ref units } => {
                 self.sequence = self.sequence.max(sequence);
+                self.note_program(self.layout.block_of_frame(frame));
                 self.fill(frame, sequence, units.iter());
             }
             Change::ProgramFailed(frame) => {

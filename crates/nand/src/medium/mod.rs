@@ -138,8 +138,7 @@ impl Medium {
             return Err(ConfigError::new(
                 "drive.spare_bytes",
                 format!(
-                    "the spare area of a frame has {spare} bytes, but its OOB record needs \
-                     {record} bytes"
+                    "the spare area of a frame has {spare} bytes, but its OOB record needs {record}"
                 ),
             ));
         }
@@ -387,8 +386,7 @@ impl Medium {
         }
         (self.rules.order == ProgramOrder::Strict && index < state.next).then(|| {
             format!(
-                "frame {index} of block {block} is programmed out of order: the next frame of this \
-                 block is {} or a later one",
+                "frame {index} of block {block} is programmed out of order; the next frame is {}",
                 state.next
             )
         })
@@ -428,7 +426,8 @@ impl Medium {
             "{} units were given for {slots} slots",
             units.len()
         );
-        if self.program_fails(block) || self.program_fails_at_random(frame) {
+        let at_random = self.errors.is_some() && self.program_ages_or_fails(frame);
+        if at_random || self.program_fails(block) {
             self.change(Change::ProgramFailed(frame));
             return Err(MediumError::ProgramFailed(frame));
         }
@@ -460,7 +459,6 @@ impl Medium {
         let block = layout.block_of_frame(frame);
         let index = layout.index_in(block, frame);
         let (first, slots) = (layout.first_slot(frame), layout.slots_per_frame);
-        self.note_program(block, self.blocks[block].next == 0);
         let state = &mut self.blocks[block];
         state.next = state.next.max(index + 1);
         self.state[frame] = FrameState::Programmed as u8;

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "5 units for 4 slots")]
+    #[should_panic(expected = "5 units were given for 4 slots")]
     fn a_frame_in_slc_mode_holds_a_page_of_each_plane() {
         let (mut m, mut plan) = (medium(ProgramUnit::WordLine, Rules::PLAIN), Plan::default());
         open(&mut m, &mut plan);

@@ -163,7 +163,7 @@ fn write_amplification_is_given_by_cause() {
     let mut rig = Rig::new();
     let (admin, _) = rig.ready("a");
     let page = rig.log(admin, log::AMPLIFICATION, 512);
-    assert_eq!((u32_at(&page, 0), u32_at(&page, 4), u64_at(&page, 24)), (1, 10, 0));
+    assert_eq!((u32_at(&page, 0), u32_at(&page, 4), u64_at(&page, 24)), (1, 12, 0));
     rig.ram.health.host_bytes = 8_000;
     rig.ram.health.programmed = [8_000, 0, 0, 3_000, 999, 0, 0, 0, 0, 0, 0, 0];
     rig.ram.health.erases = 5;

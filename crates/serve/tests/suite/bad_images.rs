@@ -48,7 +48,8 @@ fn what_is_no_image_of_this_drive_is_left_alone() {
 
     let smaller = crate::plan(&config(&["drive.logical_pages=500"]), &path);
     assert!(
-        refused(&smaller).contains("another drive: capacity in sectors = 2400 there, 2000 here")
+        refused(&smaller)
+            .contains("another drive: capacity in sectors is 2400 there, but 2000 here")
     );
     let hpb = ["drive.logical_pages=400", "map.store=demand", "map.cache_bytes=4KiB"];
     let under = crate::plan(&config(&[&hpb[..], &["layers=hpb-host"]].concat()), &path);

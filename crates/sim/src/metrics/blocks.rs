@@ -126,8 +126,11 @@ impl BlockFrames {
             (0..Role::ALL.len()).rev().max_by_key(|&r| cell.roles[r]).unwrap_or(0) as u8
         };
         let codes = self.frames.iter().flat_map(|f| &f.cells).map(most).collect();
-        table
-            .add("role", Column::Words { of: Role::ALL.iter().map(|r| r.name()).collect(), codes });
+        // only the tables of drives with an SLC cache name its role, which is the last
+        let codes: Vec<u8> = codes;
+        let has_slc = codes.contains(&(Role::Slc as u8));
+        let roles = Role::ALL.iter().filter(|&&role| role != Role::Slc || has_slc);
+        table.add("role", Column::Words { of: roles.map(|r| r.name()).collect(), codes });
         table
     }
 }

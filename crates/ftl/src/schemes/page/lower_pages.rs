@@ -19,12 +19,13 @@
 use super::PageMapped;
 use super::frontier::Frontier;
 use super::settings::GC_MODE;
+use super::slc_settings::SLC;
 use crate::FtlContext;
 use crate::pool::GC_PACE;
 use flashatlas_nand::{OobRole, ReadPart, Unit};
 use flashatlas_types::{
-    BlockId, BlockMode, Cause, ConfigError, FrameId, FrontierId, FtlError, LaneId, Layout, OpId,
-    Param, Params, Ppn, SeededBug, Text,
+    BlockId, BlockMode, Cause, Class, ConfigError, FrameId, FrontierId, FtlError, LaneId, Layout,
+    OpId, Param, Params, Ppn, SeededBug, Text,
 };
 use smallvec::SmallVec;
 
@@ -112,6 +113,12 @@ pub(super) fn fits(params: &Params, layout: &Layout, map_blocks: u32) -> Result<
     if params.get(GC_PACE) != "burst" {
         return refuse(format!("`{name}` needs ftl.gc_pace = burst"));
     }
+    if params.get(SLC) != "none" {
+        return refuse(format!(
+            "`{name}` does not know the frontiers of an SLC cache; use ftl.slc = none, or \
+             nand.plp_bytes"
+        ));
+    }
     let most = usize::from(layout.geometry.cell.levels() - 1);
     let lower = lower_frames(layout, BlockId::new(0), 0).count();
     if lower < most {
@@ -176,6 +183,30 @@ impl Defence {
 }
 
 impl PageMapped {
+    /// Returns what the defence has done, for the record.
+    pub(super) fn lower_page_details(&self) -> Option<(&'static str, u64)> {
+        match self.settings.lower_pages {
+            LowerPages::None => None,
+            LowerPages::Skip => Some(("lower_pages_skipped", self.defence.skipped)),
+            LowerPages::Backup => Some(("lower_pages_backed_up", self.defence.backed_up)),
+        }
+    }
+
+    /// Relies on everything that was programmed so far. Returns an operation that is complete when
+    /// `flushed` is, and when no program under way endangers what is relied on.
+    pub(super) fn rely_after(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        flushed: OpId,
+    ) -> Result<OpId, FtlError> {
+        let mut after = self.rely(cx)?;
+        if after.is_empty() {
+            return Ok(flushed);
+        }
+        after.push(flushed);
+        Ok(cx.flash.plan.join(Class::Map, &after))
+    }
+
     /// Relies on everything that was programmed so far. Returns the operations that must complete
     /// first, because a power failure in them would destroy earlier pages.
     pub(super) fn rely(&mut self, cx: &mut FtlContext<'_>) -> Result<Vec<OpId>, FtlError> {
@@ -240,7 +271,8 @@ impl PageMapped {
         (index..frames).find(is_safe).unwrap_or(frames)
     }
 
-    /// Notes that a frame was programmed into a frontier's block, and moves the frontier on. Returns
+    /// Notes that a frame was programmed into a frontier's block, and moves the frontier on.
+    /// Returns
     /// `true` if the block is full.
     pub(super) fn move_on(&mut self, lane: LaneId, f: FrontierId, block: BlockId) -> bool {
         let mode = self.mode_of(f);
@@ -256,11 +288,15 @@ impl PageMapped {
     pub(super) fn back_up(
         &mut self,
         cx: &mut FtlContext<'_>,
-        lane: LaneId,
-        (frame, relied): (FrameId, u32),
+        (lane, f): (LaneId, FrontierId),
+        frame: FrameId,
         cause: Cause,
         after: &mut impl Extend<OpId>,
     ) -> Result<bool, FtlError> {
+        if self.settings.lower_pages != LowerPages::Backup {
+            return Ok(false);
+        }
+        let relied = self.lanes[lane].frontiers[f].relied;
         let block = self.layout.block_of_frame(frame);
         let is_relied = |pair: &FrameId| self.layout.index_in(block, *pair) < relied;
         let pairs: SmallVec<[FrameId; 4]> =

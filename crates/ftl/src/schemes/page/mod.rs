@@ -42,7 +42,7 @@ use flashatlas_types::{
 };
 use frontier::{Frontier, Leaving, Pending, followers};
 use history::History;
-use lower_pages::{Defence, LowerPages};
+use lower_pages::Defence;
 use partial::Sweep;
 use refresh::Refreshing;
 use rustc_hash::FxHashMap;
@@ -235,7 +235,6 @@ impl PageMapped {
         let frontier = &self.lanes[lane].frontiers[f];
         let block = frontier.block.expect("just opened");
         let frame = self.layout.frame_in(block, frontier.next);
-        let relied = frontier.relied;
         let full = self.move_on(lane, f, block);
 
         // the frame gets the cause of its first host unit, if it has one
@@ -256,8 +255,7 @@ impl PageMapped {
                 after.push(p.ready);
             }
         }
-        let has_backup = self.settings.lower_pages == LowerPages::Backup
-            && self.back_up(cx, lane, (frame, relied), cause, &mut after)?;
+        let has_backup = self.back_up(cx, (lane, f), frame, cause, &mut after)?;
         let begin = cx.flash.plan.next_id();
         let units = buffer.iter().map(|p| &p.unit);
         let (first, op) = match cx.flash.program(frame, units, cause, &after) {
@@ -448,18 +446,13 @@ impl Ftl for PageMapped {
     }
 
     fn persist(&mut self, cx: &mut FtlContext<'_>, fua: bool) -> Result<OpId, FtlError> {
-        let mut after = self.rely(cx)?;
-        if fua && self.map.rolls_forward() && after.is_empty() {
-            return Ok(OpId::NONE); // the spare area of the data has all that a mount needs
-        }
-        if !(fua && self.map.rolls_forward()) {
-            let flushed = self.map.flush(&mut MapContext::new(cx, &mut self.pool))?;
-            if after.is_empty() {
-                return Ok(flushed);
-            }
-            after.push(flushed);
-        }
-        Ok(cx.flash.plan.join(Class::Map, &after))
+        // the spare area of data that was written with FUA has all that a mount needs
+        let flushed = if fua && self.map.rolls_forward() {
+            OpId::NONE
+        } else {
+            self.map.flush(&mut MapContext::new(cx, &mut self.pool))?
+        };
+        self.rely_after(cx, flushed)
     }
 
     fn idle(&mut self, cx: &mut FtlContext<'_>) -> Result<Idle, FtlError> {
@@ -479,9 +472,8 @@ impl Ftl for PageMapped {
     }
 
     fn buffered(&self) -> Vec<Unit> {
-        let frontiers = self.lanes.iter().flat_map(|lane| &lane.frontiers);
-        let pending = frontiers.flat_map(|frontier| &frontier.buffer);
-        pending.filter(|p| p.is_host()).map(|p| p.unit.clone()).collect()
+        let units = self.lanes.iter().flat_map(|lane| &lane.frontiers).flat_map(|f| &f.buffer);
+        units.filter(|p| p.is_host()).map(|p| p.unit.clone()).collect()
     }
 
     fn keep_up(&mut self, cx: &mut FtlContext<'_>) -> Result<bool, FtlError> {
@@ -509,15 +501,7 @@ impl Ftl for PageMapped {
         if let Some(slc) = &self.slc {
             report.scheme_details.extend(slc.details());
         }
-        match self.settings.lower_pages {
-            LowerPages::None => {}
-            LowerPages::Skip => {
-                report.scheme_details.push(("lower_pages_skipped", self.defence.skipped));
-            }
-            LowerPages::Backup => {
-                report.scheme_details.push(("lower_pages_backed_up", self.defence.backed_up));
-            }
-        }
+        report.scheme_details.extend(self.lower_page_details());
         report.forgets_trims = self.map.forgets_trims();
         report.trusts_its_map = !self.map.rolls_forward();
         report.map = self.map.counters();

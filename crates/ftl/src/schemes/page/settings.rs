@@ -287,7 +287,8 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
             "ftl.low_water",
             format!(
                 "must be above {}, the number of collection streams{}: each stream may open a \
-                 block, and after a power failure one more block replaces the room of the torn page",
+                 block, and after a power failure one more block replaces the room of the torn \
+                 page",
                 streams.collection + lower,
                 if lower > 0 { " and one for ftl.lower_pages" } else { "" }
             ),

@@ -79,7 +79,7 @@ fn stacks_that_cannot_work_say_why() {
     let said = STANDARD.load("ufs-128gb", None, &settings).unwrap_err().to_string();
     assert!(said.contains("take 16777216 bytes, but READ BUFFER has 24 bits"), "{said}");
     let said = load(&["layers=hpb-host", "ftl.scheme=fast"]);
-    assert!(said.contains("fast has no map of pages to hand out"), "{said}");
+    assert!(said.contains("the scheme `fast` has no map of pages to hand out"), "{said}");
     assert!(load(&["hpb.key=3"]).contains("belongs to the layer hpb-host, which is not in use"));
 }
 

@@ -11,6 +11,9 @@
 //! Time is counted in whole seconds. The clock of a medium goes on while the drive is switched off
 //! ([`Medium::rest`]). The time of a block counts from its first program after an erase, so later
 //! pages of the block count as older than they are.
+//!
+//! [`Medium::decay`]: crate::Medium::decay
+//! [`Medium::rest`]: crate::Medium::rest
 
 pub mod codes;
 mod counters;

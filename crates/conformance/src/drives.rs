@@ -14,7 +14,7 @@ use std::io;
 /// Settings of a drive that uses a part.
 type Settings = Vec<String>;
 
-/// Settings with more flash for 640 logical pages, because some parts need a reserve.
+/// Settings for 640 logical pages with extra flash, which some parts need as a reserve.
 const MORE: &[&str] = &["drive.blocks=64", "drive.logical_pages=640"];
 
 /// Refuses to open a file, because no run of this suite reads a file.
@@ -187,7 +187,7 @@ pub fn check(trial: &mut Trial<'_>, part: Part) {
                 other => drop(right(&spec, other)?),
             }
         }
-        Ok("every read right until no block was left".into())
+        Ok("every read was correct until no block was left".into())
     });
     if trial.is_broken() {
         let why = "another promise is broken: power failures would show the same fault";
@@ -298,8 +298,8 @@ fn cuts(trial: &Trial<'_>, part: Part, way: &Settings, depth: u32) -> Tried {
     let rerun = format!("flashatlas crash --depth {depth}{args}");
     let (mut cuts, mut unfit) = (0, Vec::new());
     for geometry in GEOMETRIES {
-        // `make crash` skips the other geometries, too: at depth 2, geometries whose pages share
-        // cells have open findings (docs/RELIABILITY.md)
+        // at depth 2 or more, only `square` is tried, as in `make crash`: geometries whose pages
+        // share cells have open findings (docs/RELIABILITY.md)
         if depth > 1 && geometry.name != "square" {
             continue;
         }

@@ -101,7 +101,7 @@ fn tables_that_grow_are_reported() {
     let (silent, honest) = (beside(&SILENT), beside(&HONEST));
     assert!(
         (silent - 200.0).abs() < 8.0,
-        "an unreported table of 200 bytes a page is found: {silent}"
+        "an unreported table of 200 bytes a page was found as {silent}"
     );
-    assert!(honest.abs() < 8.0, "a reported table is not counted: {honest}");
+    assert!(honest.abs() < 8.0, "a reported table was counted: {honest} bytes a page");
 }

@@ -204,7 +204,8 @@ pub const SEQUENCES: u64 = {
 
 const ALPHABET: usize = 7;
 
-/// Returns a sequence of one to four operations on a blank drive, by number below [`SEQUENCES`].
+/// Returns the sequence with this number, which must be below [`SEQUENCES`]. A sequence has one to
+/// four operations on a blank drive.
 ///
 /// The operations are a write of unit 0, a write of units 0 and 1, a FUA write of the last unit, a
 /// write over parts of units 0 and 1, a trim of unit 0, a FLUSH, and idle time.

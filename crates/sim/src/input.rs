@@ -382,7 +382,7 @@ impl Input<'_> {
         })
     }
 
-    /// Returns the record's entries for the files, or no entries if there is only one file.
+    /// Returns the entries of the run record for the files, or none if there is only one file.
     ///
     /// # Errors
     /// Returns an error if the rest of a file cannot be read.

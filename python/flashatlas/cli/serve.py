@@ -122,8 +122,8 @@ def serve(
         typer.Option(
             "--nqn",
             metavar="NQN",
-            help="Name of the NVMe subsystem; by default a name of the drive's own, which an image "
-            "keeps.",
+            help="Name of the NVMe subsystem; by default a name that no other drive has, stored in "
+            "the image if there is one.",
         ),
     ] = None,
     allow: Annotated[
@@ -131,7 +131,7 @@ def serve(
         typer.Option(
             "--allow",
             metavar="HOSTNQN",
-            help="Let this NVMe host connect, and no host that is not named; may be repeated.",
+            help="Accept this NVMe host, and refuse all hosts that are not named; may be repeated.",
         ),
     ] = [],  # noqa: B006
     threads: Annotated[

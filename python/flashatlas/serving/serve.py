@@ -229,7 +229,8 @@ def serve(
         nvme: Address ``tcp://ADDRESS:PORT`` of an NVMe drive, in place of NBD; port 0 is any free
             port. Others can reach an address that is not of this machine's loopback: there is no
             password and no TLS.
-        nqn: Name of the NVMe subsystem; by default a name of the drive's own, which an image keeps.
+        nqn: Name of the NVMe subsystem; by default a name that no other drive has,
+            stored in the image if there is one.
         allow: Names of the NVMe hosts that may connect; by default every host may.
         threads: Largest number of requests that are carried out at the same time.
         once: End the server when the last client has disconnected.

@@ -18,8 +18,8 @@ impl CommandLog {
         self.0.as_ref().map_or(0, Vec::len)
     }
 
-    /// Serves accesses as [`Dram::serve_all`] does. If commands are not recorded, a table serves
-    /// the accesses without showing commands.
+    /// Serves accesses as [`Dram::serve_all`] does. If commands are not recorded, the table of
+    /// transitions is used, which gives times without commands.
     #[inline]
     pub fn serve_all(
         &mut self,

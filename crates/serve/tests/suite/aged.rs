@@ -1,4 +1,4 @@
-//! Tests of drives that start from a full checkpoint, whose data reads as zeros.
+//! Tests of drives that start from the checkpoint of a filled drive. All their data reads as zeros.
 
 use crate::{Still, begin, drives, plan};
 use flashatlas_crash::subject::over_tiny;
@@ -45,7 +45,8 @@ fn reads_as(server: &Server<Still>, from: u64, byte: u8) -> bool {
     })
 }
 
-/// A drive that starts from a full checkpoint has all units allocated, and reads as zeros.
+/// A drive that starts from the checkpoint of a filled drive has all units allocated, and reads as
+/// zeros.
 ///
 /// This is true in memory and in an image. The image is sound, and its next mount needs no
 /// checkpoint.
@@ -77,7 +78,7 @@ fn every_scheme_and_store_begins_full() {
             assert_eq!(record["oracle"]["violations"], 0, "{name}");
             assert_eq!(record["host"]["unmapped_reads"], 0, "{name}");
             assert_eq!(record["config"]["precondition"], "fill", "{name}");
-            assert!(record.get("checkpoint").is_none(), "it was asked for as a fill: {name}");
+            assert!(record.get("checkpoint").is_none(), "the record of {name} names a checkpoint");
         }
         let said = check(&ServeSpec {
             set: aged.set.clone(),

@@ -37,8 +37,8 @@ pub(crate) const FORMAT: FormatDef = FormatDef {
              file for each CPU, `NAME.blktrace.0` and so on. If one of these files is named, the \
              other files beside it are also read, in order of time; `cpus:FILE;FILE` names the \
              files to read. Times are nanoseconds, addresses sectors of 512 bytes, lengths bytes. \
-             A flush before a request is delivered as a flush. Every device is an address space of \
-             its own.",
+             A request that asks for a flush first is read as a flush and a request. Every \
+             device is an address space of its own.",
     source: "Linux, include/uapi/linux/blktrace_api.h; blktrace \
              (https://git.kernel.dk/cgit/blktrace).",
     licence: "Whoever recorded a trace sets its terms.",
@@ -142,8 +142,8 @@ fn open(input: Box<dyn BufRead + Send>, start: &Start<'_>) -> Result<Reader, Ope
 /// empty file belongs to a CPU without events.
 ///
 /// # Errors
-/// Returns the number of a file that does not begin with an event, or has another byte order than
-/// the first, and the reason.
+/// Returns the number of the faulty file and the reason: the file does not begin with an event, or
+/// its byte order is not the one of the first file.
 pub(crate) fn open_together(
     pieces: Vec<Piece>,
     heads: &[&[u8]],
@@ -227,7 +227,7 @@ impl Fixed for Blktrace {
             _ if flush && length == 0 => HostOp::Flush,
             _ if word & DISCARD != 0 => HostOp::Trim,
             _ if word & WRITE != 0 => HostOp::Write,
-            _ if length == 0 => return Ok(None), // neither data nor a flush, as blkparse's N
+            _ if length == 0 => return Ok(None), // no data, no flush: blkparse prints `N`
             _ => HostOp::Read,
         };
         let extent =

@@ -210,7 +210,7 @@ fn mixed_streams_are_sequential_and_sizes_have_weights() {
     share_of(&random, |r| r.request.sectors == 8, 0.75);
     share_of(&random, |r| r.request.lba.0 < half, 0.5);
     let one = make("mixed:requests=100,sequential=1,sizes=96KiB,streams=3");
-    assert!(one.iter().all(|r| r.request.lba.0 % 192 == 0), "parts that start off alignment");
+    assert!(one.iter().all(|r| r.request.lba.0 % 192 == 0), "a request is not aligned");
 }
 
 #[test]

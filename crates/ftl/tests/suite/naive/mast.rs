@@ -11,7 +11,7 @@ pub struct MastRules {
     pub locality_blocks: usize,
     pub hot_blocks: usize,
     pub cold_blocks: usize,
-    /// Log blocks that idle time keeps free.
+    /// Number of log blocks that work in idle time keeps free.
     pub idle_blocks: usize,
     pub migrate_valid: u64,
     /// `true` for `ftl.migrate=copy`.
@@ -34,7 +34,7 @@ pub struct MastRules {
     pub resize_reclaims: bool,
 }
 
-/// The rule that selects the block that CA reclaims.
+/// The rule that selects the block to reclaim in the cold area (CA).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColdVictim {
     Associated,
@@ -92,8 +92,8 @@ impl Mast {
     }
 
     fn write_page(&mut self, page: u32) {
-        // this is determined before rule 2 applies, because rule 2 may merge the sequential log
-        // block in which rule 3 finds the page
+        // the test comes before the write: the write may merge the sequential log block in which
+        // the test looks for the page
         let is_hot = self.is_hot(page);
         if self.store.write_in_place(page) || self.store.write_sequential(page) {
             return;

@@ -11,7 +11,7 @@ pub struct SuperblockRules {
     pub log_blocks: usize,
     /// The parameter D.
     pub superblock_blocks: u32,
-    /// Blocks of the pool that idle time keeps free.
+    /// Number of blocks of the pool that work in idle time keeps free.
     pub idle_blocks: usize,
 }
 
@@ -147,8 +147,8 @@ impl Superblocks {
     }
 
     /// Closes an open block and returns it, for a superblock whose closed blocks have only valid
-    /// pages. It is the block for pages that are not hot if one of its pages is invalid. Otherwise
-    /// it is the block for hot pages.
+    /// pages. If the open block for cold pages has an invalid page, that block is closed. Otherwise
+    /// the open block for hot pages is closed.
     fn close(&mut self, own: usize) -> BlockId {
         let wasted = self.frontier(own, false).is_some_and(|block| {
             self.store.valid(block).len() < self.store.programmed(block).len()

@@ -1,10 +1,10 @@
 //! The interface between a scheme and the medium. Each call takes effect at once and adds an
 //! operation to the plan.
 
-use crate::{Change, Medium, Nvm, OobRole, Unit};
+use crate::{Change, Medium, Nvm, OobRole, Unit, parts};
 use flashatlas_types::{
     BlockId, BlockMode, Cause, Class, DieBlock, FrameId, Layout, MediumError, MemoryKind, Op, OpId,
-    OpKind, Plan, Ppn, ProgramUnit, SECTOR_BYTES,
+    OpKind, Plan, Ppn, ProgramUnit,
 };
 use smallvec::SmallVec;
 
@@ -22,6 +22,17 @@ pub enum ReadPart {
         /// Number of sectors.
         count: u32,
     },
+}
+
+impl ReadPart {
+    /// Returns the first sector and the number of sectors, if only some are read.
+    #[inline]
+    pub(crate) fn sectors(self) -> Option<(u32, u32)> {
+        match self {
+            ReadPart::Whole => None,
+            ReadPart::Sectors { first, count } => Some((first, count)),
+        }
+    }
 }
 
 /// The medium and the plan of the current request.
@@ -296,23 +307,11 @@ pub(crate) fn touched(
     part: ReadPart,
 ) -> (u32, u32) {
     let (unit, page) = (u64::from(layout.unit_bytes), u64::from(layout.geometry.page_bytes));
-    let planes = u64::from(layout.span.planes);
     let (mut pages, mut bytes) = (0, 0);
-    for plane in 0..planes {
-        let before = of_line * layout.planes_per_frame;
-        let start = (u64::from(before) + u64::from(die) * planes + plane) * page;
-        let mut here = 0;
-        let mut rest = slots;
-        while rest != 0 {
-            let slot = u64::from(rest.trailing_zeros());
-            rest &= rest - 1;
-            let (mut from, mut to) = (slot * unit, (slot + 1) * unit);
-            if let (ReadPart::Sectors { first, count }, true) = (part, unit > page) {
-                to = from + u64::from(first + count) * u64::from(SECTOR_BYTES);
-                from += u64::from(first) * u64::from(SECTOR_BYTES);
-            }
-            here += to.min(start + page).saturating_sub(from.max(start));
-        }
+    for plane in 0..layout.span.planes {
+        let start = parts::page_start(layout, die, of_line, plane);
+        let here: u64 =
+            parts::of_page(layout, start, slots, part.sectors()).map(|(from, to)| to - from).sum();
         if here > 0 {
             pages += 1;
             bytes += if unit > page { page } else { here };

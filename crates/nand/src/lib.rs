@@ -36,6 +36,7 @@ pub mod medium;
 pub mod nvm;
 pub mod oob;
 pub mod params;
+mod parts;
 pub mod rules;
 pub mod spares;
 

@@ -2,10 +2,8 @@
 
 use super::{Correction, Ending};
 use crate::flash::{read_kind, touched};
-use crate::{Flash, ReadPart};
-use flashatlas_types::{
-    Cause, Dur, FrameId, Layout, MediumError, OpId, OpKind, Plan, SECTOR_BYTES,
-};
+use crate::{Flash, ReadPart, parts};
+use flashatlas_types::{Cause, Dur, FrameId, Layout, MediumError, OpId, OpKind, Plan};
 use smallvec::SmallVec;
 
 impl Flash<'_> {
@@ -108,26 +106,12 @@ fn codewords(
     codeword: u32,
 ) -> SmallVec<[u32; 32]> {
     let (unit, page) = (u64::from(layout.unit_bytes), u64::from(layout.geometry.page_bytes));
-    let (codeword, planes) = (u64::from(codeword), u64::from(layout.span.planes));
+    let codeword = u64::from(codeword);
     let mut found: SmallVec<[u32; 32]> = SmallVec::new();
-    for plane in 0..planes {
-        let start = (u64::from(die) * planes + plane) * page;
-        let mut rest = slots;
-        while rest != 0 {
-            let slot = u64::from(rest.trailing_zeros());
-            rest &= rest - 1;
-            let (mut from, mut to) = (slot * unit, (slot + 1) * unit);
-            if let (ReadPart::Sectors { first, count }, true) = (part, unit > page) {
-                to = from + u64::from(first + count) * u64::from(SECTOR_BYTES);
-                from += u64::from(first) * u64::from(SECTOR_BYTES);
-            }
-            (from, to) = (from.max(start), to.min(start + page));
-            if from >= to {
-                continue;
-            }
-            if unit > page {
-                (from, to) = (start, start + page);
-            }
+    for plane in 0..layout.span.planes {
+        let start = parts::page_start(layout, die, 0, plane);
+        for of_unit in parts::of_page(layout, start, slots, part.sectors()) {
+            let (from, to) = if unit > page { (start, start + page) } else { of_unit };
             for number in from / codeword..to.div_ceil(codeword) {
                 if found.last() != Some(&(number as u32)) {
                     found.push(number as u32);

@@ -1,0 +1,38 @@
+//! The bytes of a frame's pages that a read needs.
+
+use flashatlas_types::{Layout, SECTOR_BYTES};
+
+/// Returns the place in the frame, in bytes, of page number `of_line` of the word line on a plane
+/// of the frame's `die`-th die. The first pages of all planes come first in the frame.
+#[inline]
+pub(crate) fn page_start(layout: &Layout, die: u32, of_line: u32, plane: u32) -> u64 {
+    let before = of_line * layout.planes_per_frame + die * layout.span.planes + plane;
+    u64::from(before) * u64::from(layout.geometry.page_bytes)
+}
+
+/// Returns the ranges of bytes, from and to, that the page at `start` holds of `slots`. Of units
+/// that are larger than a page, only the `sectors` (first and number) count, if they are given.
+#[inline]
+pub(crate) fn of_page(
+    layout: &Layout,
+    start: u64,
+    slots: u64,
+    sectors: Option<(u32, u32)>,
+) -> impl Iterator<Item = (u64, u64)> {
+    let (unit, page) = (u64::from(layout.unit_bytes), u64::from(layout.geometry.page_bytes));
+    let mut rest = slots;
+    let all = std::iter::from_fn(move || {
+        if rest == 0 {
+            return None;
+        }
+        let slot = u64::from(rest.trailing_zeros());
+        rest &= rest - 1;
+        let (mut from, mut to) = (slot * unit, (slot + 1) * unit);
+        if let (Some((first, count)), true) = (sectors, unit > page) {
+            to = from + u64::from(first + count) * u64::from(SECTOR_BYTES);
+            from += u64::from(first) * u64::from(SECTOR_BYTES);
+        }
+        Some((from.max(start), to.min(start + page)))
+    });
+    all.filter(|(from, to)| from < to)
+}

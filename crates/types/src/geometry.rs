@@ -100,7 +100,7 @@ pub struct Layout {
     pub lanes: u32,
     /// Blocks in a lane.
     pub blocks_per_lane: u32,
-    /// What one program writes on each plane.
+    /// The pages that one program writes on each plane.
     pub program_unit: ProgramUnit,
     /// Order of the pages of a block.
     pub page_order: PageOrder,

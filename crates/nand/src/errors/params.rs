@@ -125,7 +125,7 @@ pub(super) const SOFT_READS: Param<u32> = Param::int(
     "ecc.soft_reads",
     0,
     64,
-    "reads of the page that soft decoding takes, beside those of the retries; 0: as ecc.code",
+    "reads of the page for soft decoding, in addition to the reads of retries; 0: as ecc.code",
 )
 .or("0");
 

@@ -21,6 +21,7 @@ pub mod id {
     pub const ERROR_RECOVERY: u8 = 0x05;
     pub const WRITE_CACHE: u8 = 0x06;
     pub const QUEUES: u8 = 0x07;
+    pub const WRITE_ATOMICITY: u8 = 0x0A;
     pub const EVENTS: u8 = 0x0B;
     pub const KEEP_ALIVE: u8 = 0x0F;
     pub const COMMAND_SETS: u8 = 0x19;
@@ -38,6 +39,8 @@ pub(crate) struct Features {
     pub switching: bool,
     /// I/O queues that the host has asked for and got.
     pub queues: Option<u16>,
+    /// `true` if the host does without AWUN and NAWUN (DN). Writes are as atomic as before.
+    disable_normal: bool,
     pub events: u32,
     pub keep_alive: u32,
 }
@@ -80,7 +83,13 @@ const fn is_saveable(feature: u8) -> bool {
 const fn is_changeable(feature: u8) -> bool {
     matches!(
         feature,
-        id::POWER | id::TEMPERATURE | id::WRITE_CACHE | id::QUEUES | id::EVENTS | id::KEEP_ALIVE
+        id::POWER
+            | id::TEMPERATURE
+            | id::WRITE_CACHE
+            | id::QUEUES
+            | id::WRITE_ATOMICITY
+            | id::EVENTS
+            | id::KEEP_ALIVE
     )
 }
 
@@ -95,6 +104,7 @@ impl Features {
             cache: saved.cache.unwrap_or(true),
             switching: false,
             queues: None,
+            disable_normal: false,
             events: 0,
             keep_alive: rounded(keep_alive),
         }
@@ -141,6 +151,7 @@ impl Features {
             },
             id::WRITE_CACHE => of.cache.into(),
             id::QUEUES => queues_value(of.queues.unwrap_or(limits.queues)),
+            id::WRITE_ATOMICITY => of.disable_normal.into(),
             id::EVENTS => of.events,
             id::KEEP_ALIVE => of.keep_alive,
             id::HOST_ID if entry.at(11) & 1 == 0 => return Err(invalid(11, 0)),
@@ -184,6 +195,7 @@ impl Features {
                 }
             }
             id::QUEUES => return self.set_queues(value, limits).map(SetResult::Set),
+            id::WRITE_ATOMICITY => self.disable_normal = value & 1 != 0,
             id::EVENTS => {
                 if value & !supported_events(limits.discovery) != 0 {
                     return Err(invalid(11, 0));

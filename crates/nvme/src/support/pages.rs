@@ -20,12 +20,13 @@ pub static FEATURES: &[Row] = &[
     yes(0x06, "Volatile Write Cache", "Base 5.1.25.1.4", "if the media have one; saveable")
         .effects(CONTROLLER),
     yes(0x07, "Number of Queues", "Base 5.1.25.2.1", "").effects(CONTROLLER),
-    no(
+    yes(
         0x0A,
         "Write Atomicity Normal",
         "NVM 4.1.3.3",
-        "writes stay atomic; there is nothing to switch off",
-    ),
+        "the value is kept; writes stay as atomic as AWUN and NAWUN say",
+    )
+    .effects(CONTROLLER),
     both(0x0B, "Asynchronous Event Configuration", "Base 5.1.25.1.5", "").effects(CONTROLLER),
     no(0x0C, "Autonomous Power State Transition", "Base 5.1.25.1.6", "one power state"),
     no(0x0D, "Host Memory Buffer", "Base 5.1.25.2.4", "of PCI Express"),

@@ -20,6 +20,7 @@ fn capabilities_are_what_is_done() {
         (feature::TEMPERATURE, 0b101),
         (feature::WRITE_CACHE, 0b101),
         (feature::QUEUES, 0b100),
+        (feature::WRITE_ATOMICITY, 0b100),
         (feature::EVENTS, 0b100),
         (feature::KEEP_ALIVE, 0b100),
         (feature::COMMAND_SETS, 0b000),

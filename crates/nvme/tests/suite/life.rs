@@ -71,6 +71,8 @@ fn a_reset_forgets_queues_features_events_and_errors() {
     let (admin, io) = rig.ready("a");
     assert_eq!(rig.set_feature(admin, feature::EVENTS, 0x103), Status::SUCCESS);
     assert_eq!(rig.set_feature(admin, feature::TEMPERATURE, 350), Status::SUCCESS);
+    assert_eq!(rig.set_feature(admin, feature::WRITE_ATOMICITY, 1), Status::SUCCESS);
+    assert_eq!(rig.feature(admin, feature::WRITE_ATOMICITY, 0), 1);
     rig.subsystem.resize(ONE, 1000);
     let wrong = rig.admin(0xFF);
     assert_eq!(rig.status(admin, wrong, &[]), Status::INVALID_OPCODE);
@@ -84,6 +86,7 @@ fn a_reset_forgets_queues_features_events_and_errors() {
     assert_eq!(rig.begin(admin, &request, &[]).0, Step::Held);
     assert_eq!(rig.subsystem.take_completions(admin.controller), [], "no event is left");
     assert_eq!(rig.feature(admin, feature::EVENTS, 0), 0);
+    assert_eq!(rig.feature(admin, feature::WRITE_ATOMICITY, 0), 0);
     assert_eq!(rig.feature(admin, feature::TEMPERATURE, 0), 343, "the default: 70 °C");
     assert_eq!(rig.feature(admin, feature::KEEP_ALIVE, 0), 5000, "what Connect said");
     assert_eq!(rig.log(admin, log::CHANGED, 4096), [0; 4096]);

@@ -9,8 +9,10 @@ in each round, so that a busy moment of the machine falls on all of them.
   initiator for NVMe, and a client of NBD that is built like it. Each is one thread with one
   connection and blocking calls. fio's NBD client, with which `make bench-served` measures, reads in
   each round, too. Our clients compare each read with what they wrote.
-- **depth 1, `--time real`**, through both doors. The client's latencies stand beside the latencies
-  of the simulated drive in its record.
+- **depth 1, `--time real`**, through both doors, with a client that looks for the answer again and
+  again and with one that sleeps. The client's latencies stand beside the latencies of the simulated
+  drive in its record. The time in which a client wakes up is the client's own, so the goal is about
+  the client that polls.
 
 The printed numbers are medians of the rounds, with the least and the greatest in brackets. Beside
 them stands the time of a processor that the server takes for a read, which depends less on what
@@ -28,6 +30,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import product
 from pathlib import Path
 
 from flashatlas import serve
@@ -156,14 +159,15 @@ def latency(program: Path, port: int, rounds: int, seconds: float, console: Cons
     names = ["drive p50", "client p50", "distance"]
     names += ["drive p99", "client p99", "late p50", "late p99"]
     rows = []
-    for door in ("NVMe", "NBD"):
+    for door, client in product(("NVMe", "NBD"), ("polls", "sleeps")):
         found: dict[str, list[float]] = {name: [] for name in names}
         for _ in range(rounds):
             at = {"nvme": "tcp://127.0.0.1:0"} if door == "NVMe" else {"port": port}
             with serve("tlc-small", time="real", **at) as drive:
                 place = nvme(drive) if door == "NVMe" else ["nbd", f"127.0.0.1:{port}"]
                 told(program, "fill", *place, BYTES // 8)
-                said = json.loads(told(program, "read", *place, BYTES // 8, 1, seconds))
+                words = ["polls"] if client == "polls" else []
+                said = json.loads(told(program, "read", *place, BYTES // 8, 1, seconds, *words))
             own = drive.result.record["latency_ns"]["read"]
             late = drive.result.record["served"]["late_ns"]
             for percentile in ("p50", "p99"):
@@ -171,10 +175,14 @@ def latency(program: Path, port: int, rounds: int, seconds: float, console: Cons
                 found[f"client {percentile}"].append(said[f"{percentile}_us"])
                 found[f"late {percentile}"].append(late[percentile] / 1000)
             found["distance"].append(found["client p50"][-1] - found["drive p50"][-1])
-        rows.append((door, *(of_rounds(values, 1) for values in found.values())))
+        medians = (of_rounds(values, 1) for values in found.values())
+        rows.append((f"{door}, client {client}", *medians))
     turned = [(name, *(row[1 + at] for row in rows)) for at, name in enumerate(names)]
     console.print(listing(("depth 1, --time real, us", *(row[0] for row in rows)), turned))
-    console.print(f"goal: the distance over NVMe is at most {LATE_US} us on an idle machine")
+    console.print(
+        f"goal: over NVMe the distance of a client that polls is at most {LATE_US} us on an idle "
+        "machine"
+    )
 
 
 def machine() -> str:

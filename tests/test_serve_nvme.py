@@ -186,6 +186,9 @@ def test_only_hosts_that_are_named_connect():
         ({"nvme": HERE, "tls": "."}, "tls: this option is for NBD"),
         ({"nqn": "nqn.a"}, "nqn: this option is for an NVMe drive"),
         ({"allow": ["nqn.a"]}, "allow: this option is for an NVMe drive"),
+        ({"poll": "1ms"}, "poll: this option is for an NVMe drive"),
+        ({"nvme": HERE, "poll": "soon"}, "poll: `soon` is not a time such as 500ms or 2s"),
+        ({"nvme": HERE, "poll": "2s"}, "poll: `2s` is too long; the longest time is 1 s"),
         ({"nvme": "somewhere"}, r"nvme: `somewhere` is not an address; give tcp://ADDRESS:PORT"),
         ({"nvme": "tcp://127.0.0.1:70000"}, "give tcp://ADDRESS:PORT"),
         ({"nvme": HERE, "nqn": "drive"}, "nqn: `drive` is not a name that begins with `nqn.`"),
@@ -270,8 +273,9 @@ def test_metrics_and_a_trace_are_those_of_every_served_drive(tmp_path):
     assert flashatlas.run("tiny", trace=trace).record["host"]["flushes"] == 1
 
 
-def test_replies_wait_for_the_drive_if_they_are_to():
-    with serve("tiny", set=SMALL, nvme=HERE, time=200) as drive, Host(drive) as host:
+@pytest.mark.parametrize("poll", [None, "0s", 0.5])
+def test_replies_wait_for_the_drive_if_they_are_to(poll):
+    with serve("tiny", set=SMALL, nvme=HERE, time=200, poll=poll) as drive, Host(drive) as host:
         begin = time.monotonic()
         host.write(0, numbered(1), fua=True)
         host.write(4, numbered(2), fua=True)

@@ -3,14 +3,14 @@
 //! ```text
 //! doors memory BYTES                        serve memory over NVMe/TCP until standard input ends
 //! doors fill nvme ADDRESS:PORT NQN BYTES    write every byte once
-//! doors read nvme ADDRESS:PORT NQN BYTES DEPTH SECONDS
+//! doors read nvme ADDRESS:PORT NQN BYTES DEPTH SECONDS [polls]
 //! doors fill nbd ADDRESS:PORT BYTES         the same over NBD
-//! doors read nbd ADDRESS:PORT BYTES DEPTH SECONDS
+//! doors read nbd ADDRESS:PORT BYTES DEPTH SECONDS [polls]
 //! ```
 //!
 //! `memory` prints an address and a name. `read` reads 4 KiB at random addresses with DEPTH reads
 //! in flight. It prints a JSON object: reads in all and a second, and percentiles of their
-//! latencies in microseconds.
+//! latencies in microseconds. A client that `polls` does not sleep while it waits.
 
 mod load;
 mod memory;
@@ -27,7 +27,7 @@ fn now() -> Instant {
 }
 
 const USAGE: &str = "expected memory BYTES, or fill or read with nvme ADDRESS:PORT NQN or \
-                     nbd ADDRESS:PORT, BYTES and, to read, DEPTH and SECONDS";
+                     nbd ADDRESS:PORT, BYTES and, to read, DEPTH, SECONDS and maybe polls";
 
 fn main() -> Result<(), Failed> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -35,17 +35,24 @@ fn main() -> Result<(), Failed> {
     match words[..] {
         ["memory", bytes] => memory::serve(bytes.parse()?),
         [what, "nvme", address, name, ref of @ ..] => {
-            carry_out(nvme::Host::connect(address.parse()?, name)?, what, of)
+            carry_out(nvme::Host::connect(address.parse()?, name, polls(of))?, what, of)
         }
-        [what, "nbd", address, ref of @ ..] => carry_out(nbd::Nbd::connect(address)?, what, of),
+        [what, "nbd", address, ref of @ ..] => {
+            carry_out(nbd::Nbd::connect(address, polls(of))?, what, of)
+        }
         _ => Err(USAGE.into()),
     }
+}
+
+/// Returns `true` if the client is not to sleep while it waits.
+fn polls(words: &[&str]) -> bool {
+    words.last() == Some(&"polls")
 }
 
 fn carry_out(mut client: impl Client, what: &str, of: &[&str]) -> Result<(), Failed> {
     match (what, of) {
         ("fill", [bytes]) => load::fill(&mut client, bytes.parse()?),
-        ("read", [bytes, depth, seconds]) => {
+        ("read", [bytes, depth, seconds] | [bytes, depth, seconds, "polls"]) => {
             let (bytes, depth, seconds) = (bytes.parse()?, depth.parse()?, seconds.parse()?);
             println!("{}", load::read(&mut client, bytes, depth, seconds)?);
             Ok(())

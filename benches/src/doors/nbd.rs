@@ -2,9 +2,11 @@
 //! is: blocking calls, a `write` for each request, and reads of 64 KiB.
 
 use crate::load::{Client, Failed, READ};
+use flashatlas_nvme_tcp::initiator::poll_read;
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::time::Duration;
 
 const MAGIC: u64 = u64::from_be_bytes(*b"NBDMAGIC");
 const OPTION: u64 = u64::from_be_bytes(*b"IHAVEOPT");
@@ -14,6 +16,9 @@ const REPLY: u32 = 0x6744_6698;
 const REQUEST_BYTES: usize = 28;
 const REPLY_BYTES: usize = 16;
 
+/// Time that a client that polls waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// A connection.
 pub struct Nbd {
     stream: TcpStream,
@@ -22,11 +27,12 @@ pub struct Nbd {
     open: HashMap<u64, usize>,
     input: Vec<u8>,
     taken: usize,
+    polls: bool,
 }
 
 impl Nbd {
     /// Connects to the export without a name.
-    pub fn connect(address: &str) -> Result<Nbd, Failed> {
+    pub fn connect(address: &str, polls: bool) -> Result<Nbd, Failed> {
         let mut stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         let mut hello = [0; 18];
@@ -41,7 +47,7 @@ impl Nbd {
         asks.extend(0u32.to_be_bytes());
         stream.write_all(&asks)?;
         stream.read_exact(&mut [0; 10])?;
-        Ok(Nbd { stream, next: 0, open: HashMap::new(), input: Vec::new(), taken: 0 })
+        Ok(Nbd { stream, next: 0, open: HashMap::new(), input: Vec::new(), taken: 0, polls })
     }
 
     fn request(&mut self, kind: u16, offset: u64, bytes: u32, data: &[u8]) -> Result<u64, Failed> {
@@ -66,7 +72,12 @@ impl Nbd {
             self.input.drain(..std::mem::take(&mut self.taken));
             let there = self.input.len();
             self.input.resize(there + (64 << 10), 0);
-            let read = self.stream.read(&mut self.input[there..])?;
+            let input = &mut self.input[there..];
+            let read = if self.polls {
+                poll_read(&mut self.stream, input, PATIENCE)?
+            } else {
+                self.stream.read(input)?
+            };
             self.input.truncate(there + read);
             if read == 0 {
                 return Err("the server closed the connection".into());

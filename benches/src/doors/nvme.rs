@@ -16,9 +16,10 @@ pub struct Host {
 
 impl Host {
     /// Connects as Linux does: with queues of 128 entries and without flow control.
-    pub fn connect(address: SocketAddr, subsystem: &str) -> Result<Host, Failed> {
+    pub fn connect(address: SocketAddr, subsystem: &str, polls: bool) -> Result<Host, Failed> {
         let host = initiator::Host { nqn: "nqn.2026-11.example:bench".into(), id: [7; 16] };
-        let options = Options { entries: 128, without_flow_control: true, ..Options::default() };
+        let usual = Options::default();
+        let options = Options { entries: 128, without_flow_control: true, polls, ..usual };
         let mut controller = Controller::enabled(address, subsystem, &host, &options)?;
         let queue = controller.add_queue()?;
         Ok(Host { queue, _controller: controller })

@@ -182,6 +182,12 @@ pub trait Media {
         Ok(())
     }
 
+    /// Returns `true` if [`Media::wait`] would return at once. A transport may ask again and again
+    /// instead of a wait.
+    fn is_complete(&mut self, _later: Later) -> bool {
+        false
+    }
+
     /// Says for how many commands hosts wait. It is said before each command is carried out, which
     /// is one of them.
     fn waited_for(&mut self, _commands: usize) {}

@@ -90,6 +90,10 @@ impl Media for &Powered {
         self.answer(|server| Media::wait(server, later))
     }
 
+    fn is_complete(&mut self, later: Later) -> bool {
+        later != NEVER && (&*self.0).is_complete(later)
+    }
+
     fn waited_for(&mut self, commands: usize) {
         (&*self.0).waited_for(commands);
     }
@@ -194,7 +198,9 @@ fn begin(plan: ServeSpec, spec: &NvmeSpec) -> Result<NvmeServer, ServeError> {
         (nqn.as_str().to_owned(), Arc::clone(&target) as _),
         (DISCOVERY_NQN.to_owned(), Arc::clone(&discovery) as _),
     ]);
-    let options = Options { network: spec.network, threads: spec.threads, ..Options::default() };
+    let poll = Duration::from_nanos(spec.poll_ns);
+    let options =
+        Options { network: spec.network, threads: spec.threads, poll, ..Options::default() };
     let door = Door::serve(bound, vec![Arc::new(switch)], options).map_err(refused)?;
     let address = door.addresses()[0];
     discovery.update(|service| service.set_entries(vec![entry(address, &nqn, &settings)]));

@@ -47,6 +47,10 @@ impl<C: Clock> Media for &Server<C> {
         Server::wait(self, later.0).map_err(of_refused)
     }
 
+    fn is_complete(&mut self, later: Later) -> bool {
+        Server::is_complete(self, later.0)
+    }
+
     fn waited_for(&mut self, commands: usize) {
         Server::waited_for(self, commands);
     }

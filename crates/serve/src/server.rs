@@ -162,6 +162,16 @@ impl<C: Clock> Server<C> {
         }
     }
 
+    /// Returns `true` if [`Server::wait`] would return at once. Returns `false` if the drive is in
+    /// use, or if it is not served any more.
+    pub(crate) fn is_complete(&self, ticket: u64) -> bool {
+        let Time::Real(slower) = self.plan.time else { return true };
+        let Ok(mut state) = self.state.try_lock() else { return false };
+        let now = Ps((self.clock.now().0 as f64 / slower) as u64);
+        let completion = state.advance(now).and_then(|()| Ok(state.on()?.completion(ticket)));
+        completion.is_ok_and(|at| at.is_some_and(|at| at <= now))
+    }
+
     /// Says for how many commands clients wait, which is the drive's queue depth: they may be more
     /// than the threads that call.
     pub(crate) fn waited_for(&self, commands: usize) {

@@ -121,6 +121,9 @@ pub struct NvmeSpec {
     pub allow: Vec<String>,
     /// Commands that are carried out at the same time.
     pub threads: usize,
+    /// Nanoseconds after each command and each answer in which the server does not sleep.
+    #[serde(default)]
+    pub poll_ns: u64,
     /// Identifier of the drive, if it has none: 16 bytes that no other drive has.
     pub fresh: [u8; 16],
 }

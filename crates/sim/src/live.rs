@@ -240,6 +240,11 @@ impl Live {
         Ok((self.awaited.submitted(tag, waits), self.player.bytes_read()))
     }
 
+    /// Returns the completion time of a ticket's command if it is complete.
+    pub fn completion(&self, ticket: u64) -> Option<Ps> {
+        self.awaited.done.get(&ticket).copied()
+    }
+
     /// Returns the completion time of a ticket's command if it is complete, and drops the ticket.
     pub fn completed(&mut self, ticket: u64) -> Option<Ps> {
         self.awaited.done.remove(&ticket)

@@ -134,6 +134,16 @@ def serve(
             help="Accept this NVMe host, and refuse all hosts that are not named; may be repeated.",
         ),
     ] = [],  # noqa: B006
+    poll: Annotated[
+        str | None,
+        typer.Option(
+            "--poll",
+            metavar="TIME",
+            help="Time after each NVMe command and each answer in which the server does not sleep "
+            "(default: 200us with the time of the drive, 0s with --time none). The next command "
+            "begins sooner, and the server takes a whole core meanwhile.",
+        ),
+    ] = None,
     threads: Annotated[
         int,
         typer.Option(
@@ -244,6 +254,7 @@ def serve(
         nvme=nvme,
         nqn=nqn,
         allow=allow,
+        poll=poll,
         threads=threads,
         once=once,
         cut_after=cut_after,

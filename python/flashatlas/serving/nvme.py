@@ -58,7 +58,9 @@ class Place:
         return {**named, "uri": self.uri}
 
 
-def spec(address: str, nqn: str | None, allow: Sequence[str], threads: int) -> dict[str, Any]:
+def spec(
+    address: str, nqn: str | None, allow: Sequence[str], poll: float, threads: int
+) -> dict[str, Any]:
     """Return the controller's part of a plan (``NvmeSpec`` of the crate ``serve``), checked.
 
     Raises:
@@ -79,6 +81,7 @@ def spec(address: str, nqn: str | None, allow: Sequence[str], threads: int) -> d
         "nqn": nqn,
         "allow": list(allow),
         "threads": threads,
+        "poll_ns": round(poll * 1e9),
         "fresh": list(os.urandom(16)),
     }
 

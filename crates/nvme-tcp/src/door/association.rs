@@ -1,6 +1,6 @@
 //! Associations of hosts with controllers: what the connections of one host share.
 
-use super::clock::now;
+use crate::clock::now;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Semaphore, watch};

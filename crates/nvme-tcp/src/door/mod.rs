@@ -7,7 +7,7 @@
 //! and no encryption: [`Options::allow`] compares the name that a host gives itself.
 
 mod association;
-mod clock;
+mod poller;
 mod session;
 mod subsystem;
 mod switch;
@@ -18,6 +18,7 @@ pub use switch::Switch;
 pub use target::{Connected, Lost, Queue, Reply, Target, Work};
 
 use association::Associations;
+use poller::Poller;
 use session::Session;
 use std::fmt;
 use std::io;
@@ -49,6 +50,9 @@ pub struct Options {
     pub connections: usize,
     /// Threads for media calls.
     pub threads: usize,
+    /// Time after a command or an answer in which the door looks for the next one without sleeping.
+    /// It takes a processor meanwhile; zero for never.
+    pub poll: Duration,
 }
 
 impl Default for Options {
@@ -60,6 +64,7 @@ impl Default for Options {
             linger: Duration::from_secs(30), // section 3.5.1
             connections: 256,
             threads: 32,
+            poll: Duration::ZERO,
         }
     }
 }
@@ -138,6 +143,7 @@ impl Bound {
 struct Shared {
     options: Options,
     associations: Associations,
+    poller: Poller,
     /// The door is closing.
     closing: watch::Sender<bool>,
 }
@@ -187,10 +193,14 @@ impl Door {
             .map_err(DoorError::Threads)?;
         let places = Arc::new(Semaphore::new(options.connections));
         let closing = watch::Sender::new(false);
-        let shared = Arc::new(Shared { options, associations: Associations::default(), closing });
+        let poller = Poller::new(options.poll);
+        let associations = Associations::default();
+        let shared = Arc::new(Shared { options, associations, poller, closing });
         let (token, alive) = mpsc::channel(1);
         let mut addresses = Vec::new();
         let entered = runtime.enter();
+        let poll = Arc::clone(&shared);
+        runtime.spawn(async move { poll.poller.run().await });
         for (listener, target) in bound.0.into_iter().zip(targets) {
             addresses.push(listener.local_addr().map_err(DoorError::Threads)?);
             let entrance = Entrance {

@@ -2,9 +2,10 @@
 
 use super::Shared;
 use super::association::{Association, News};
-use super::clock::now;
+use super::poller::run;
 use super::switch::text;
 use super::target::{Answer, Lost, Queue, Reply, Target, Work};
+use crate::clock::now;
 use crate::command::{Command, FABRICS};
 use crate::connection::{Connection, End};
 use crate::status;
@@ -12,7 +13,6 @@ use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -252,12 +252,10 @@ impl Session {
         let mut done = 0;
         while let Some(work) = left.pop_front() {
             if !work.is_quick() {
-                spawn(work);
+                self.shared.poller.take(work);
                 continue;
             }
-            // as in a thread of the pool, a panic of the media ends their command alone
-            let next = catch_unwind(AssertUnwindSafe(|| work.run()));
-            left.extend(next.unwrap_or_default());
+            left.extend(run(work));
             done += 1;
             if done % TOGETHER == 0 {
                 self.complete_answers();
@@ -292,6 +290,9 @@ impl Session {
         if is_awaited {
             self.awaited += 1;
             joined.association.begin_command();
+        }
+        if !joined.is_admin {
+            self.shared.poller.stir();
         }
         let (id, answers) = (command.id(), self.sender.clone());
         let is_fabrics = command.entry[0] == FABRICS;
@@ -355,6 +356,8 @@ impl Session {
             }
             if joined.is_admin {
                 joined.association.note_admin_command();
+            } else {
+                self.shared.poller.stir();
             }
         }
     }
@@ -406,14 +409,6 @@ impl Session {
             }
         }
     }
-}
-
-/// Does work on the pool of threads, and then what is to be done next.
-fn spawn(work: Work) {
-    tokio::task::spawn_blocking(move || {
-        // What is next goes to threads of its own, which the runtime of this one has.
-        work.run().into_iter().for_each(spawn);
-    });
 }
 
 /// Waits for news of the association; for ever without one.

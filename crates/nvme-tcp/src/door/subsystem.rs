@@ -160,10 +160,14 @@ where
             }
             match command.submit(&mut media, &data, &mut out) {
                 Submitted::Done(result) => shared.finish(result, out),
-                Submitted::Later(later) => vec![Work::new(move || {
-                    let result = command.complete(&mut &shared.media, later, &mut out);
-                    shared.finish(result, out)
-                })],
+                Submitted::Later(later) => {
+                    let asked = Arc::clone(&shared);
+                    let wait = Work::new(move || {
+                        let result = command.complete(&mut &shared.media, later, &mut out);
+                        shared.finish(result, out)
+                    });
+                    vec![wait.ready_when(move || (&asked.media).is_complete(later))]
+                }
             }
         });
         if is_quick { work.quick() } else { work }

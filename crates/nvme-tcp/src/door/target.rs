@@ -83,12 +83,13 @@ pub trait Queue: Send + Sync + 'static {
 pub struct Work {
     done: Box<dyn FnOnce() -> Vec<Work> + Send>,
     is_quick: bool,
+    is_ready: Option<Box<dyn Fn() -> bool + Send>>,
 }
 
 impl Work {
     /// Returns work that `done` does. What it returns is to be done next.
     pub fn new(done: impl FnOnce() -> Vec<Work> + Send + 'static) -> Work {
-        Work { done: Box::new(done), is_quick: false }
+        Work { done: Box::new(done), is_quick: false, is_ready: None }
     }
 
     /// Returns the same work for the connection's own task, as it waits for nothing: a change of
@@ -96,6 +97,23 @@ impl Work {
     #[must_use]
     pub fn quick(self) -> Work {
         Work { is_quick: true, ..self }
+    }
+
+    /// Returns the same work for the connection's own task from the moment at which `is_ready` says
+    /// that it waits for nothing. It may be asked again and again, and it must not wait.
+    #[must_use]
+    pub fn ready_when(self, is_ready: impl Fn() -> bool + Send + 'static) -> Work {
+        Work { is_ready: Some(Box::new(is_ready)), ..self }
+    }
+
+    /// Returns `true` if the work can tell when it waits for nothing.
+    pub(super) fn can_tell(&self) -> bool {
+        self.is_ready.is_some()
+    }
+
+    /// Returns `true` if the work can tell that it waits for nothing now.
+    pub(super) fn is_ready(&self) -> bool {
+        self.is_ready.as_ref().is_some_and(|is_ready| is_ready())
     }
 
     pub(super) fn is_quick(&self) -> bool {

@@ -7,7 +7,7 @@ mod socket;
 
 pub use controller::{Controller, Host};
 pub use queue::{Completed, Data, QueuePair};
-pub use socket::{Message, Socket};
+pub use socket::{Message, Socket, poll_read};
 
 use crate::pdu::{Alignment, Digests, Fault, TermReq};
 use std::fmt;
@@ -33,6 +33,8 @@ pub struct Options {
     pub keep_alive: Duration,
     /// Time that the host waits for an answer.
     pub patience: Duration,
+    /// The host looks for an answer again and again, and does not sleep meanwhile.
+    pub polls: bool,
 }
 
 impl Default for Options {
@@ -46,6 +48,7 @@ impl Default for Options {
             without_flow_control: false,
             keep_alive: Duration::ZERO,
             patience: Duration::from_secs(20),
+            polls: false,
         }
     }
 }

@@ -1,9 +1,12 @@
 //! One connection of a host: PDUs out and in, or any bytes out.
 
 use super::{HostError, Options};
+use crate::clock::now;
 use crate::pdu::{Decoder, Direction, Fault, Framing, IcReq, IcResp, Pdu, Piece};
-use std::io::{Read, Write};
+use std::hint::spin_loop;
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
 
 /// A PDU that was received whole.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,6 +30,29 @@ pub struct Socket {
     taken: usize,
     /// Bytes of data in an H2CData PDU, at most.
     max_data: usize,
+    /// Time that an answer is looked for again and again, if it is not slept for.
+    polls: Option<Duration>,
+}
+
+/// Reads bytes from a stream. Looks for them again and again, and does not sleep meanwhile.
+///
+/// # Errors
+/// Returns an error if the connection is gone, or if no byte comes in `patience`.
+pub fn poll_read(
+    stream: &mut TcpStream,
+    input: &mut [u8],
+    patience: Duration,
+) -> io::Result<usize> {
+    let until = now() + patience;
+    stream.set_nonblocking(true)?;
+    let bytes = loop {
+        match stream.read(input) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && now() < until => spin_loop(),
+            bytes => break bytes,
+        }
+    };
+    stream.set_nonblocking(false)?;
+    bytes
 }
 
 impl Socket {
@@ -46,6 +72,7 @@ impl Socket {
             input: Vec::new(),
             taken: 0,
             max_data: 0,
+            polls: options.polls.then_some(options.patience),
         })
     }
 
@@ -148,7 +175,10 @@ impl Socket {
     fn fill(&mut self) -> Result<(), HostError> {
         self.input.resize(64 << 10, 0);
         self.taken = 0;
-        let bytes = self.stream.read(&mut self.input);
+        let bytes = match self.polls {
+            None => self.stream.read(&mut self.input),
+            Some(patience) => poll_read(&mut self.stream, &mut self.input, patience),
+        };
         self.input.truncate(*bytes.as_ref().unwrap_or(&0));
         if bytes? == 0 { Err(HostError::Closed) } else { Ok(()) }
     }

@@ -28,16 +28,21 @@ enum Done {
 
 /// Media in memory, which wait while the gate is closed.
 #[derive(Default)]
-struct Ram {
+pub(crate) struct Ram {
     bytes: Mutex<Vec<u8>>,
     done: Mutex<Vec<Done>>,
     is_closed: Mutex<bool>,
     changed: Condvar,
     waiting: Mutex<usize>,
-    is_free: AtomicBool,
+    pub(crate) is_free: AtomicBool,
     keeps_at_gate: AtomicBool,
     /// Free media take reads at once, and complete them at the gate.
-    is_later: AtomicBool,
+    pub(crate) is_later: AtomicBool,
+    /// Reads that wait are complete.
+    pub(crate) is_complete: AtomicBool,
+    /// The thread of each question whether a read is complete, and of each wait.
+    pub(crate) asked: Mutex<Vec<ThreadId>>,
+    pub(crate) waits: Mutex<Vec<ThreadId>>,
     /// The thread of each read of free media, and the commands that hosts waited for.
     reads: Mutex<Vec<(ThreadId, usize)>>,
     waited_for: AtomicUsize,
@@ -109,7 +114,13 @@ impl Media for &Shared {
         Ok(self.0.is_later.load(Ordering::SeqCst).then_some(Later(offset)))
     }
 
+    fn is_complete(&mut self, _: Later) -> bool {
+        self.0.asked.lock().unwrap().push(std::thread::current().id());
+        self.0.is_complete.load(Ordering::SeqCst)
+    }
+
     fn wait(&mut self, later: Later) -> Result<(), MediaError> {
+        self.0.waits.lock().unwrap().push(std::thread::current().id());
         self.0.pass();
         if later.0 == 512 { Err(MediaError::Unreadable) } else { Ok(()) }
     }
@@ -123,8 +134,8 @@ impl Media for &Shared {
     }
 }
 
-struct Drive {
-    ram: Arc<Ram>,
+pub(crate) struct Drive {
+    pub(crate) ram: Arc<Ram>,
     target: Arc<SubsystemTarget<Shared>>,
     door: Door,
     address: SocketAddr,
@@ -136,6 +147,11 @@ fn nqn(name: &str) -> Nqn {
 
 impl Drive {
     fn new() -> Drive {
+        Drive::behind(quick())
+    }
+
+    /// Returns a drive behind a door with these options.
+    pub(crate) fn behind(options: door::Options) -> Drive {
         let ram = Arc::new(Ram { bytes: Mutex::new(vec![0; BYTES]), ..Ram::default() });
         let identity = Identity {
             serial: "S1".into(),
@@ -173,12 +189,17 @@ impl Drive {
         ]);
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
         let listener = Listener { address, target: Arc::new(switch) };
-        let door = Door::open(&[listener], quick()).expect("a door");
+        let door = Door::open(&[listener], options).expect("a door");
         let address = door.addresses()[0];
         Drive { ram, target, door, address }
     }
 
-    fn connect(&self, options: &Options) -> Controller {
+    /// Closes the door, and returns whether all connections ended in time.
+    pub(crate) fn close(self) -> bool {
+        self.door.close(Duration::from_secs(20))
+    }
+
+    pub(crate) fn connect(&self, options: &Options) -> Controller {
         Controller::enabled(self.address, NQN, &host(), options).expect("a controller")
     }
 }

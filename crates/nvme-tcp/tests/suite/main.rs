@@ -8,6 +8,7 @@ mod memory_target;
 mod misbehaviour;
 mod pdu_bytes;
 mod pdu_random;
+mod polling;
 mod receive;
 mod sessions;
 mod wire;

@@ -103,6 +103,7 @@ fn spec(fresh: u8) -> NvmeSpec {
         network: false,
         nqn: None,
         allow: Vec::new(),
+        poll_ns: 0,
         threads: 1,
         fresh: [fresh; 16],
     }

@@ -385,10 +385,12 @@ def test_a_server_that_ignores_flush_is_found_out(tmp_path):
     assert len(wrong) > 5
 
 
-def test_a_power_failure_is_silent_and_the_image_is_as_it_left_it(tmp_path):
+@pytest.mark.parametrize("pace", ["none", "real"])
+def test_a_power_failure_is_silent_and_the_image_is_as_it_left_it(tmp_path, pace):
+    """With the time of the drive, a read or write meets the failure when it is submitted."""
     image, client = tmp_path / "cut.img", Client(range(300), 5)
     for operations in (40, 200, 333):
-        drive = serve("tiny", set=SMALL, image=image, nvme=HERE, cut_after=operations)
+        drive = serve("tiny", set=SMALL, image=image, nvme=HERE, cut_after=operations, time=pace)
         client.check(drive, 1)
         client.load(drive, 1)
         with pytest.raises(PowerLost, match=r"cut\.img is in the state that the failure left"):

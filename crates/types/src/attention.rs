@@ -1,7 +1,7 @@
 //! Interruption of long work by its caller.
 //!
 //! One request may cause any amount of work, such as the collection of hundreds of blocks. A
-//! simulation must still end within half a second after the user asks for it.
+//! simulation must still end within half a second after the user stops it.
 //!
 //! Long work calls [`beat`] after each step. The caller gave a function `look` to [`attentive`].
 //! Every 64 steps, [`beat`] calls `look`, which may end the work. If `look` must act at fixed

@@ -5,15 +5,15 @@ use crate::Divisor;
 /// Pseudo-random permutations of `0..count`, one for each key of 64 bits.
 ///
 /// A number is a cell of a rectangle that is nearly a square. Each round shifts the cells of a
-/// column by an amount that depends on the column, and then the cells of a row by an amount that
-/// depends on the row: two steps of a Feistel network on a rectangle. A result of `count` or more
-/// goes through the rounds again, until a result is below `count` (J. Black and P. Rogaway,
-/// "Ciphers with Arbitrary Finite Domains", CT-RSA 2002, methods 2 and 3). The rectangle has less
-/// than one row too many, so this is rare in a large block. [`crate::Permutation`] needs up to two
-/// turns, because the numbers of its rounds lie below a power of two.
+/// column by an amount that depends on the column. Then it shifts the cells of a row by an amount
+/// that depends on the row. These are two steps of a Feistel network on a rectangle. A result of
+/// `count` or more goes through the rounds again, until a result is below `count` (J. Black and P.
+/// Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002, methods 2 and 3). The rectangle
+/// has less than one row too many, so this is rare in a large block. [`crate::Permutation`] needs
+/// up to two turns, because the numbers of its rounds lie below a power of two.
 ///
-/// The numbers `0..n` of each permutation stand at random places. An affine permutation would be
-/// faster, but its numbers `0..n` stand at even distances.
+/// The numbers `0..n` of each permutation are at random places. An affine permutation would be
+/// faster, but its numbers `0..n` are at even distances.
 #[derive(Clone, Debug)]
 pub struct BlockPermutation {
     count: u32,
@@ -61,8 +61,8 @@ impl BlockPermutation {
         }
     }
 
-    /// Returns the place at which a number stands in the permutation of `key`.
-    /// [`BlockPermutation::at`] is the inverse.
+    /// Returns the place of a number in the permutation of `key`. [`BlockPermutation::at`] is the
+    /// inverse.
     #[inline]
     pub fn find(&self, key: u64, number: u32) -> u32 {
         debug_assert!(number < self.count, "number {number} of {}", self.count);
@@ -85,7 +85,8 @@ impl BlockPermutation {
 
 /// Returns the number of rounds for permutations of `count` numbers. After two rounds, two numbers
 /// of a row or column still prefer some pairs of places, even in a block of 4,096 slots. The
-/// preference falls with each round and with the length of a row; the test below finds none.
+/// preference falls with each round and with the length of a row; the test below finds no
+/// preference.
 fn rounds(count: u32) -> u64 {
     if count < 64 { 8 } else { 3 }
 }
@@ -102,8 +103,8 @@ fn shift(key: u64, round: u64, line: u32, bound: u32) -> u32 {
 /// Returns the sum of two numbers below `bound` modulo `bound`. `bound` is at most 2^31.
 #[inline]
 fn add(a: u32, b: u32, bound: u32) -> u32 {
-    // of the sum and the reduced sum, the smaller is right: a difference below zero wraps around.
-    // Without a branch, this takes a third of the time.
+    // the smaller of the sum and the reduced sum is right, because a difference below zero wraps
+    // around. This needs no branch, and takes a third of the time.
     let sum = a + b;
     sum.min(sum.wrapping_sub(bound))
 }
@@ -135,9 +136,9 @@ mod tests {
         }
     }
 
-    /// Draws permutations with many keys. Each pair of different numbers must stand at each pair of
+    /// Draws permutations with many keys. Each pair of different numbers must be at each pair of
     /// different places equally often: the sum of squares may lie 5 standard deviations above its
-    /// mean. Of larger blocks, sixteenths of the numbers are compared. The key of a block is a
+    /// mean. For larger blocks, sixteenths of the numbers are compared. The key of a block is a
     /// hash, as in a drive.
     #[test]
     fn two_slots_get_any_two_numbers() {

@@ -17,7 +17,7 @@ pub struct ConfigError {
     pub why: String,
     /// The place where the key was written: `drive.toml:12`, `--set`, or empty.
     pub place: String,
-    /// The existing name that is most similar to the given one.
+    /// The existing name that is most similar to the given name.
     pub nearest: Option<String>,
     /// The names or ranges that are allowed.
     pub allowed: Vec<String>,
@@ -38,7 +38,7 @@ impl ConfigError {
         }
     }
 
-    /// Returns an error about `key` that says what its value may be instead.
+    /// Returns an error about `key` that names the allowed values.
     pub fn allowing(
         key: impl Into<String>,
         why: impl Into<String>,
@@ -63,8 +63,8 @@ impl ConfigError {
         self.key.strip_prefix('‹')?.strip_suffix('›')
     }
 
-    /// Returns the fault with the first line, and the others in its [`ConfigError::more`]. Returns
-    /// `None` if `faults` is empty. Faults without a line come last.
+    /// Returns the fault with the first line, and the other faults in its [`ConfigError::more`].
+    /// Returns `None` if `faults` is empty. Faults without a line come last.
     pub fn in_order(mut faults: Vec<ConfigError>) -> Option<ConfigError> {
         let line = |fault: &ConfigError| {
             let mut numbers = fault.place.rsplitn(3, ':').map(|n| n.parse().unwrap_or(u32::MAX));

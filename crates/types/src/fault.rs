@@ -1,5 +1,5 @@
-//! Breaches of contract after which a run cannot go on. For example, a victim policy picks a block
-//! that does not exist, firmware programs a page twice, or a plug-in raises an exception.
+//! Breaches of contract after which a run cannot continue. For example, a victim policy picks a
+//! block that does not exist, firmware programs a page twice, or a plug-in raises an exception.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 pub struct PartFault {
     /// The name of the part in messages: ``victim policy `newest` ``.
     pub part: String,
-    /// The fault and what was expected, in one sentence without a full stop.
+    /// The fault and the expectation, in one sentence without a full stop.
     pub what: String,
 }
 

@@ -74,7 +74,8 @@ impl Span {
     pub const ONE: Span = Span { channels: 1, ways: 1, dies: 1, planes: 1 };
 }
 
-/// Numbers of a block in one mode ([`crate::BlockMode`]), kept because programs and reads ask.
+/// Numbers of a block in one mode ([`crate::BlockMode`]), stored because every program and read
+/// needs them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ModeShape {
     pub frames: u32,
@@ -121,7 +122,7 @@ pub struct Layout {
     /// Logical pages (mapping units) that the drive exports.
     pub logical_units: u32,
     lane_dies: Vec<u32>,
-    /// By number of the mode.
+    /// The shapes of the modes, indexed by the number of the mode.
     pub(crate) modes: [ModeShape; 2],
     /// Kinds of page that frames of native blocks have.
     pub(crate) frame_levels: u32,
@@ -179,13 +180,13 @@ impl Layout {
     }
 
     /// Checks `geometry`, `span` and `unit_bytes` against each other, and numbers the lanes in
-    /// `order`. A frame is what one program writes, `program_unit` on each plane.
+    /// `order`. One program writes a frame, which is a `program_unit` on each plane.
     ///
     /// # Errors
     /// Returns an error that names the key at fault if a span does not divide its level, if a frame
-    /// covers more than 64 dies, if a unit does not fill a frame with 1 to 64 whole units, if a
-    /// block is no whole number of word lines and programs write those, or if there are more
-    /// physical units than 32-bit addresses can name.
+    /// covers more than 64 dies, or if a unit does not fill a frame with 1 to 64 whole units.
+    /// Returns an error if programs write whole word lines and a block is no whole number of them,
+    /// or if there are more physical units than 32-bit addresses can name.
     pub fn of_frames(
         geometry: Geometry,
         span: Span,
@@ -255,7 +256,7 @@ impl Layout {
             return Err(ConfigError::new("map.unit", too_many(slots, slots_per_frame, unit)));
         }
         let levels = u32::from(g.cell.levels());
-        // a frame has all levels, or a block has a frame of each
+        // a frame has pages of all levels, or each level has frames of its own
         let (fewer_slots, fewer_frames) = (pages_at_once, levels / pages_at_once);
         let native = ModeShape {
             frames: frames_per_block,

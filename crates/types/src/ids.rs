@@ -2,8 +2,8 @@
 //!
 //! Some types number the entries of a table. They convert to and from `usize`, so that a
 //! [`TiVec`](typed_index_collections::TiVec) accepts them as its index: a table of lanes cannot be
-//! indexed by a block. A block has a number in its lane, one over the drive and one on a die. Only
-//! [`crate::Layout`] converts these numbers.
+//! indexed by a block. A block has a number in its lane, a number over the drive and a number on a
+//! die. Only [`crate::Layout`] converts these numbers.
 
 macro_rules! id {
     ($($(#[$doc:meta])* $name:ident($inner:ty);)*) => { $(
@@ -18,9 +18,9 @@ macro_rules! id {
 
 /// Declares types of identifiers that number the entries of tables.
 ///
-/// The visibility before the first `u32` is the visibility of the number in each type. If there is
-/// none, only the module of the declaration can use it. Each type has `new` and `number`, and is an
-/// [`Index`](crate::Index).
+/// The visibility before the first `u32` is the visibility of the number in each type. Without a
+/// visibility, only the module of the declaration can use the number. Each type has `new` and
+/// `number`, and is an [`Index`](crate::Index).
 #[macro_export]
 macro_rules! number {
     ($field:vis u32; $($(#[$doc:meta])* $vis:vis $name:ident, $space:literal;)*) => { $(

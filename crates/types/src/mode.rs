@@ -26,7 +26,7 @@ pub enum BlockMode {
 }
 
 impl BlockMode {
-    /// Returns the mode with this number, or `None` if there is none.
+    /// Returns the mode with this number, or `None` if no mode has this number.
     pub const fn from_number(number: u8) -> Option<BlockMode> {
         match number {
             0 => Some(BlockMode::Native),
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn a_block_in_slc_mode_has_a_page_of_each_word_line() {
         let pages = layout(BOARD, 4096, ProgramUnit::Page).unwrap();
-        // 14 pages are four whole word lines of three
+        // 14 pages have four whole word lines of three pages
         assert_eq!((pages.frames_in(BlockMode::Native), pages.frames_in(BlockMode::Slc)), (14, 4));
         assert_eq!((pages.slots_in(BlockMode::Native), pages.slots_in(BlockMode::Slc)), (4, 4));
         assert_eq!(

@@ -53,7 +53,7 @@ pub struct NoteDef {
     /// Text of the note. `{name}` stands for a value, `{name:.1}` for a value with one decimal, and
     /// `{name:+.0}` for a value without decimals and with its sign.
     pub text: &'static str,
-    /// Meaning of the note, and what the reader can do about it.
+    /// Meaning of the note, and advice to the reader.
     pub advice: &'static str,
 }
 

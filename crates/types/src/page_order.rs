@@ -1,10 +1,10 @@
-//! Orders of the pages of a block: which bits of which word line the pages of a block are, in the
-//! order in which they are programmed.
+//! Orders of the pages of a block. An order assigns bits of a word line to each page of a block.
+//! Pages are numbered in the order in which they are programmed.
 //!
-//! Flash of several bits a cell does not program a word line to its end before it begins the next.
-//! The lower pages run ahead, so that each word line is programmed to its end after its neighbours
-//! have got their lower bits. This halves the disturbance between neighbours. It also means that
-//! the program of an upper page endangers data that was written many pages before it.
+//! Flash with several bits in a cell does not complete a word line before it begins the next word
+//! line. The lower pages run ahead, so that each word line is completed after its neighbours have
+//! got their lower bits. This halves the disturbance between neighbours. It also means that the
+//! program of an upper page endangers data that was written many pages before it.
 
 use crate::{Cell, ConfigError, FrameId, Layout, ProgramUnit};
 
@@ -42,7 +42,7 @@ impl PageOrder {
     /// The names of the orders, as in [`PageOrder::ALL`].
     pub const NAMES: [&'static str; 3] = ["consecutive", "shadow", "shadow-even-odd"];
 
-    /// Returns the order with this name, or `None` if there is none.
+    /// Returns the order with this name, or `None` if no order has this name.
     pub fn parse(name: &str) -> Option<PageOrder> {
         let at = PageOrder::NAMES.iter().position(|&known| known == name)?;
         Some(PageOrder::ALL[at])
@@ -53,9 +53,9 @@ impl PageOrder {
         PageOrder::NAMES[self as usize]
     }
 
-    /// Returns the number of word lines that each kind of page is behind the lower pages, and the
-    /// number of pages of a kind on each word line. Returns `None` if no such order was published
-    /// for the cell.
+    /// Returns the number of word lines by which each kind of page is behind the lower pages, and
+    /// the number of pages of a kind on each word line. Returns `None` if no such order was
+    /// published for the cell.
     fn delays(self, cell: Cell) -> Option<(&'static [u32], u32)> {
         match (self, cell) {
             (PageOrder::Shadow, Cell::Mlc) => Some((&[0, 1], 1)),
@@ -91,7 +91,7 @@ type PageOfLine = (u32, u8);
 #[derive(Clone, Debug)]
 pub(crate) struct PageTable {
     kinds: Vec<u8>,
-    /// For each page, the earlier pages of the same cells, as far as its kind has any.
+    /// For each page, the earlier pages of the same cells. A lower page has none.
     shared: Vec<[u32; SHARED_MAX]>,
 }
 
@@ -302,7 +302,8 @@ mod tests {
     #[test]
     fn kinds_of_tlc_are_those_of_two_other_simulators() {
         let layout = ordered(Cell::Tlc, 192, PageOrder::ShadowEvenOdd);
-        // near the end no lower pages are left, which their formula does not cover
+        // near the end of a block no lower pages are left; the formulas of FEMU and SimpleSSD do
+        // not cover this part
         for page in 0..180 {
             let kind = match page {
                 0..=5 => 0,
@@ -316,8 +317,7 @@ mod tests {
     }
 
     /// FEMU's table of QLC: lower 0 to 5, 8, 9; lower middle 6, 7, 10, 11; upper middle 12, 13;
-    /// from
-    /// page 14 on, two pages of each kind follow each other.
+    /// from page 14 on, two pages of each kind follow each other.
     #[test]
     fn kinds_of_qlc_are_those_of_femu() {
         let layout = ordered(Cell::Qlc, 256, PageOrder::ShadowEvenOdd);

@@ -2,9 +2,9 @@
 
 use crate::Rng;
 
-/// The number of rounds. After three rounds, the test below still tells the distances between
-/// neighbours from those in a random order. Five rounds pass the test, and a sixth is added for
-/// safety.
+/// The number of rounds. After three rounds, the test below still distinguishes the distances
+/// between neighbours from the distances in a random order. Five rounds pass the test, and a sixth
+/// is added for safety.
 const ROUNDS: usize = 6;
 
 /// A pseudo-random permutation of `0..count`. Each stream of random numbers yields a different
@@ -59,15 +59,15 @@ impl Permutation {
         }
     }
 
-    /// Returns the place at which a number stands, or `None` if `number` is `count` or more.
-    /// [`Permutation::at`] is the inverse.
+    /// Returns the place of a number, or `None` if `number` is `count` or more. [`Permutation::at`]
+    /// is the inverse.
     #[inline]
     pub fn find(&self, number: u64) -> Option<u64> {
         if number >= self.count {
             return None;
         }
         let mut x = number;
-        // the numbers that `at` went through are gone through backwards
+        // this loop visits the numbers of the loop in `at`, in the opposite order
         loop {
             for (key, inverse) in self.keys.iter().zip(self.inverses).rev() {
                 // this is its own inverse, because `shift` is half of the bits or more
@@ -132,8 +132,8 @@ mod tests {
             let mean = count as f64 / 256.0;
             pairs.iter().flatten().for_each(|&n| near("a pair", n, mean, mean.sqrt()));
             // at any distance, the second number of a pair is larger than the first in half of the
-            // pairs; the two numbers of a pair are as often close to each other as two random
-            // numbers are
+            // pairs; the two numbers of a pair are close to each other as often as two random
+            // numbers
             for distance in [1, 2, 3, 4, 16, 64, 256, 4096] {
                 let pairs = || numbers.iter().zip(&numbers[distance..]);
                 let total = pairs().len() as f64;

@@ -2,8 +2,8 @@
 //!
 //! A scheme changes its state at once and pushes operations onto the plan. The timing engine
 //! decides later when each operation happens. At a power cut, the operations that have reached the
-//! medium form a downward-closed subset of the plan's graph: if an operation is in the subset, so
-//! are all operations that it waits for.
+//! medium form a downward-closed subset of the plan's graph. If an operation is in the subset, all
+//! operations that it waits for are in the subset, too.
 
 use crate::{DieBlock, Dur, OpId, Tag};
 
@@ -20,7 +20,7 @@ pub enum Cause {
     Gc,
     /// Map pages.
     Map,
-    /// Merges of log-block schemes and rewrites of block-mapped ones.
+    /// Merges of log-block schemes, and rewrites of block-mapped schemes.
     Merge,
     /// Static wear levelling.
     Wear,
@@ -380,7 +380,7 @@ impl Plan {
         (self.base..).zip(&self.ops).map(|(id, op)| (OpId(id), op, self.deps_of(op)))
     }
 
-    /// Removes all operations. The numbering goes on with the next operation.
+    /// Removes all operations. The numbering continues with the next operation.
     pub fn clear(&mut self) {
         self.base += self.ops.len() as u64;
         self.first = OpId::NONE;
@@ -394,7 +394,7 @@ impl Plan {
         OpId(self.base + self.ops.len() as u64)
     }
 
-    /// Returns the number of the first operation, or of the next one if there is none yet.
+    /// Returns the number of the first operation, or of the next operation if the plan is empty.
     pub fn first_id(&self) -> OpId {
         OpId(self.base)
     }
@@ -458,7 +458,10 @@ mod tests {
         let lookup = plan.push(table, Class::Map, &[delay]);
         let both = plan.join(Class::Map, &[lookup, erase]);
         let alone = |op, done: bool| plan.waits_for_time_alone(&[op], &|_| done);
-        assert!(alone(lookup, true) && !alone(lookup, false), "it waits for an earlier erase");
-        assert!(!alone(both, true), "it waits for an erase of this plan");
+        assert!(
+            alone(lookup, true) && !alone(lookup, false),
+            "the lookup waits for an earlier erase"
+        );
+        assert!(!alone(both, true), "the join waits for an erase of this plan");
     }
 }

@@ -78,7 +78,7 @@ pub fn ratio(text: &str) -> Result<f64, String> {
 }
 
 /// Parses bytes a second: `200MB`, `200MB/s`, or 0. A number without a unit is accepted if it is at
-/// least 1,000,000. Of a smaller number, the unit was probably forgotten.
+/// least 1,000,000. In a smaller number, the unit was probably forgotten.
 ///
 /// # Errors
 /// Returns the fault of the text, without its key.

@@ -119,7 +119,8 @@ impl<T: Entry> Entries<T> {
 /// Registries of more kinds of parts. Each is found by the type of its definitions.
 ///
 /// For example, a map store chooses hash functions, but the crate with the registry of map stores
-/// does not know hash functions. That registry stores their registry here.
+/// does not use the crate of hash functions. The registry of map stores keeps the registry of hash
+/// functions here.
 #[derive(Clone, Copy)]
 pub struct Kinds(&'static [&'static dyn Kind]);
 

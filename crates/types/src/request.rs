@@ -44,7 +44,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Returns the sector after the last one, or `None` on overflow.
+    /// Returns the sector after the last sector, or `None` on overflow.
     pub fn end(&self) -> Option<u64> {
         self.lba.0.checked_add(u64::from(self.sectors))
     }

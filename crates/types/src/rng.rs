@@ -126,7 +126,7 @@ mod tests {
         lanes.iter_mut().for_each(|lane| _ = lane.below(2));
         assert_eq!(drawn_streams(), ["ftl.victim"]);
         let _ = lanes[0].below(2) as f64 + other.unit();
-        assert_eq!(drawn_streams(), ["workload.kinds"], "each says so once");
+        assert_eq!(drawn_streams(), ["workload.kinds"], "each stream is listed once");
     }
 
     #[test]

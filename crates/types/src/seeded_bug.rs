@@ -75,13 +75,14 @@ pub enum SeededBug {
     ShutdownWithoutFlush,
     /// An NVMe controller whose write cache is off leaves changes volatile.
     CacheOffIgnored,
-    /// A switch off of the write cache completes without a flush of the media.
+    /// A command that switches the write cache off completes without a flush of the media.
     SwitchWithoutFlush,
-    /// The flush of a switch off of the write cache does not wait for what is in flight.
+    /// A command that switches the write cache off does not wait for writes in flight before the
+    /// flush.
     SwitchOvertakes,
     /// Changes that are submitted while the write cache is being switched off stay volatile.
     SwitchTooLate,
-    /// Write Zeroes trims, and so do drives on which trims do not survive.
+    /// Write Zeroes trims even if the drive loses trims in a power failure.
     ZeroesForgotten,
     /// Write Zeroes with FUA does not make the units durable that it deallocates.
     ZeroesNotDurable,
@@ -89,25 +90,25 @@ pub enum SeededBug {
     TrimNotDurable,
     /// An NVMe controller hands a write to the media block by block.
     UnitInPieces,
-    /// A saved feature is in the record that is kept next, not before its completion.
+    /// A saved feature is stored with the next record, and not before its command completes.
     SaveTooLate,
-    /// A record goes over the newest one in its home.
+    /// A record overwrites the newest record instead of an older record.
     RecordInPlace,
     /// A controller that is enabled does not note that the drive is in use.
     UseNotNoted,
     /// A shutdown leaves the note that the drive is in use.
     UseStaysNoted,
-    /// The totals that a SMART log shows are kept later, or never.
+    /// The totals that a SMART log shows are stored later, or never.
     SeenNotKept,
-    /// A compare looks at the first block alone.
+    /// A compare checks only the first block.
     CompareFirstBlock,
-    /// A read or compare with FUA returns what is in the cache, and leaves it there.
+    /// A read or compare with FUA returns data from the cache without writing it to the media.
     ReadFuaIgnored,
     /// A fold erases its source when every page is read, before the copies are programmed.
     EraseSourceEarly,
-    /// A mount takes every block for a native one.
+    /// A mount treats every block as a native block.
     ForgetMode,
-    /// Nothing notes that data in lower pages is relied on.
+    /// The scheme does not note that it relies on data in lower pages.
     RelyOnLowerPages,
 }
 

@@ -1,8 +1,8 @@
 //! The spelling of a run's options in messages.
 //!
 //! The library and a study write `mode=closed`, the command line writes `--mode closed`. In the
-//! text of an error, an option stands in angle quotes: `‹mode=closed›`. A caller that shows the
-//! error on the command line formats the error with `{:#}`.
+//! text of an error, an option is in angle quotes: `‹mode=closed›`. A caller that shows the error
+//! on the command line formats the error with `{:#}`.
 
 use std::fmt;
 

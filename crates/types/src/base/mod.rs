@@ -46,7 +46,8 @@ impl Base {
         }
     }
 
-    /// Returns the slot with the valid version of a page. Every page of the drive has one.
+    /// Returns the slot with the valid version of a page. Every page of the drive has a valid
+    /// version.
     ///
     /// # Panics
     /// Panics beyond the last page.

@@ -10,12 +10,12 @@ const ERASED: u32 = u32::MAX;
 
 /// A drive whose full blocks hold given numbers of valid slots, at random places.
 ///
-/// All pages stand in one random order ([`Permutation`]), and each block has the next pages of this
+/// All pages are in one random order ([`Permutation`]), and each block has the next pages of this
 /// order. Slot `i` of a block with `v` valid slots has number `r` in a random permutation of the
 /// block ([`BlockPermutation`]). If `r` is below `v`, the slot has the valid version of the block's
 /// page number `r`. Any other slot has an old version of a random page whose valid version is in a
 /// later block, or padding in the last block with pages. So the version of a page that was
-/// programmed last is the valid one.
+/// programmed last is the valid version.
 #[derive(Clone, Debug)]
 pub struct Steady {
     layout: Arc<Layout>,
@@ -97,8 +97,8 @@ impl Steady {
         Some(self.held(&part, slot.0 - self.layout.block_slot(block).0))
     }
 
-    /// Adds the content of each slot of a full block to `held`. This is faster than asking slot by
-    /// slot. Adds nothing for an erased block.
+    /// Adds the content of each slot of a full block to `held`. This is faster than a call of
+    /// [`Steady::page_at`] for each slot. Adds nothing for an erased block.
     pub fn decode(&self, block: BlockId, held: &mut Vec<Held>) {
         if let Some(part) = self.part(block) {
             held.extend((0..self.layout.slots_per_block).map(|index| self.held(&part, index)));

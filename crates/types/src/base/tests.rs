@@ -36,8 +36,8 @@ fn shuffled<T>(items: impl Iterator<Item = T>, rng: &mut Rng) -> Vec<T> {
     items
 }
 
-/// Draws a steady drive. About one in ten of its blocks is erased or bad, and the others hold
-/// random numbers of valid slots, some of them none and some only valid slots.
+/// Draws a steady drive. About one in ten of its blocks is erased or bad, and each other block has
+/// a random number of valid slots. Some blocks have none, and some have only valid slots.
 fn drawn(lanes: u32, shape: [u32; 3], rng: &mut Rng) -> (Arc<Layout>, Vec<(BlockId, u32)>, Steady) {
     let blank = layout(lanes, shape, 1);
     let used = shuffled(blank.block_ids(), rng).into_iter().skip(blank.blocks() as usize / 10);
@@ -77,7 +77,7 @@ fn every_page_of_a_steady_drive_is_found_both_ways() {
         for page in (0..layout.logical_units).map(Lpn) {
             assert_eq!(base.page_at(base.slot_of(page)), Some(Held::Valid(page)), "{shape:?}");
         }
-        // the pages lie in as many slots as there are, so no other slot is valid
+        // all pages have slots of their own; the counts below show that no other slot is valid
         let mut valid: HashMap<BlockId, u32> = HashMap::new();
         for slot in slots(&layout) {
             let held = base.page_at(slot);
@@ -131,8 +131,8 @@ fn the_valid_version_of_an_old_one_is_in_a_later_block() {
     }
 }
 
-/// Old versions are of all later pages alike: their mean number of blocks to the valid version is
-/// half of the blocks that follow.
+/// An old version belongs to each later page with the same probability. So the mean distance to its
+/// valid version is half of the blocks that follow.
 #[test]
 fn old_versions_are_of_random_later_pages() {
     let shape = [100, 64, 4];
@@ -202,7 +202,7 @@ fn valid_slots_lie_at_random_places() {
     }
 }
 
-/// Compares the formula with a fill that goes through the pages.
+/// Compares the formula with a fill page by page.
 #[test]
 fn a_filled_drive_has_each_page_where_a_fill_puts_it() {
     let mut rng = Rng::stream(Seed(5), "base");

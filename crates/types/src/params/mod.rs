@@ -1,4 +1,5 @@
-//! Parameters. Each is declared where it is used; checks and documentation use the declaration.
+//! Parameters. Each parameter is declared where it is used; checks and documentation use the
+//! declaration.
 //!
 //! A part declares its parameters as [`ParamDef`]s. A [`RawConfig`] collects the values of files
 //! and of `--set`. [`RawConfig::resolve`] turns these values into typed [`Params`]. Unknown keys
@@ -20,15 +21,15 @@ use std::collections::BTreeMap;
 /// The type and range of a parameter.
 #[derive(Clone, Copy, Debug)]
 pub enum ParamKind {
-    /// A whole number from the first to the second.
+    /// A whole number from the first number to the second.
     Int(u64, u64),
-    /// A number of bytes from the first to the second, such as `4096`, `16KiB` or `2GB`.
+    /// A number of bytes from the first number to the second, such as `4096`, `16KiB` or `2GB`.
     Bytes(u64, u64),
     /// A rate in bytes a second, at most 2^50, such as `200MB`, `200MB/s` or 0.
     Rate,
     /// A duration, such as `25us` or `1.5ms`.
     Time,
-    /// A number from the first to the second.
+    /// A number from the first number to the second.
     Ratio(f64, f64),
     /// `true` or `false`.
     Bool,

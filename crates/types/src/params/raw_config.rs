@@ -133,7 +133,7 @@ impl RawConfig {
         self.entries.remove(key);
     }
 
-    /// Returns the text that was written for `key`, or `None` if there is none.
+    /// Returns the text that was written for `key`, or `None` if no text was written.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.entries.get(key).map(|e| e.text.as_str())
     }
@@ -213,7 +213,7 @@ impl RawConfig {
                 Err(error) => faults.push(error.at(place)),
             }
         }
-        // the key that is missing may be a key that is misspelt, so the other faults come first
+        // a misspelling may be the reason for a missing key, so the other faults come first
         match (ConfigError::in_order(faults), missing) {
             (Some(fault), _) => Err(fault),
             (None, Some(def)) => {

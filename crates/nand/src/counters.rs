@@ -18,7 +18,7 @@ pub struct Counters {
     pub replaced_blocks: u64,
     /// Slots programmed without data, because their frame had to be programmed before it was full.
     pub padded_slots: u64,
-    /// Reads by the way in which they were corrected, and failures at random.
+    /// Reads by the kind of their correction, and failures at random.
     pub errors: ErrorCounters,
 }
 

@@ -15,8 +15,8 @@
 //! - *Torn erase*: some pages of the block are erased and the others are not. No page can be read,
 //!   and no page may be programmed before the block is erased again.
 //! - *Paired pages*: on flash with several bits a cell, a torn program of an upper page destroys
-//!   the earlier pages of the same cells ([`Medium::paired_before`]). `drive.page_order` says which
-//!   these are.
+//!   the earlier pages of the same cells ([`Medium::paired_before`]). `drive.page_order` determines
+//!   these pages.
 //! - *Program failure*: the part reports that a program failed. The frame holds no data. The other
 //!   pages of the block can be read, and the block's next program and next erase fail.
 //! - *Erase failure*: the part reports that an erase failed, as at the end of a block's endurance.
@@ -26,7 +26,7 @@
 //!   bad, and a failed program is an error.
 //! - *Factory-bad blocks*: see [`Medium::new`].
 //! - *Uncorrectable read*: a page that was programmed cannot be read any more ([`Medium::decay`]).
-//!   Errors that the controller corrects change times alone ([`crate::errors`]).
+//!   Errors that the controller corrects change only times ([`crate::errors`]).
 //! - *NVM*: stores after the last fence are kept, lost or torn, line by line (see [`crate::nvm`]).
 
 use crate::Change;

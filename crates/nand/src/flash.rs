@@ -25,7 +25,7 @@ pub enum ReadPart {
 }
 
 impl ReadPart {
-    /// Returns the first sector and the number of sectors, if only some are read.
+    /// Returns the first sector and the number of sectors, if only some sectors are read.
     #[inline]
     pub(crate) fn sectors(self) -> Option<(u32, u32)> {
         match self {
@@ -293,9 +293,9 @@ pub(crate) fn read_kind(
     OpKind::Read { die, block, page, level, bytes, back }
 }
 
-/// Returns how many pages of the frame's `die`-th die hold parts of `slots`, and how many bytes
-/// these pages transfer. Whole units are transferred if a unit fits in a page, and whole pages if a
-/// unit is larger.
+/// Returns the number of pages of the frame's `die`-th die that hold parts of `slots`, and the
+/// number of bytes to transfer. Whole units are transferred if a unit fits in a page, and whole
+/// pages if a unit is larger.
 ///
 /// In a frame that is a whole word line, only the pages with number `of_line` on it count. The
 /// first pages of all planes come first in the frame.
@@ -434,8 +434,8 @@ mod tests {
         assert_eq!(plan.iter().count(), 3, "a program on each die and a join");
         assert_eq!(m.counters.programs[Cause::Host as usize], 4);
         plan.clear();
-        // sector 15 is the last one of page 1 (die 0, plane 1), and sector 16 the first one of page
-        // 2 (die 1, plane 0)
+        // sector 15 is the last sector of page 1 (die 0, plane 1), and sector 16 is the first
+        // sector of page 2 (die 1, plane 0)
         let part = ReadPart::Sectors { first: 15, count: 2 };
         Flash { medium: &mut m, plan: &mut plan }
             .read(FrameId(0), 1, part, Cause::Rmw, &[])

@@ -25,9 +25,9 @@ pub struct Image {
     pub spares: Vec<u32>,
     /// The role of each block, which the spare areas of its pages contain.
     pub roles: Vec<u8>,
-    /// The mode of each block, as the number of a [`BlockMode`]. Empty if all are native.
+    /// The mode of each block, as the number of a [`BlockMode`]. Empty if all blocks are native.
     pub modes: Vec<u8>,
-    /// Erases of each block that ended a cycle in SLC mode. Empty if there were none.
+    /// Erases of each block that ended a cycle in SLC mode. Empty if there were no such erases.
     pub slc_erases: Vec<u32>,
     /// State of each frame.
     pub state: Vec<u8>,
@@ -134,18 +134,24 @@ impl Medium {
             [("modes", image.modes.len()), ("erases in SLC mode", image.slc_erases.len())]
         {
             if have != 0 && have != blocks {
-                return Err(format!("it has {have} {what}, the drive {blocks}"));
+                return Err(format!(
+                    "the saved state has {have} {what}, and the drive has {blocks} blocks"
+                ));
             }
         }
         if let Some(mode) = image.modes.iter().find(|&&m| BlockMode::from_number(m).is_none()) {
-            return Err(format!("{mode} is no mode of a block"));
+            return Err(format!("the mode `{mode}` of a block is not known"));
         }
         if image.modes.contains(&(BlockMode::Slc as u8)) {
-            layout.allows_slc_mode().map_err(|e| format!("it has blocks in SLC mode; {e}"))?;
+            layout
+                .allows_slc_mode()
+                .map_err(|e| format!("the saved state has blocks in SLC mode; {e}"))?;
         }
         let mut erased = image.slc_erases.iter().zip(&image.erases);
         if let Some((slc, all)) = erased.find(|(slc, all)| slc > all) {
-            return Err(format!("{slc} erases in SLC mode of a block with {all} erases"));
+            return Err(format!(
+                "a block has {slc} erases in SLC mode, but only {all} erases in all"
+            ));
         }
         if let Some(state) = image.state.iter().find(|&&s| s > FrameState::Torn as u8) {
             return Err(format!("the state `{state}` of a frame is not known"));
@@ -207,7 +213,10 @@ impl Medium {
         }
         let aged = image.aged.unwrap_or_default();
         if [aged.programmed_at.len(), aged.reads.len()].iter().any(|&n| n != blocks && n != 0) {
-            return Err(format!("it has ages of {} blocks, the drive {blocks}", aged.reads.len()));
+            return Err(format!(
+                "the saved state has ages of {} blocks, and the drive has {blocks}",
+                aged.reads.len()
+            ));
         }
         let page_bytes = bytes / pages.max(1);
         let map_pages = image.map_slots.iter().zip(image.map_bytes.chunks_exact(page_bytes.max(1)));

@@ -24,8 +24,8 @@ pub(crate) const SLC_WEAR: Param<f64> = Param::ratio(
     "nand.slc_wear",
     0.0,
     1.0,
-    "share of an erase of nand.endurance that a cycle in SLC mode wears a block by; in steps of \
-     0.001",
+    "wear of a block by a cycle in SLC mode, as a share of a native cycle (nand.endurance); in \
+     steps of 0.001",
 )
 .or("1");
 

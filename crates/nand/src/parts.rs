@@ -2,16 +2,18 @@
 
 use flashatlas_types::{Layout, SECTOR_BYTES};
 
-/// Returns the place in the frame, in bytes, of page number `of_line` of the word line on a plane
-/// of the frame's `die`-th die. The first pages of all planes come first in the frame.
+/// Returns the place of a page in the frame, in bytes. The page has number `of_line` on the word
+/// line, on a plane of the frame's `die`-th die. The first pages of all planes come first in the
+/// frame.
 #[inline]
 pub(crate) fn page_start(layout: &Layout, die: u32, of_line: u32, plane: u32) -> u64 {
     let before = of_line * layout.planes_per_frame + die * layout.span.planes + plane;
     u64::from(before) * u64::from(layout.geometry.page_bytes)
 }
 
-/// Returns the ranges of bytes, from and to, that the page at `start` holds of `slots`. Of units
-/// that are larger than a page, only the `sectors` (first and number) count, if they are given.
+/// Returns the parts of `slots` that are in the page at `start`, as ranges of bytes (start and
+/// end). If `sectors` (first and number) is given and a unit is larger than a page, only these
+/// sectors of the unit count.
 #[inline]
 pub(crate) fn of_page(
     layout: &Layout,

@@ -30,7 +30,7 @@ pub struct Rules {
     pub spare_blocks: u32,
     /// Errors, or `None` if nothing ever fails by itself.
     pub errors: Option<ErrorRules>,
-    /// `true` if capacitors finish the programs under way after the power has failed.
+    /// `true` if capacitors finish the programs in flight after the power has failed.
     pub finishes_programs: bool,
 }
 

@@ -80,8 +80,8 @@ impl Medium {
 }
 
 impl Flash<'_> {
-    /// Copies the block of a frame whose program failed to a spare block, which replaces the failed
-    /// block. Returns the operation for which the next program must wait.
+    /// Copies the block of a failed program to a spare block, which replaces the failed block.
+    /// Returns the operation for which the next program must wait.
     pub(crate) fn copy_to_spare(
         &mut self,
         failed: FrameId,
@@ -178,7 +178,11 @@ mod tests {
     fn without_a_spare_block_a_failed_program_is_an_error_and_stays_one() {
         let (mut m, mut plan, third) = failed(0);
         assert_eq!(third, Err(MediumError::ProgramFailed(FrameId(2))));
-        assert_eq!(m.unit(Ppn(1)).unwrap().stamp, Stamp(101), "what the block held is there");
+        assert_eq!(
+            m.unit(Ppn(1)).unwrap().stamp,
+            Stamp(101),
+            "the spare block has the old content"
+        );
         assert!(m.unit(Ppn(2)).is_err());
         assert_eq!(program(&mut m, &mut plan, 3), Err(MediumError::ProgramFailed(FrameId(3))));
         let erased =
@@ -199,14 +203,14 @@ mod tests {
         before.power_off();
         assert!(before.unit(Ppn(2)).is_err() && before.unit(Ppn(1)).is_ok());
         assert_eq!(before.spares(LaneId::new(0)), 1);
-        // the next program of the block, which is of the page after the torn one, fails and causes
+        // the next program of the block, which is of the page after the torn page, fails and causes
         // the replacement
         program(&mut before, &mut Plan::default(), 3).unwrap();
         assert_eq!(
             (before.spares(LaneId::new(0)), before.unit(Ppn(3)).unwrap().stamp),
             (0, Stamp(103))
         );
-        assert!(before.unit(Ppn(2)).is_err(), "what could not be read cannot be read in the copy");
+        assert!(before.unit(Ppn(2)).is_err(), "an unreadable page is unreadable in the copy");
         before.check().unwrap();
     }
 

@@ -1,7 +1,7 @@
 //! The number of wrong bits in each codeword of a read.
 //!
-//! Each codeword has a number from 0 to 1 that the seed, the frame, the number of the program and
-//! the place of the codeword decide. The number is the codeword's place in the binomial
+//! Each codeword has a number from 0 to 1. It follows from the seed, the frame, the number of the
+//! program and the place of the codeword. The number is the codeword's place in the binomial
 //! distribution of wrong bits. So the same codeword is weak in every read, and its wrong bits only
 //! grow with wear, time and reads. A copy has another place in the distribution.
 
@@ -9,8 +9,8 @@ use super::power::whole_power;
 use flashatlas_types::content::mix;
 use smallvec::SmallVec;
 
-/// Mean number of wrong bits of a codeword above which the mean stands for the draw. The smallest
-/// probabilities of the distribution then have no place in 64 bits.
+/// Mean number of wrong bits of a codeword above which the mean replaces the draw. The smallest
+/// probabilities of the distribution are then too small for 64 bits.
 const MEAN_MAX: f64 = 600.0;
 
 /// The places of the codewords of one read in the distribution of wrong bits, in ascending order.
@@ -25,12 +25,12 @@ pub struct WrongBits {
     pub sum: u64,
 }
 
-/// Returns a number from 0 to below 1 that `x` decides.
+/// Returns a number from 0 to below 1, computed from `x`.
 pub fn unit(x: u64) -> f64 {
     (mix(x) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// Returns a number that the seed, a frame and the number of its program decide.
+/// Returns a number computed from the seed, a frame and the number of its program.
 pub fn key(seed: u64, frame: u32, sequence: u64) -> u64 {
     mix(mix(seed ^ u64::from(frame)).wrapping_add(sequence))
 }
@@ -57,8 +57,8 @@ impl Places {
         let mut chance = whole_power(1.0 - rate, bits);
         let (mut below, mut wrong, mut sum) = (chance, 0u32, 0u64);
         for &place in &self.0 {
-            // the sum of the chances may end just below 1, so a place there ends with the last
-            // chance that changes the sum
+            // the sum of the chances may end just below 1; for a place above the sum, the loop ends
+            // with the last chance that changes the sum
             while place >= below && wrong < bits {
                 chance *= f64::from(bits - wrong) / f64::from(wrong + 1) * odds;
                 let next = below + chance;

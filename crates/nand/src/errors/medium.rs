@@ -25,10 +25,10 @@ struct BlockErrors {
     programmed_at: u32,
     /// Reads of pages since the last erase.
     reads: u64,
-    /// The cycles for which the parts of the formula were worked out; 0 before that.
+    /// The cycles for which the parts of the formula were computed; 0 before the first computation.
     worked_out: u32,
     at: AtCycles,
-    /// The time and the reads for which the passing part was worked out.
+    /// The time and the reads for which the passing part was computed.
     passing_at: (u32, u64),
     passing: f64,
 }
@@ -45,7 +45,8 @@ pub struct Errors {
     blocks: TiVec<BlockId, BlockErrors>,
     /// Draws of failures at random so far.
     draws: u64,
-    /// Reads of a block after which it is due for reclaim, and the blocks that have come to it.
+    /// Number of reads after which a block is due for reclaim, and the blocks that have reached
+    /// this number.
     reclaim_after: u64,
     reclaim: Vec<BlockId>,
 }
@@ -71,7 +72,7 @@ impl Default for Aged {
     }
 }
 
-/// Returns the seed of errors that the seed of a run draws.
+/// Returns the seed of errors, drawn from the seed of a run.
 fn drawn(seed: Seed) -> u64 {
     Rng::stream(seed, "nand.errors").below(UNSEEDED)
 }
@@ -128,7 +129,7 @@ impl Errors {
         mix(draw::key(self.seed ^ mark, place, self.draws)) % 1_000_000 < rate.into()
     }
 
-    /// Returns the factor of a block.
+    /// Returns the factor by which the rate of a block differs from the mean.
     fn block_factor(&self, bits: &BitErrors, block: BlockId) -> f64 {
         let drawn = draw::unit(mix(self.seed).wrapping_add(u64::from(block.number())));
         1.0 + bits.block_spread * (2.0 * drawn - 1.0)
@@ -245,7 +246,8 @@ impl Medium {
         ((lasting + passing) * factor, passing * factor)
     }
 
-    /// Returns how a read of these codewords of a programmed frame ends, without counting it.
+    /// Returns the ending of a read of these codewords of a programmed frame. The read is not
+    /// counted.
     fn ending(&mut self, frame: FrameId, codewords: impl IntoIterator<Item = u32>) -> Outcome {
         const CLEAN: Outcome = Outcome { ending: Ending::Corrected(0), corrected: 0 };
         let block = self.layout.block_of_frame(frame);
@@ -262,8 +264,8 @@ impl Medium {
         bits.read(&places, rates, factor)
     }
 
-    /// Reads codewords of a part of a programmed frame, which has `pages` pages, and counts the
-    /// read. Returns how it ends.
+    /// Reads codewords of a part of a programmed frame, and counts the read. The part has `pages`
+    /// pages. Returns the ending of the read.
     pub(crate) fn read_codewords(
         &mut self,
         frame: FrameId,
@@ -332,8 +334,8 @@ impl Medium {
         fails
     }
 
-    /// Returns the share of the correctable bits that the worst page of a block is expected to have
-    /// wrong, or 0 without bit errors.
+    /// Returns the expected number of wrong bits in the worst page of a block, as a share of the
+    /// correctable bits. Returns 0 without bit errors.
     pub fn share_of_correctable(&mut self, block: BlockId) -> f64 {
         let Some(correction) = self.correction() else { return 0.0 };
         // spreads are at least 1, so the last page of a block has the largest rate
@@ -342,19 +344,19 @@ impl Medium {
         rate * f64::from(8 * correction.codeword) / f64::from(correction.correctable)
     }
 
-    /// Notes blocks from then on that have been read this number of times since their last erase.
+    /// Begins to note blocks that have been read `reclaim_after` times since their last erase.
     pub fn note_reads(&mut self, reclaim_after: u64) {
         if let Some(errors) = &mut self.errors {
             errors.reclaim_after = reclaim_after;
         }
     }
 
-    /// Returns `true` if a block has come to the number of reads of [`Medium::note_reads`].
+    /// Returns `true` if a block has reached the number of reads of [`Medium::note_reads`].
     pub fn has_blocks_to_reclaim(&self) -> bool {
         self.errors.as_ref().is_some_and(|errors| !errors.reclaim.is_empty())
     }
 
-    /// Removes and returns the blocks that have come to the number of reads of
+    /// Removes and returns the blocks that have reached the number of reads of
     /// [`Medium::note_reads`].
     pub fn take_blocks_to_reclaim(&mut self) -> Vec<BlockId> {
         self.errors.as_mut().map(|errors| std::mem::take(&mut errors.reclaim)).unwrap_or_default()

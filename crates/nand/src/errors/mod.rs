@@ -1,12 +1,12 @@
 //! Bit errors of the flash, their correction, and failures at random.
 //!
-//! The raw bit error rate of a frame follows from the cycles of its block, the time since the
-//! block's first program, the reads of the block since its last erase, and the place of the frame
-//! in the block ([`models`]). The seed gives each block a factor of its own. Each codeword of a
-//! read has a number of wrong bits ([`draw`]), and the worst codeword decides how the read goes on:
-//! it is corrected, or the page is read again with shifted voltages, then with soft decisions, and
-//! at last it cannot be read any more. Such a frame stays unreadable ([`Medium::decay`]), because
-//! its errors only grow.
+//! The raw bit error rate of a frame depends on the cycles of its block, on the time since the
+//! block's first program, and on the reads of the block since its last erase. It also depends on
+//! the place of the frame in the block ([`models`]). The seed gives each block a factor of its own.
+//! Each codeword of a read has a number of wrong bits ([`draw`]), and the worst codeword decides
+//! the result of the read. The read is corrected, or the page is read again, first with shifted
+//! voltages and then with soft decisions. If all these reads fail, the page is lost. Its frame
+//! stays unreadable ([`Medium::decay`]), because its errors only grow.
 //!
 //! Time is counted in whole seconds. The clock of a medium goes on while the drive is switched off
 //! ([`Medium::rest`]). The time of a block counts from its first program after an erase, so later
@@ -83,7 +83,7 @@ pub struct FailureRates {
     pub program: u32,
     /// Erases that fail.
     pub erase: u32,
-    /// Reads after which the page cannot be read any more.
+    /// Reads that make their page unreadable.
     pub unreadable: u32,
 }
 
@@ -162,7 +162,7 @@ impl ErrorRules {
         if overlap && !cache_read {
             return Err(ConfigError::new(
                 params::RETRY_OVERLAP.key(),
-                "retries overlap by cache reads: needs timing.cache_read = true",
+                "retries overlap only with cache reads: set timing.cache_read = true",
             ));
         }
         Ok(())
@@ -241,8 +241,8 @@ pub struct Outcome {
 }
 
 impl BitErrors {
-    /// Returns how a read of these codewords ends. `rates` are the rates by cycles, and by time and
-    /// reads.
+    /// Returns the ending of a read of these codewords. `rates` has the part of the rate by cycles,
+    /// and the part by time and reads.
     fn read(&self, places: &Places, rates: (f64, f64), factor: f64) -> Outcome {
         let Correction { codeword, correctable, soft, steps, gain, .. } = self.correction;
         let (lasting, mut passing) = rates;
@@ -265,7 +265,7 @@ impl BitErrors {
 }
 
 impl Correction {
-    /// Returns the number of reads beside the first one.
+    /// Returns the number of reads after the first read.
     pub fn further_reads(&self, ending: Ending) -> u32 {
         let soft = self.soft.map_or(0, |(_, reads, _)| reads);
         match ending {

@@ -82,7 +82,7 @@ pub(super) const REST_DAYS: Param<u32> = Param::int(
     "errors.rest_days",
     0,
     36_500,
-    "days for which the drive rests, switched off, after it was preconditioned and before it is \
+    "days for which the drive is switched off after it was preconditioned and before it is \
      switched on",
 )
 .or("0");
@@ -169,7 +169,7 @@ pub(super) const ERASE_FAILURES: Param<u32> =
 
 pub(super) const UNREADABLE: Param<u32> = rate(
     "errors.unreadable",
-    "reads of a million after which the page cannot be read any more, at random and beside \
+    "reads of a million that make the page permanently unreadable, at random and in addition to \
      errors.model",
 );
 

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 impl Flash<'_> {
     /// Reads slots of one frame as [`Flash::read`] does. Each part of the frame is read until its
-    /// bits can be corrected, or until no way to read it is left.
+    /// bits can be corrected, or until every way to read it has failed.
     #[cold]
     #[inline(never)]
     pub(crate) fn read_with_errors(

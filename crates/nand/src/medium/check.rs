@@ -24,7 +24,7 @@ impl Medium {
                 )?;
                 Violation::unless(
                     legal,
-                    "the last frame that is not erased stands just below the write pointer",
+                    "the last frame that is not erased is just below the write pointer",
                     || {
                         format!(
                             "block {id}, frame {index}, write pointer {}, erased {erased}",

@@ -46,11 +46,11 @@ impl Medium {
         Ok(Unit { lpn, stamp, bytes: None })
     }
 
-    /// Returns the content of a slot as [`Medium::unit`] does. A slot that cannot be read any more
-    /// gives a unit with the stamp [`Stamp::LOST`], whose copy cannot be read either.
+    /// Returns the content of a slot as [`Medium::unit`] does. An unreadable slot gives a unit with
+    /// the stamp [`Stamp::LOST`]. A copy of this unit cannot be read either.
     ///
-    /// The logical page of an unreadable slot stands for the table of each open or full block that
-    /// controllers keep beside the map.
+    /// A real controller knows the logical page of an unreadable slot, because it keeps a table of
+    /// the pages of each open or full block beside the map. This function stands for that table.
     ///
     /// # Errors
     /// Returns the errors of [`Medium::unit`] on a medium without errors.
@@ -85,8 +85,8 @@ impl Medium {
         let held = self.bytes.get(&ppn).cloned();
         let frame = self.layout.frame_of(ppn);
         if let Some(elsewhere) = &self.elsewhere {
-            // a frame that is not stored there yet may hold units without bytes, which are copies
-            // of pages that a precondition wrote
+            // a frame that is not stored there yet may hold units without bytes: copies of pages
+            // from a precondition
             if held.is_some() || self.not_elsewhere.contains(&frame) {
                 return Ok(held);
             }

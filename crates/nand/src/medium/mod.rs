@@ -100,9 +100,11 @@ pub struct Medium {
     pub(crate) journal: Option<Vec<Change>>,
     /// Frames that can be read only once (see [`crate::faults`]).
     pub(crate) fading: Vec<FrameId>,
-    /// Number of programs up to and including the one that is planned to fail; 0 if there is none.
+    /// Number of programs up to and including the program that is planned to fail; 0 if no failure
+    /// is planned.
     pub(crate) failing_program: u64,
-    /// Number of erases up to and including the one that is planned to fail; 0 if there is none.
+    /// Number of erases up to and including the erase that is planned to fail; 0 if no failure is
+    /// planned.
     pub(crate) failing_erase: u64,
     /// Number of spare blocks left in each lane (see [`crate::spares`]).
     pub(crate) spares: TiVec<LaneId, u32>,

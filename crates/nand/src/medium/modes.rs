@@ -17,21 +17,20 @@ impl Medium {
         self.layout.frames_in(self.mode(block))
     }
 
-    /// Returns whether every frame of a block is programmed or skipped, as far as its mode has
-    /// frames.
+    /// Returns whether every frame that a block has in its mode is programmed or skipped.
     #[inline]
     pub fn is_full(&self, block: BlockId) -> bool {
         self.write_pointer(block) >= self.frames_of(block)
     }
 
-    /// Returns the number of erases that ended a cycle in SLC mode, of a block.
+    /// Returns the number of erases of a block that ended a cycle in SLC mode.
     #[inline]
     pub fn slc_erases(&self, block: BlockId) -> u32 {
         self.slc_erases[block]
     }
 
-    /// Returns the wear of a block: its erases, where each cycle in SLC mode counts as the share of
-    /// a native cycle that the rules of the flash state. The sum is rounded up.
+    /// Returns the wear of a block in native cycles, rounded up. A cycle in SLC mode counts as a
+    /// share of a native cycle (`nand.slc_wear`).
     #[inline]
     pub fn wear(&self, block: BlockId) -> u32 {
         let (all, slc) = (self.erases[block], self.slc_erases[block]);
@@ -42,9 +41,9 @@ impl Medium {
         all - slc + share.div_ceil(1000) as u32
     }
 
-    /// Returns the frames that share the cells of a frame and were programmed before it. A frame
-    /// of a block in SLC mode shares its cells with no other, and neither does a frame that is a
-    /// whole word line.
+    /// Returns the frames that share the cells of a frame and were programmed before it. A frame of
+    /// a block in SLC mode shares its cells with no other frame. A frame that is a whole word line
+    /// also shares its cells with no other frame.
     pub fn paired_before(&self, frame: FrameId) -> impl Iterator<Item = FrameId> + use<> {
         let is_native = self.mode(self.layout.block_of_frame(frame)) == BlockMode::Native;
         is_native.then(|| self.layout.paired_before(frame)).into_iter().flatten()
@@ -125,7 +124,7 @@ mod tests {
         plan.clear();
         erase(&mut m, &mut plan);
         assert_eq!((m.mode(BLOCK), m.slc_erases(BLOCK)), (BlockMode::Native, 1));
-        // of two planes each: two programs and an erase
+        // each on two planes: two programs and an erase
         assert_eq!(m.counters.in_slc_mode, [0, 4, 2]);
         for index in 0..6 {
             program(&mut m, &mut plan, index, &units(0, 4));
@@ -154,7 +153,7 @@ mod tests {
         assert_eq!(read(&mut m, &mut plan, 0b1), [('r', 1, 0, 512)]);
         assert_eq!(read(&mut m, &mut plan, 0b1001 << 4), [('r', 1, 1, 1024)]);
         assert_eq!(read(&mut m, &mut plan, 0b1000_0000_1000), [('r', 1, 0, 512), ('r', 1, 2, 512)]);
-        // 1, then both planes, then two single pages
+        // one page, then a page on each of two planes, then two single pages
         assert_eq!(m.counters.reads[Cause::Host as usize], 5);
         assert_eq!(m.paired_before(m.layout.frame_in(BLOCK, 1)).count(), 0);
         plan.clear();
@@ -183,7 +182,11 @@ mod tests {
         open(&mut m, &mut plan);
         let mut opened = m.clone();
         opened.power_off();
-        assert_eq!(opened.mode(BLOCK), BlockMode::Native, "it was in the controller's memory");
+        assert_eq!(
+            opened.mode(BLOCK),
+            BlockMode::Native,
+            "the mode was only in the controller's memory"
+        );
         program(&mut m, &mut plan, 0, &units(0, 4));
         program(&mut m, &mut plan, 1, &units(4, 4));
         let journal = m.take_journal();
@@ -194,7 +197,7 @@ mod tests {
         let held = again.clone().into_image();
         let image = Medium::from_image(again.shared_layout(), again.rules(), held).unwrap();
         assert_eq!(image.mode(BLOCK), BlockMode::Slc);
-        // a torn second page takes the first one along only where they share cells
+        // a torn second page destroys the first page only if they share cells
         let mut torn = medium(ProgramUnit::Page, Rules::PLAIN);
         journal[..2].iter().for_each(|change| torn.redo(change));
         torn.begin(&journal[2], Torn::Paired);
@@ -224,10 +227,15 @@ mod tests {
         };
         of(&|_| {}).unwrap();
         let modes = |image: &mut crate::Image| image.modes = vec![0, 1, 0];
-        assert!(of(&modes).unwrap_err().contains("frames of its mode"), "three frames of two");
-        assert!(of(&|image| image.modes = vec![7, 0, 0]).unwrap_err().contains("7 is no mode"));
+        assert!(
+            of(&modes).unwrap_err().contains("frames of its mode"),
+            "the block has three frames, but its mode has two"
+        );
+        assert!(of(&|image| image.modes = vec![7, 0, 0]).unwrap_err().contains("the mode `7`"));
         assert!(of(&|image| image.modes = vec![0]).unwrap_err().contains("1 modes"));
-        assert!(of(&|image| image.slc_erases = vec![1, 0, 0]).unwrap_err().contains("1 erases"));
+        assert!(
+            of(&|image| image.slc_erases = vec![1, 0, 0]).unwrap_err().contains("only 0 erases")
+        );
     }
 
     #[test]
@@ -250,6 +258,10 @@ mod tests {
         open(&mut m, &mut plan);
         erase(&mut m, &mut plan);
         erase(&mut m, &mut plan);
-        assert_eq!((m.wear(BLOCK), m.slc_erases(BLOCK)), (2, 1), "a cycle is a cycle by default");
+        assert_eq!(
+            (m.wear(BLOCK), m.slc_erases(BLOCK)),
+            (2, 1),
+            "by default a cycle in SLC mode is a full cycle"
+        );
     }
 }

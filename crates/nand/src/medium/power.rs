@@ -5,9 +5,9 @@
 //! operation in which the power fails begins but does not end. A program leaves a torn page, an
 //! erase has not changed any cell, and a store is not fenced (see [`crate::nvm`]).
 //!
-//! This operation and every later one return [`flashatlas_types::MediumError::PowerLost`], which
-//! the scheme passes to its caller. The scheme's state in memory must not be used after that. The
-//! medium is next read by a mount.
+//! This operation and every later operation return [`flashatlas_types::MediumError::PowerLost`],
+//! which the scheme passes to its caller. The scheme's state in memory must not be used after that.
+//! The medium is next read by a mount.
 
 use crate::{FrameState, Medium, Nvm, OobRole};
 use flashatlas_types::{BlockId, BlockMode, FrameId, MediumError};
@@ -66,8 +66,8 @@ impl Medium {
         (self.power, self.cut) = (Power(operations + 1), None);
     }
 
-    /// Returns the number of operations before the one in which the power fails, or `None` if no
-    /// cut was requested.
+    /// Returns the number of operations before the operation in which the power fails, or `None` if
+    /// no cut was requested.
     pub fn operations_until_cut(&self) -> Option<u64> {
         (self.power.0 != u64::MAX).then(|| self.power.0.saturating_sub(1))
     }

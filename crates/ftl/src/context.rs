@@ -20,8 +20,8 @@ pub struct Command {
 }
 
 impl Command {
-    /// Work outside of any command, in no time: a mount, or the preparation of a drive. Every
-    /// operation is complete.
+    /// Work outside of any command: a mount, or the preparation of a drive. The work takes no time,
+    /// and every earlier operation is complete.
     pub const UNTIMED: Command =
         Command { now: Ps::ZERO, number: 0, first: OpId::NONE, oldest_unfinished: OpId(u64::MAX) };
 }

@@ -30,8 +30,8 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// Notes a frame that operations `first` to `last` program. They come after all frames noted
-    /// before.
+    /// Notes a frame that operations `first` to `last` program. These operations come after the
+    /// operations of all frames noted before.
     ///
     /// For each slot, `from` has the place of the original and the operation that read it;
     /// [`Ppn::NONE`] stands for host data. If `last` is [`OpId::NONE`], no time passes, and the

@@ -8,10 +8,10 @@ const TOGETHER: usize = 64;
 
 /// Programs of data that may be unfinished, oldest first.
 /// With thousands of programs in flight, a map page that waits for all of them would need one edge
-/// for each. The number of edges in a run would grow with the square of the number of programs. So
-/// every 64th program gets a join, which waits for this program and all programs before it. Adding
-/// a program then takes constant time on average, and [`InFlight::up_to`] returns at most 64
-/// operations.
+/// for each program. The number of edges in a run would grow with the square of the number of
+/// programs. So every 64th program gets a join, which waits for this program and all programs
+/// before it. Adding a program then takes constant time on average, and [`InFlight::up_to`] returns
+/// at most 64 operations.
 #[derive(Default)]
 pub(crate) struct InFlight {
     programs: VecDeque<OpId>,
@@ -63,7 +63,8 @@ mod tests {
     use flashatlas_types::{OpKind, Rng, Seed};
     use std::collections::BTreeSet;
 
-    /// Finds the programs that an operation waits for, itself included, through joins.
+    /// Finds the programs that an operation waits for, directly or through joins. The operation
+    /// itself is included.
     fn programs_of(plan: &Plan, op: OpId, joins: &BTreeSet<OpId>, found: &mut BTreeSet<OpId>) {
         if !joins.contains(&op) {
             found.insert(op);

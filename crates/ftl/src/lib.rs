@@ -2,9 +2,9 @@
 //! map stores, victim policies and classifiers. Each kind of part has a registry. Each part has its
 //! own file and one line in its registry.
 //!
-//! A scheme makes its decisions at once and has no clock. It changes its tables, and asks
-//! [`flashatlas_nand::Flash`] for operations, which are added to the plan of the request. An
-//! injected power cut is an error that `?` returns to the caller.
+//! A scheme makes its decisions at once and has no clock. It changes its tables, and calls
+//! [`flashatlas_nand::Flash`], which adds operations to the plan of the request. An injected power
+//! cut is an error that `?` returns to the caller.
 //!
 //! ```
 //! use flashatlas_ftl::Registry;
@@ -139,7 +139,7 @@ pub struct Located {
 /// A flash translation layer.
 pub trait Ftl: Send {
     /// Finds the newest version of a page. The search costs map accesses and no data read. `ahead`
-    /// is the number of pages of the same request that follow this one.
+    /// is the number of pages of the same request that follow this page.
     ///
     /// # Errors
     /// Returns an error if the map itself cannot be read.

@@ -47,7 +47,7 @@ impl<I: Index> IndexList<I> {
         Self::linked(self.first)
     }
 
-    /// Returns the number after this one, or `None` if it is the last.
+    /// Returns the number after `id` in the list, or `None` if `id` is the last number.
     #[inline]
     pub fn after(&self, id: I) -> Option<I> {
         Self::linked(self.next[id.index()])
@@ -63,7 +63,7 @@ impl<I: Index> IndexList<I> {
     #[inline]
     pub fn push(&mut self, id: I) {
         let n = id.to_number();
-        debug_assert!(!self.contains(id), "{n} stands in the list already");
+        debug_assert!(!self.contains(id), "{n} is in the list already");
         (self.previous[n.index()], self.next[n.index()]) = (self.last, NIL);
         match self.last {
             NIL => self.first = n,

@@ -41,8 +41,8 @@ pub struct Pool {
     pub blocks: Blocks,
     layout: Layout,
     free: TiVec<LaneId, FreeBlocks>,
-    /// The number of the first blocks of each lane that are always in SLC mode, and those of them
-    /// that are free.
+    /// The number of blocks at the start of each lane that are always in SLC mode. `free_statics`
+    /// has the free blocks among them.
     statics: u32,
     free_statics: TiVec<LaneId, FreeBlocks>,
     /// Blocks that map pages may use.
@@ -147,9 +147,9 @@ impl Pool {
         Some(block)
     }
 
-    /// Takes the free block with the most erases for data that frees another block. If several have
-    /// equally many, takes the block with the largest number. Returns `None` if the lane has no
-    /// free block.
+    /// Takes the free block with the most erases for data that frees another block. If several
+    /// blocks have the most erases, takes the block with the largest number. Returns `None` if the
+    /// lane has no free block.
     pub fn take_most_worn(&mut self, medium: &Medium, lane: LaneId) -> Option<BlockId> {
         let free = &mut self.free[lane];
         let block = free.iter().max_by_key(|&block| (medium.wear(block), block))?;

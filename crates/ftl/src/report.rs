@@ -54,8 +54,8 @@ pub struct MountReport {
     /// The number of entries that were newer in spare areas than in the surviving map. An entry
     /// counts twice if the mount found two newer versions of it, the older version first.
     pub rolled_forward: u64,
-    /// The number of entries of the surviving map whose page is lost and that no spare area names
-    /// elsewhere.
+    /// The number of entries of the surviving map that point to a lost page. No spare area names
+    /// the page of such an entry elsewhere.
     pub lost: u64,
     /// The number of map pages on flash that do not match their checksum.
     pub damaged_map_pages: u64,

@@ -3,18 +3,18 @@
 //! A lane has `n` closed blocks of `b` slots, and `valid` of these slots are valid. Under writes
 //! that hit every logical page equally often, every valid slot is equally likely to be overwritten
 //! next. For a policy that picks by valid counts, let `s_i` be the share of blocks with at most `i`
-//! valid slots, and let `c(s)` be the chance that the victim is among the share `s` of blocks with
-//! the fewest valid slots. In the steady state, blocks fall from `i + 1` to `i` valid slots as
-//! often as victims with at most `i` valid slots are collected:
+//! valid slots. Let `c(s)` be the chance that the victim is among the share `s` of blocks with the
+//! fewest valid slots. In the steady state, blocks fall from `i + 1` to `i` valid slots as often as
+//! victims with at most `i` valid slots are collected:
 //!
 //! `(E n / valid) (i + 1) (s_{i+1} - s_i) = c(s_i)`,
 //!
 //! where `E` is the mean number of invalid slots of a victim (B. Van Houdt, "A Mean Field Model for
 //! a Class of Garbage Collection Algorithms in Flash-based Solid State Drives", SIGMETRICS 2013,
 //! section 5). `E` has the value with which the mean of the distribution is `valid / n`. Under
-//! first in, first out, the ages of the blocks are evenly spaced, and the probability that a slot
-//! is still valid falls exponentially with the age of its block (P. Desnoyers, "Analytic Modeling
-//! of SSD Write Performance", SYSTOR 2012, section 3).
+//! first in, first out, the ages of the blocks are evenly spaced. The probability that a slot is
+//! still valid falls exponentially with the age of its block (P. Desnoyers, "Analytic Modeling of
+//! SSD Write Performance", SYSTOR 2012, section 3).
 
 use crate::binomial::{binomial, power};
 use flashatlas_types::{Params, Rng};
@@ -52,8 +52,9 @@ pub fn best_of(draws: u32, share: f64) -> Chance {
 
 /// Returns the root between `low` and `high` of an increasing function, by Newton's method.
 ///
-/// `f` returns the value of the function and its slope. The first value is that at `start`. A step
-/// that leaves the bounds of the root is replaced by a bisection, so a wrong slope costs only time.
+/// `f` returns the value of the function and its slope. The first value is the value at `start`. A
+/// step that leaves the bounds of the root is replaced by a bisection, so a wrong slope costs only
+/// time.
 fn root(mut low: f64, start: f64, mut high: f64, mut f: impl FnMut(f64) -> (f64, f64)) -> f64 {
     let mut at = start;
     for _ in 0..100 {
@@ -65,7 +66,7 @@ fn root(mut low: f64, start: f64, mut high: f64, mut f: impl FnMut(f64) -> (f64,
         }
         let next = at - value / slope;
         if (next - at).abs() <= 1e-13 * at {
-            return next; // the error of the next step would be the square of this one
+            return next; // the error of the next step would be the square of the error of this step
         }
         at = if low < next && next < high { next } else { (low + high) / 2.0 };
     }
@@ -235,7 +236,7 @@ mod tests {
             for _ in 0..100 {
                 let middle = (low + high) / 2.0;
                 if middle == low || middle == high {
-                    break; // there is no number between them
+                    break; // no number lies between the bounds
                 }
                 if f(middle) < 0.0 { low = middle } else { high = middle }
             }
@@ -317,7 +318,7 @@ mod tests {
         assert!((38..=40).contains(&greedy[0]), "{}", greedy[0]);
         assert!(
             greedy.windows(2).filter(|w| w[0] > w[1]).count() < 40,
-            "ascending, except for a few that were changed by one"
+            "the counts ascend, except for a few that were changed by one"
         );
     }
 }

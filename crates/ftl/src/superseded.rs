@@ -85,7 +85,7 @@ mod tests {
         }
         assert!(
             superseded.programs[BlockId::new(0)].capacity() <= 16,
-            "three are unfinished at a time"
+            "three programs are unfinished at a time"
         );
     }
 }

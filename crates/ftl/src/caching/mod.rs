@@ -22,11 +22,11 @@ pub struct MapAccess {
     pub lpn: Lpn,
     /// `true` if the entry changes.
     pub change: bool,
-    /// Lookups and changes before this one.
+    /// The number of lookups and changes before this access.
     pub clock: u64,
     /// `true` if there is room in memory for one more map page without an eviction.
     pub room: bool,
-    /// The largest number of map pages that can be loaded together with this one.
+    /// The largest number of map pages that can be loaded together with this page.
     pub most: u32,
 }
 
@@ -114,16 +114,16 @@ mod tests {
         let said = misses(&mut *policy, &[7, 8, 10, 15, 20, 40, 41], false);
         let ahead: Vec<Vec<u32>> = said.into_iter().map(|(_, ahead)| ahead).collect();
         let from = |first: u32, pages: u32| (first..first + pages).collect::<Vec<u32>>();
-        // 8 follows 7, and 10 follows the pages that were prefetched with 8; 40 follows no earlier
-        // page
+        // page 8 follows page 7, and page 10 follows the pages that were prefetched with page 8;
+        // page 40 follows no earlier page
         assert_eq!(
             ahead,
             [vec![], from(9, 1), from(11, 2), vec![], vec![], vec![], from(42, 1)],
-            "15 does not follow 11 and 12: 13 does"
+            "page 13 follows pages 11 and 12, but page 15 does not"
         );
         let said = misses(&mut *policy, &[43, 46, 51, 56], false);
         let lengths: Vec<usize> = said.iter().map(|(_, ahead)| ahead.len()).collect();
-        assert_eq!(lengths, [2, 4, 4, 4], "the window grows to four pages and no further");
+        assert_eq!(lengths, [2, 4, 4, 4], "the window grows to at most four pages");
     }
 
     #[test]
@@ -152,8 +152,8 @@ mod tests {
         let kept = |policy: &mut dyn CachePolicy, pages: &[u32], room| -> Vec<bool> {
             misses(policy, pages, room).into_iter().map(|(keep, _)| keep).collect()
         };
-        // 1 comes back after two other pages and is no longer known; then it comes back after only
-        // one
+        // page 1 is missed again after two other pages, and is no longer known; its third miss
+        // comes after only one other page
         assert_eq!(
             kept(&mut *policy, &[1, 2, 3, 1, 2, 1], false),
             [false, false, false, false, false, true]

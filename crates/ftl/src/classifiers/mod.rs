@@ -40,9 +40,9 @@ pub trait Classifier: Send {
         let _ = (lane, block);
     }
 
-    /// Picks the closed block of a lane that is collected next. This is for a classifier whose
-    /// streams have their own queues. A picked block has at least one invalid slot. Returns `None`
-    /// to let the victim policy decide.
+    /// Picks the closed block of a lane that is collected next. Only a classifier whose streams
+    /// have their own queues picks blocks. A picked block has at least one invalid slot. Returns
+    /// `None` to let the victim policy decide.
     fn pick(&mut self, lane: LaneId, candidates: &Candidates<'_>) -> Option<LocalBlock> {
         let _ = (lane, candidates);
         None
@@ -227,7 +227,7 @@ mod tests {
         let writes: Vec<u32> = (0..4).map(|_| c.written(&page(7))).collect();
         assert_eq!(writes, [0, 1, 2, 2]);
         assert_eq!((c.moved(&page(7)), c.moved(&page(7)), c.moved(&page(7))), (1, 0, 0));
-        assert_eq!(c.written(&page(8)), 0, "other pages are not touched");
+        assert_eq!(c.written(&page(8)), 0, "other pages do not change");
     }
 
     #[test]
@@ -235,7 +235,7 @@ mod tests {
         let mut c = build("sepbit", &[("ftl.sepbit_blocks", "2")], 4);
         let aged = |age: u64, from: Option<Stream>| Page { age: Some(age), from, ..page(7) };
         let short = Some(Stream::Host(StreamId::new(0)));
-        // without a mean lifespan, every update counts as short-lived, and a first write never does
+        // without a mean lifespan, every update counts as short-lived, but a first write does not
         assert_eq!((c.written(&page(7)), c.written(&aged(1 << 40, None))), (1, 0));
         assert_eq!((c.moved(&aged(5, short)), c.moved(&aged(1 << 40, None))), (0, 1));
         // two blocks of class 1 lasted 60 and 140 pages, and a block of class 2 does not count, so
@@ -256,8 +256,8 @@ mod tests {
             let classes = [399, 400, 1599, 1600].map(|age| c.moved(&aged(age, from)));
             assert_eq!(classes, [1, 2, 2, 3], "4 and 16 lifespans, {from:?}");
         }
-        assert_eq!(c.moved(&page(7)), 3, "pages from before the mount are old");
-        assert_eq!(c.moved(&aged(1 << 40, short)), 0, "survivors of class 1 are class 3");
+        assert_eq!(c.moved(&page(7)), 3, "pages that were written before the mount are old");
+        assert_eq!(c.moved(&aged(1 << 40, short)), 0, "survivors of class 1 move to class 3");
     }
 
     #[test]
@@ -267,11 +267,11 @@ mod tests {
         assert_eq!(
             (c.written(&page(2)), c.written(&page(2))),
             (0, 1),
-            "2 pushes 1 out of the hot list, to the candidates"
+            "page 2 moves page 1 from the hot list to the candidates"
         );
         assert_eq!(c.written(&page(1)), 1, "one write makes a candidate hot again");
         assert_eq!((c.written(&page(3)), c.written(&page(4)), c.written(&page(5))), (0, 0, 0));
-        assert_eq!(c.written(&page(3)), 0, "3 is not a candidate any more");
+        assert_eq!(c.written(&page(3)), 0, "page 3 is no longer a candidate");
         assert_eq!((c.moved(&page(1)), c.moved(&page(9))), (1, 0));
     }
 }

@@ -53,7 +53,7 @@ impl Area {
         self.closed(core, medium).min_by_key(|&b| core.log(b).touched)
     }
 
-    /// Returns the closed block whose reclamation has begun, or `None` if there is none.
+    /// Returns the closed block whose reclamation has begun, or `None` if no reclamation has begun.
     pub fn begun(&self, core: &Core, medium: &Medium) -> Option<BlockId> {
         self.closed(core, medium).find(|&b| core.log(b).leaving)
     }
@@ -195,7 +195,7 @@ impl Area {
         })
     }
 
-    /// Erases the first closed block without a valid page; returns `true` if there was one.
+    /// Erases the first closed block without a valid page. Returns `true` if a block was erased.
     pub fn erase_empty(&mut self, io: &mut LogContext<'_, '_>) -> Result<bool, FtlError> {
         let Some(empty) = self.closed(io.core, io.cx.flash.medium).find(|&b| io.core.valid(b) == 0)
         else {

@@ -129,7 +129,7 @@ mod tests {
         budget.take();
         assert_eq!((budget.next_room(), budget.free_slots()), (OpId::NONE, 1));
         budget.take();
-        budget.take(); // while another is being emptied
+        budget.take(); // while another log block is being emptied
         budget.release(OpId(7));
         assert_eq!((budget.in_use(), budget.free_slots()), (2, 0), "no slot beyond the limit");
         budget.release(OpId(8));

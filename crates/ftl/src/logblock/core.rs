@@ -176,9 +176,9 @@ impl Core {
     }
 
     /// Returns `true` if one more log block may be taken. The budget must allow it, and enough
-    /// erased blocks must remain to give a data block to every logical block without one. If a
-    /// block has gone bad, one block of the reserve may be used until the log has given up a log
-    /// block.
+    /// erased blocks must remain to give a data block to every logical block without a data block.
+    /// If a block has gone bad, one block of the reserve may be used until the log has given up a
+    /// log block.
     pub fn has_slot(&self) -> bool {
         let data_blocks = if self.has_data_blocks { self.without_data_block } else { 0 };
         let lent = self.budget.deficit().min(1);
@@ -324,7 +324,7 @@ impl Core {
     }
 
     /// Lowers the limit again after a mount. The mount found more log blocks than the budget
-    /// allows, because the power failed before a planned erase, and has emptied them by now.
+    /// allows, because the power failed before a planned erase. By now it has emptied the surplus.
     pub(super) fn end_borrowing(&mut self, settings: &LogSettings) {
         let lbns = if self.has_data_blocks { 0 } else { self.data.len() as u32 };
         self.budget.end_borrowing(settings.log_blocks + lbns);
@@ -371,8 +371,8 @@ impl Core {
     }
 
     /// Writes a page to its place in the data block, if the place is erased and the program order
-    /// allows it. A logical block without a data block gets a new one. Returns `true` if the page
-    /// was written.
+    /// allows it. A logical block without a data block gets a new data block. Returns `true` if the
+    /// page was written.
     ///
     /// # Errors
     /// Returns an error if no block is free.

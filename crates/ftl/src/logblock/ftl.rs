@@ -14,7 +14,8 @@ use flashatlas_types::{
     TiVec, Violation, ti_vec,
 };
 
-/// A log-block scheme. It decides which log block stores a host page, and which is reclaimed.
+/// A log-block scheme. It decides which log block stores a host page, and which log block is
+/// reclaimed.
 pub(crate) trait LogScheme: Send {
     /// `true` if data is in data blocks, each page at its offset; `false` if all data is in log
     /// blocks.
@@ -83,7 +84,8 @@ pub(crate) trait LogScheme: Send {
     /// Sets the counters to zero.
     fn reset_counters(&mut self) {}
 
-    /// Returns the scheme's own approximations, without those common to all log-block schemes.
+    /// Returns the scheme's own approximations, without the approximations that all log-block
+    /// schemes share.
     fn approximations(&self) -> Vec<Note> {
         Vec::new()
     }
@@ -122,7 +124,8 @@ impl<S: LogScheme> Hybrid<S> {
         Ok(ftl)
     }
 
-    /// Gives up as many log blocks as the drive has lost to bad blocks without a spare.
+    /// Gives up the log blocks of the deficit. Blocks have gone bad, and no spare blocks replace
+    /// them.
     fn give_up_lost(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         while self.core.budget.deficit() > 0 {
             self.scheme.give_up(&mut LogContext { core: &mut self.core, cx })?;
@@ -135,7 +138,7 @@ impl<S: LogScheme> Ftl for Hybrid<S> {
     fn locate(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn, _: u32) -> Result<Located, FtlError> {
         self.core.lookups.lookups += 1;
         self.core.lookups.hits += 1;
-        // one access to the log map, then one to the block map
+        // one access to the log map, then one access to the block map
         let access = OpKind::Memory { kind: MemoryKind::Sram, accesses: 2, bytes: 4, write: false };
         let ready = cx.flash.plan.push(access, Class::Map, &[cx.command.first]);
         Ok(Located { place: self.peek(lpn), ready })
@@ -299,7 +302,7 @@ impl Core {
             let at_home = home == Some(block) && ppn.0 % self.pages == self.offset(lpn);
             Violation::unless(
                 at_home,
-                "a page stands in the log, or in its data block at its offset",
+                "a page is in the log, or in its data block at its offset",
                 || format!("page {lpn} is in slot {ppn}, but its data block is {home:?}"),
             )?;
         }

@@ -2,8 +2,8 @@
 //! group uses (Park et al., ACM TECS 38, 2008: reference 9 of papers/1). BAST is the case N = K = 1
 //! (Kim et al., IEEE TCE 48:2, 2002).
 //!
-//! - A page is written to its place in the data block if that is erased, else to the next page of
-//!   its group's newest log block.
+//! - A page is written to its place in the data block if this place is erased. Otherwise it is
+//!   written to the next page of its group's newest log block.
 //! - If that log block is full, the group opens another. If the group already has K log blocks, its
 //!   oldest log block is reclaimed first.
 //! - If the log has no free block, the group that was written least recently gives up its oldest

@@ -1,4 +1,4 @@
-//! Mechanisms that log-block schemes share. Each scheme lists those that it uses.
+//! Mechanisms that log-block schemes share. Each scheme lists the mechanisms that it uses.
 
 use flashatlas_types::Mechanism;
 

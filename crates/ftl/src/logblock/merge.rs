@@ -35,7 +35,7 @@ impl Core {
     }
 
     /// Reclaims a log block with pages of only `lbn`, by the cheapest merge that is possible.
-    /// `page`, if there is one, is written to its place in the new data block.
+    /// If `page` is given, this page is written to its place in the new data block.
     pub fn merge_log(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -98,9 +98,9 @@ impl Core {
         MergeClass::Partial
     }
 
-    /// Copies the mapped pages of `lbn` at these offsets to their offsets in `block`. `page`, if
-    /// there is one, is programmed in place of its old version. Pages that are already in `block`
-    /// are not copied.
+    /// Copies the mapped pages of `lbn` at these offsets to their offsets in `block`. If `page` is
+    /// given, it is programmed in place of its old version. Pages that are already in `block` are
+    /// not copied.
     pub fn fill_up(
         &mut self,
         cx: &mut FtlContext<'_>,

@@ -6,7 +6,7 @@
 //! map of pages finds them. When the log is full, the scheme selects one of its blocks, the
 //! *victim*, and *reclaims* it. The logical blocks with valid pages in the victim are *associated*
 //! with it. They are *merged*, and then the victim is erased. The schemes differ in the choice of
-//! the log block for a page, and of the victim.
+//! the log block for a page, and in the choice of the victim.
 //!
 //! | item | purpose |
 //! |---|---|

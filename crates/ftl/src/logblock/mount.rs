@@ -8,13 +8,14 @@
 //!    trims are erased except the newest complete record ([`crate::trims`]). A copy of a page that
 //!    the newest record names is skipped if the copy is older than the record.
 //! 2. Blocks without valid pages are erased.
-//! 3. If a logical block has no data block, the oldest log block becomes its data block, provided
-//!    that this log block was opened for it and has its pages at their offsets. A log block is
-//!    opened only for a logical block that has a data block, so this log block was switched before
-//!    the cut.
+//! 3. If a logical block has no data block, the oldest log block becomes its data block. This log
+//!    block must have been opened for the logical block, and have its pages at their offsets. A log
+//!    block is opened only for a logical block that has a data block, so this log block was
+//!    switched before the cut.
 //! 4. A logical block with two data blocks (after an interrupted merge) is merged into a new data
 //!    block.
-//! 5. Log blocks above the budget are reclaimed, oldest first. The scheme adopts the others.
+//! 5. Log blocks above the budget are reclaimed, oldest first. The scheme adopts the remaining log
+//!    blocks.
 
 use super::Log;
 use super::{Core, LogSettings, ROLE_DATA, ROLE_GROUP, ROLE_SEQUENTIAL};

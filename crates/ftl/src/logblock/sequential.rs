@@ -1,6 +1,6 @@
 //! Log blocks for sequential writes, by the rule of FAST (Lee et al., ACM TECS 6:3, 2007, section
 //! 3; papers/1 section 2.1 follows it). A write of the first page of a logical block opens a log
-//! block, the next page in order is appended, and any other page closes the log block.
+//! block. The next page in order is appended. Any other page closes the log block.
 
 use super::area::area_use;
 use super::{Area, Core, FoundLog, HostPage, LogContext, ROLE_SEQUENTIAL};
@@ -9,7 +9,7 @@ use flashatlas_nand::Medium;
 use flashatlas_types::{BlockId, FtlError, LogicalBlock, Violation};
 use rustc_hash::FxHashMap;
 
-/// Sequential log blocks. At most `budget` logical blocks have one.
+/// Sequential log blocks. At most `budget` logical blocks have a sequential log block.
 pub(crate) struct Sequential {
     pub budget: u32,
     open: FxHashMap<LogicalBlock, Open>,
@@ -84,8 +84,8 @@ impl Sequential {
         Ok(true)
     }
 
-    /// Opens a log block for a logical block. If all are in use, the least recently written log
-    /// block is closed.
+    /// Opens a log block for a logical block. If all log blocks are in use, the least recently
+    /// written log block is closed.
     pub fn start(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -116,8 +116,8 @@ impl Sequential {
         io.core.host_program(io.cx, log, io.core.offset(page.lpn()), page)
     }
 
-    /// Merges the sequential log block of a logical block. `page`, if there is one, is written to
-    /// its place.
+    /// Merges the sequential log block of a logical block. If `page` is given, this page is written
+    /// to its place.
     pub fn close(
         &mut self,
         io: &mut LogContext<'_, '_>,
@@ -218,9 +218,9 @@ impl Sequential {
         self.reclaim_step(io, area, oldest)
     }
 
-    /// Adopts the log blocks that a mount found. Log blocks that cannot be continued are merged.
-    /// These are blocks with gaps, unless `gaps` is `true`, and all but the newest block of a
-    /// logical block.
+    /// Adopts the log blocks that a mount found. Log blocks that cannot be continued are merged:
+    /// blocks with gaps (unless `gaps` is `true`), and every block of a logical block except the
+    /// newest.
     pub fn adopt(
         &mut self,
         io: &mut LogContext<'_, '_>,

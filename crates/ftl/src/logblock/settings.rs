@@ -19,7 +19,7 @@ const LOG_BLOCKS: Param<u64> = Param::int(
 
 pub(crate) const PARAMS: &[ParamDef] = &[LOG_BLOCKS.def, WEAR_DYNAMIC.def];
 
-/// Idle reclamation, for schemes whose papers describe none.
+/// Idle reclamation, for schemes whose papers describe no work in idle time.
 pub(crate) const IDLE: Param<u32> = Param::int(
     "ftl.idle_log_blocks",
     0,
@@ -73,9 +73,9 @@ impl LogSettings {
 /// Returns the number of log blocks.
 ///
 /// # Errors
-/// Returns an error if the unit is not the whole frame, if `map.entry_bytes` is not the default, if
-/// the budget is below `least` or above the number of spare blocks, or if more log blocks are to be
-/// kept ready than the log has.
+/// Returns an error if the unit is not the whole frame, or if `map.entry_bytes` is not the default.
+/// Returns an error if the budget is below `least` or above the number of spare blocks, or if more
+/// log blocks are to be kept ready than the log has.
 pub(crate) fn fits_budget(
     params: &Params,
     layout: &Layout,
@@ -115,8 +115,8 @@ pub(crate) fn fits_budget(
     Ok(budget)
 }
 
-/// Returns the size of a part of the log, in blocks. This is the user's size `given`, unless that
-/// is 0. Then the size is `of` / `out_of` of the budget, but at least `least`.
+/// Returns the size of a part of the log, in blocks. The user's size `given` is used, unless it is
+/// 0. If it is 0, the size is `of` / `out_of` of the budget, but at least `least`.
 pub(crate) fn share(given: u64, budget: u64, (of, out_of): (u64, u64), least: u64) -> u64 {
     if given > 0 { given } else { (budget * of / out_of).max(least) }
 }

@@ -293,7 +293,7 @@ impl Cache for Leaftl {
         let wanted = self.order.of(truth);
         assert!(
             number.abs_diff(wanted) <= self.gamma,
-            "page {lpn} stands at {wanted}, but {number} was predicted"
+            "page {lpn} is at {wanted}, but {number} was predicted"
         );
         if number == wanted {
             return Ok(ready);

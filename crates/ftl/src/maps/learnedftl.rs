@@ -17,7 +17,7 @@
 //!   as long as a block;
 //! - training (III-E): when a block of the host or of collection is full ([`MapStore::closed`]).
 //!   Training uses the current model and the logical page numbers of the block, which the
-//!   controller keeps in memory until then. So it reads nothing from flash. After a mount all
+//!   controller keeps in memory until then. So training reads nothing from flash. After a mount all
 //!   models are empty. With `map.train = load`, a map page that is loaded trains its model, too.
 //!
 //! [`MapStore::frontier`]: crate::maps::MapStore::frontier

@@ -199,11 +199,12 @@ pub trait MapStore: Send {
         Ok(OpId::NONE)
     }
 
-    /// Returns the stream whose frontier a page is written to, or `None` if all are equally good.
+    /// Returns the stream whose frontier a page is written to, or `None` if all streams are equally
+    /// good.
     ///
     /// The host and collection each have `frontiers` streams, and each stream has a frontier in
-    /// every lane. A store may choose the stream to keep pages together whose entries share a map
-    /// page, unless `ftl.classifier` chooses.
+    /// every lane. A store may choose the stream so that pages with entries in one map page stay
+    /// together, unless `ftl.classifier` chooses.
     fn frontier(&self, lpn: Lpn, frontiers: u32) -> Option<StreamId> {
         let _ = (lpn, frontiers);
         None

@@ -1,13 +1,13 @@
-//! The map in DRAM and NVM. DRAM has the whole map with all updates. NVM stores copies of segments
-//! that a FLUSH made, and flash stores the segments for which NVM had no room (Lee, Kang and Eom,
-//! *Optimizing L2P Mapping of NAND Flash Storage based on Hybrid Memory Architecture*, section 2).
+//! The map in DRAM and NVM. DRAM has the whole map with all updates. A FLUSH copies segments to
+//! NVM, and writes the segments for which NVM has no room to flash (Lee, Kang and Eom, *Optimizing
+//! L2P Mapping of NAND Flash Storage based on Hybrid Memory Architecture*, section 2).
 //!
 //! A FLUSH copies every segment with a changed entry to NVM if there is room for all of them.
 //! Otherwise sparse segments (with few changed entries) go to NVM first. Dense segments follow, and
-//! the segments with the fewest changed entries come first. Full segments (by default those whose
-//! entries have all changed) go to flash. Sparse and dense segments for which NVM has no room go to
-//! flash too, and are counted separately. In idle time segments move from NVM to flash, starting
-//! with the segment that has been in NVM longest.
+//! the segments with the fewest changed entries come first. Full segments (by default, segments in
+//! which all entries have changed) go to flash. Sparse and dense segments for which NVM has no room
+//! go to flash too, and are counted separately. In idle time segments move from NVM to flash,
+//! starting with the segment that has been in NVM longest.
 //!
 //! In the paper, segments leave NVM only in idle time. Under a load without pauses no segment
 //! leaves, and segments that changed once occupy the room that others need. With `map.nvm_evict`, a
@@ -464,7 +464,7 @@ impl MapStore for NvmHybrid {
             let holds = self.slots.entries(&medium.nvm, segment) == Some(Ok(&entries[..]));
             Violation::unless(
                 holds,
-                "a segment that has not changed stands in NVM as it is",
+                "NVM has the current entries of an unchanged segment",
                 || format!("segment {segment}"),
             )?;
         }

@@ -103,8 +103,8 @@ struct Sftl {
     spared: u64,
 }
 
-/// Returns `true` if an entry begins a run. It does if it is the first entry, or if it does not
-/// follow the previous entry on flash.
+/// Returns `true` if an entry begins a run. The first entry begins a run, and so does an entry that
+/// does not follow the previous entry on flash.
 fn begins(before: Option<Ppn>, here: Ppn) -> bool {
     match before {
         None => true,

@@ -10,8 +10,8 @@
 //!
 //! Prefetching loads the entries that the current request still needs. While more nodes leave
 //! memory than enter it (a sign of sequential access), at least one entry is prefetched for each
-//! entry that is in memory directly before the missed entry. Prefetching stays within the map page,
-//! and only one node gives up entries to make room.
+//! entry in memory directly before the missed entry. Prefetching stays within the map page, and
+//! only one node gives up entries to make room.
 //!
 //! Behind a write cache, the map changes only when a frame is programmed, after the write request
 //! is complete. So for writes, only units of the same frame count as needed by the request.
@@ -81,8 +81,8 @@ pub(crate) const PREFETCH_THRESHOLD: Param<u64> = Param::int(
     "map.prefetch_threshold",
     0,
     1 << 20,
-    "number of nodes: selective prefetching begins when this number more nodes have left memory \
-     than entered it, and ends when this number more have entered than left; 0: never",
+    "number of nodes: selective prefetching begins when the nodes that have left memory exceed the \
+     nodes that have entered it by this number, and ends in the opposite case; 0: never",
 )
 .or("3");
 
@@ -215,8 +215,8 @@ impl Tpftl {
         }
     }
 
-    /// Returns two numbers of entries after `lpn` to be loaded with it: those for the request, and
-    /// all of them.
+    /// Returns the number of entries after `lpn` that are loaded for the request, and the number of
+    /// all entries after `lpn` that are loaded.
     fn wanted(&self, io: &Io<'_, '_>, lpn: Lpn, page: MapPage) -> (u32, u32) {
         let range = io.map.table.lpns(page);
         let request = if self.request { io.ahead } else { 0 };

@@ -1,6 +1,6 @@
 //! The block-mapped FTL. A logical block is in one physical block, with page `i` at offset `i`.
 //!
-//! If a page cannot be written in place, its block is *rewritten*: the new page and copies of the
+//! If a page cannot be written in place, its block is *rewritten*. The new page and copies of the
 //! other valid pages are written to a new block, and the old block is erased. With spare pages
 //! (Shinohara), an update is first written to the next spare page of the same block. The block is
 //! rewritten only if no spare page is left.
@@ -60,7 +60,7 @@ const PARAMS: &[ParamDef] = &[SPARE_PAGES.def, COALESCE.def, WEAR_DYNAMIC.def];
 /// Returns the number of blocks that are reserved and store no data.
 ///
 /// One block is for a rewrite, which fills a new block before the old block is erased. One block is
-/// for repeating an interrupted rewrite. The others are for the records of trims.
+/// for repeating an interrupted rewrite. The remaining blocks are for the records of trims.
 fn reserve(layout: &Layout) -> u32 {
     2 + blocks_kept(layout)
 }
@@ -506,11 +506,11 @@ impl Ftl for BlockMapped {
             let home = self.map[self.lbn(lpn)];
             Violation::unless(
                 home == Some(block),
-                "a page stands in its logical block's physical block",
+                "a page is in its logical block's physical block",
                 || format!("page {lpn} is in block {block}, but the map names block {home:?}"),
             )?;
             let at_home = offset == self.offset(lpn) || offset >= self.main;
-            Violation::unless(at_home, "a page stands at its offset or in a spare page", || {
+            Violation::unless(at_home, "a page is at its offset or in a spare page", || {
                 format!("page {lpn} is at offset {offset}")
             })?;
             check_names(medium, ppn, lpn)?;

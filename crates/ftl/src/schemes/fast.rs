@@ -7,8 +7,8 @@
 //! 1. A page is written to its place in its data block if this place is erased.
 //! 2. One log block is for sequential writes ([`Sequential`]).
 //! 3. Every other page is appended to the random log blocks, which are used in turn. When all are
-//!    full, the oldest is reclaimed: each associated logical block is merged, by a merge of the
-//!    sequential log block if this belongs to the logical block.
+//!    full, the oldest is reclaimed, and each associated logical block is merged. If the sequential
+//!    log block belongs to a logical block, the sequential log block is merged for it.
 
 use super::{SchemeConfig, SchemeDef};
 use crate::MemoryUse;

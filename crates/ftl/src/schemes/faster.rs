@@ -5,8 +5,8 @@
 //! blocks form a circle. When the circle is full, these rules apply to its oldest block:
 //!
 //! - A block without a valid page is erased (a dead merge).
-//! - If all its pages are valid and none is on its second chance, all of them get a second chance,
-//!   and the block moves to the end of the circle.
+//! - If all its pages are valid and no page is on its second chance, all pages get a second chance.
+//!   The block moves to the end of the circle.
 //! - If fewer than half of its pages are valid, these pages are copied to the head of the log and
 //!   are then on their second chance.
 //! - Otherwise a valid page on its second chance is cold and moves to the isolation area. The other
@@ -97,7 +97,7 @@ pub(crate) const SEQUENTIAL_PAGES: Param<u32> = Param::int(
 
 const OWN: &[ParamDef] = &[ISOLATION_BLOCKS.def, ISOLATION_INTERVAL.def, SEQUENTIAL_PAGES.def];
 
-/// The number of blocks that the isolation area tries to keep free to open.
+/// The number of blocks that the isolation area should always be able to open.
 const KEPT: u32 = 2;
 
 /// Returns the number of blocks of the isolation area, and of the circle of random log blocks.

@@ -9,15 +9,17 @@
 //! 1. to its place in its data block, if this place is erased;
 //! 2. if the request is sequential, to the *sequential log*, which has one log block for each
 //!    logical block. A page goes to its offset there (skipped pages leave gaps). If a page at or
-//!    above this offset was already written there, the log block is merged and a new one is opened.
-//!    If all blocks of the sequential log are in use, the least recently written block is merged;
+//!    above this offset was already written there, the log block is merged and a new log block is
+//!    opened. If all blocks of the sequential log are in use, the least recently written block is
+//!    merged;
 //! 3. otherwise to the *random log*. A page goes to the *hot* partition if it is one of the last
 //!    `ftl.hot_window` pages that were written to the random log, otherwise to the *cold*
 //!    partition.
 //!
 //! A partition fills its log blocks one after another. If it may open no more:
 //!
-//! - the oldest block without a valid page is erased (a dead merge). If there is none,
+//! - the oldest block without a valid page is erased (a dead merge). If every block has a valid
+//!   page,
 //! - *hot* moves the valid pages of its oldest block to the cold partition, in their order in the
 //!   block, and erases the block;
 //! - *cold* reclaims the block with the least merge cost. If several have the same cost, the oldest

@@ -9,16 +9,16 @@
 //! - A page is hot if its newest version is in a block that was opened for updates. Hot pages and
 //!   other pages are written to different blocks. When the pool is used up, a page is written to
 //!   any block of its superblock that has room.
-//! - If a superblock needs a block and gets none, the superblock itself is collected. The victim is
-//!   the closed block with the fewest valid pages. If several have the fewest, it is the oldest of
-//!   them. Its valid pages are moved to the superblock's block for pages that are not hot, and the
-//!   victim is erased. If the block for these pages is full, a reserved block replaces it until the
-//!   erase has freed another block.
+//! - If a superblock needs a block and gets no block, the superblock itself is collected. The
+//!   victim is the closed block with the fewest valid pages. If several blocks have the fewest, the
+//!   victim is the oldest of them. Its valid pages are moved to the superblock's block for pages
+//!   that are not hot, and the victim is erased. If the block for these pages is full, a reserved
+//!   block replaces it until the erase has freed another block.
 //! - If no closed block of the superblock has an invalid page, another superblock is collected
 //!   until it has one block fewer. This is the superblock with the most blocks of the pool. If
-//!   several have the most, it is the least recently written of them. If all its closed blocks are
-//!   full of valid pages, an open block is collected: the block for pages that are not hot if one
-//!   of its pages is invalid, otherwise the block for hot pages.
+//!   several superblocks have the most, it is the least recently written of them. If all its closed
+//!   blocks are full of valid pages, an open block is collected. It is the block for pages that are
+//!   not hot if that block has an invalid page, otherwise the block for hot pages.
 //!
 //! There are no merges in the sense of the other log-block schemes. A reclaimed block counts as
 //! dead or moved.
@@ -227,8 +227,8 @@ impl Superblocks {
     /// Collects until at most `most` blocks of the pool are in use.
     ///
     /// A superblock whose victim fits into its open block comes first: after a power cut, this
-    /// finishes an interrupted collection. If there is none, the superblock with the most blocks of
-    /// the pool is collected.
+    /// finishes an interrupted collection. If there is no such superblock, the superblock with the
+    /// most blocks of the pool is collected.
     fn collect_down_to(&mut self, io: &mut LogContext<'_, '_>, most: u32) -> Result<(), FtlError> {
         while self.used > most {
             let cut = (0..self.all.len())

@@ -3,8 +3,8 @@
 //! A policy is notified of every block that is closed, loses a valid page or is removed. It
 //! maintains the tables that it needs to answer [`VictimPolicy::pick`] fast. Blocks are numbered
 //! within their lane. A policy picks no block if no closed block has an invalid slot. Policies that
-//! draw at random may draw a block without an invalid slot, as their models do. They do so at most
-//! [`FRUITLESS_MAX`] times in a row, so that collection always ends.
+//! draw at random may draw a block without an invalid slot, as their models do. They draw such a
+//! block at most [`FRUITLESS_MAX`] times in a row, so that collection always ends.
 
 mod cat;
 mod cost_benefit;
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn greedy_takes_the_fewest_valid_and_of_equals_the_oldest() {
         assert_eq!(pick("greedy", &[], [5, 3, 6, 4, 7]), Some(1));
-        assert_eq!(pick("greedy", &[], [3, 3, 3, 4, 7]), Some(1), "1 closed before 0 and 2");
+        assert_eq!(pick("greedy", &[], [3, 3, 3, 4, 7]), Some(1), "1 was closed before 0 and 2");
         assert_eq!(pick("greedy", &[("ftl.greedy_tie", "index")], [3, 3, 3, 4, 7]), Some(0));
     }
 
@@ -260,7 +260,7 @@ mod tests {
                 assert_eq!(
                     pick(def.name, &[], valid),
                     Some(block as u32),
-                    "{}: the only one that frees anything",
+                    "{}: only this block has an invalid slot",
                     def.name
                 );
             }
@@ -286,7 +286,7 @@ mod tests {
             (0..=FRUITLESS_MAX).map(|_| list.draw(1, &mut rng, &valid).unwrap()).collect();
         assert!(
             draws.contains(&block),
-            "the emptiest is found after {FRUITLESS_MAX} draws at the latest"
+            "the block with the fewest valid slots is picked after at most {FRUITLESS_MAX} draws"
         );
         assert!(draws[0] != block, "the first pick is a random draw");
         list.remove(block);

@@ -169,8 +169,8 @@ fn an_even_pace_moves_a_part_of_a_victim_with_each_write() {
 }
 
 /// The pace is `paced`. The room of the lane is kept at three blocks (the low-water mark and one
-/// for the frontier of collection) and two frames, which are 14 slots. After the first 19 of the 32
-/// slots, 13 are left, so each write from the 19th on passes a slot that is not valid. Block 1
+/// for the frontier of collection) and two frames, which are 14 slots. Once 19 of the 32 slots are
+/// written, 13 are left, so each write from the 19th on passes a slot that is not valid. Block 1
 /// stores pages 4 to 7. Pages 4, 5 and 6 are written again, and three writes pass their slots. The
 /// fourth write moves 7, which frees no slot, and passes a slot of block 2, which has no valid page
 /// left.

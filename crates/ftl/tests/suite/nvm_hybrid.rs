@@ -172,8 +172,8 @@ fn a_full_segment_that_goes_to_flash_gives_its_slot_back() {
     assert_eq!((drive.flush(), drive.detail("nvm_slots_used")), ([1, 0, 0, 0, 0], 1));
     drive.write(0..16);
     drive.write(16..17);
-    // the two do not fit together: only the spare slot is left for the sparse segment, so both go
-    // to flash
+    // the two segments do not fit together: only the spare slot is left for the sparse segment, so
+    // both segments go to flash
     assert_eq!((drive.flush(), drive.detail("nvm_slots_used")), ([0, 0, 0, 1, 1], 0));
     drive.mounts(drive.ssd.medium().clone());
     drive.write(17..18);
@@ -302,7 +302,7 @@ fn a_damaged_map_page_is_found_and_mended_from_an_older_one_and_spare_areas() {
     assert_eq!(
         (page, pages.iter().filter(|p| p.0 == 0).count()),
         (0, 2),
-        "an older version stands on flash"
+        "flash has an older version"
     );
     medium.corrupt(newest);
     let mount = drive.mounts(medium.clone());

@@ -102,8 +102,8 @@ type Op = (u64, OpKind, Vec<u64>);
 /// The numbers of interesting cases in a run.
 #[derive(Clone, Copy, Default)]
 struct Counted {
-    /// Programs of data that were in flight when an erase was planned and that the erase did not
-    /// need to wait for.
+    /// Programs of data that were in flight when an erase was planned, although the erase did not
+    /// wait for them.
     spared: usize,
     /// Reads of a page at its old place while its copy was in flight.
     past: usize,
@@ -282,7 +282,7 @@ impl World {
                 .iter()
                 .find(late)
             {
-                return Err(format!("{cmd:?} returns data that transfer {op} has yet to bring"));
+                return Err(format!("{cmd:?} returns data before its transfer {op} is complete"));
             }
         }
         match must.into_iter().find(|&(lpn, version)| !self.survives(lpn, version, &state)) {

@@ -1,9 +1,9 @@
 //! The SLC cache of the page-mapped FTL, compared with a naive model after each request.
 //!
-//! The model knows one lane, and units that are whole frames. It follows the documentation of the
-//! cache alone (`docs/DESIGN.md`, and the parameters): it has lists of blocks and of pages, and
-//! looks everything up by going through them. It counts writes to the cache, direct writes, folds,
-//! folded pages, saved pages, copies of collection, and erases.
+//! The model has one lane, and its units are whole frames. It follows only the documentation of the
+//! cache (`docs/DESIGN.md`, and the parameters). It has lists of blocks and of pages, and searches
+//! them from the start. It counts writes to the cache, direct writes, folds, folded pages, saved
+//! pages, copies of collection, and erases.
 
 use flashatlas_device::{Cmd, Device, Registry, Reply, Ssd, Storage};
 use flashatlas_types::{Cause, Dur, Lba, Ps, Rng, Seed, Tag};
@@ -121,8 +121,8 @@ impl Naive {
         }
     }
 
-    /// Drops the old version of a page, which is overwritten or trimmed. In SLC mode this saves its
-    /// fold.
+    /// Drops the old version of a page, which is overwritten or trimmed. In SLC mode the old
+    /// version then needs no fold.
     fn forget(&mut self, page: u32) {
         let open = [&mut self.host, &mut self.cache, &mut self.copies].into_iter().flatten();
         for block in open.chain(&mut self.closed).chain(&mut self.filled) {
@@ -326,8 +326,8 @@ fn step(rng: &mut Rng, shape: Shape) -> Step {
     }
 }
 
-/// Runs a random workload on both. A drive that collects under pressure has few free blocks, one
-/// that has many folds in idle time alone.
+/// Runs a random workload on the drive and on the model. A drive with few free blocks collects
+/// under pressure. A drive with many free blocks folds only in idle time.
 fn compare(shape: Shape, seed: u64) -> Counts {
     let (mut drive, mut naive) = (drive(shape, &[]), Naive::new(shape));
     let mut rng = Rng::stream(Seed(seed), "slc");
@@ -380,9 +380,10 @@ fn the_cache_counts_as_a_naive_model_does() {
     assert!(all.direct > 0 && all.copies > 0, "{all:?}");
 }
 
-/// A block in SLC mode has four of the twelve pages. Two of them take eight writes, and the ninth
-/// finds no room. Of pages 0 to 7, 0 and 1 are overwritten by the ninth and tenth write, and 2 is
-/// trimmed. So idle time copies five pages, and erases two blocks.
+/// A block has twelve pages, and four of them in SLC mode. Two blocks in SLC mode take eight
+/// writes, and the ninth write finds no room. Pages 0 to 7 are in the cache. The ninth and the
+/// tenth write overwrite pages 0 and 1, and page 2 is trimmed. So idle time copies five pages, and
+/// erases two blocks.
 #[test]
 fn what_is_overwritten_or_trimmed_in_the_cache_is_not_folded() {
     let shape = Shape { statics: 2, ..SHAPE };

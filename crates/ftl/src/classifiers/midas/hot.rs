@@ -69,8 +69,8 @@ impl HotFilter {
         self.valid += valid;
     }
 
-    /// Adapts the window to the mean age of collected HOT blocks, once the host has written as many
-    /// pages as the window has. `segments` is the present size of HOT.
+    /// Adapts the window to the mean age of collected HOT blocks, once the host has written a
+    /// window of pages. `segments` is the present size of HOT.
     pub fn step(&mut self, segments: f64) {
         if (self.writes as f64) < self.window || self.collected == 0 {
             return;
@@ -119,7 +119,7 @@ mod tests {
         let write = |f: &mut HotFilter, group, age| f.written(Lpn(7), Some(group), Some(age));
         let soon: Vec<bool> = (0..3).map(|_| write(&mut filter, 1, 100)).collect();
         assert_eq!(soon, [false, false, true]);
-        assert!(!write(&mut filter, 1, 101), "an update that comes late");
+        assert!(!write(&mut filter, 1, 101), "an update outside the window");
         assert!(write(&mut filter, 0, 1 << 40), "in HOT every update counts");
         assert!(filter.written(Lpn(7), None, None), "an unknown place changes nothing");
         filter.moved(Lpn(7), 0);
@@ -138,7 +138,7 @@ mod tests {
         filter.collected(40, 0.1);
         filter.collected(60, 0.3);
         filter.step(3.0);
-        assert_eq!(filter.window, 100.0, "the window has not passed");
+        assert_eq!(filter.window, 100.0, "the host has not written a window of pages yet");
         filter.written(Lpn(1), None, None);
         filter.step(3.0);
         assert_eq!(filter.window, 75.0);
@@ -148,7 +148,7 @@ mod tests {
         }
         filter.collected(1000, 0.0);
         filter.step(5.0);
-        assert_eq!(filter.window, 112.5, "it does not grow by more than half");
+        assert_eq!(filter.window, 112.5, "the window grows by at most half");
         assert_eq!(filter.measured().segments, 4.0);
     }
 }

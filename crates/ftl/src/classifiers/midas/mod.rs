@@ -72,7 +72,8 @@ const GROUPS: usize = 6;
 const LABELS: usize = 4;
 /// The number of bins for lifetimes in a segment.
 const BINS: u32 = 4;
-/// The excess over the expected valid share from which on the model of a group is wrong.
+/// The smallest difference between the valid share and the expected valid share at which the model
+/// of a group is wrong.
 const WRONG: f64 = 0.1;
 /// The share of an epoch after which groups are compared with the model.
 const CHECKS: f64 = 0.3;
@@ -123,7 +124,8 @@ struct Midas {
     /// The group of each closed block, indexed by block. A new configuration may move a block to
     /// another group than the group of its stream.
     groups: TiVec<BlockId, Option<u8>>,
-    /// The number of slots of a block, and of closed blocks in the lane of the last victim.
+    /// The number of slots of a block, and the number of closed blocks in the lane of the last
+    /// victim.
     shape: Option<(u32, u32)>,
     /// Pages that the host wrote, and pages that collection moved. Then both counts at the end of
     /// the last measurement, and the write amplification that it found. A measurement takes one
@@ -147,8 +149,8 @@ struct Midas {
     /// comparison. Then the clock of the next comparison.
     collected: [(u32, f64); GROUPS],
     compare_at: u64,
-    /// `true` if every group before the pool was collected from since the configuration was chosen.
-    /// Its pages then came under the new rules.
+    /// `true` if collection has erased a block of every group before the pool since the
+    /// configuration was chosen. Only later blocks are compared with the model.
     armed: bool,
     /// The number of victims since the last host write.
     victims: u32,
@@ -306,7 +308,7 @@ impl Midas {
         (self.config, self.armed) = (Some(chosen), false);
     }
 
-    /// Compares groups with the model. The groups from the first wrong group on become a pool.
+    /// Compares groups with the model. The first wrong group and all groups after it become a pool.
     fn compare(&mut self) {
         self.compare_at = self.clock + (CHECKS * self.epoch() as f64) as u64;
         let Some(config) = &self.config else { return };

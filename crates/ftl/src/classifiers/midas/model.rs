@@ -22,9 +22,9 @@ const HOT_OF_LAST: f64 = 0.7;
 pub struct Lifetimes {
     /// Number of bins of a segment.
     bins: f64,
-    /// Three sums up to the beginning of each bin, and up to the end of the last bin: the share of
-    /// updates with a shorter lifetime, the integral of this share over time, and the sum of these
-    /// lifetimes, divided by the number of all updates.
+    /// Three sums up to the beginning of each bin, and up to the end of the last bin. They are the
+    /// share of updates with a shorter lifetime, the integral of this share over time, and the sum
+    /// of these lifetimes divided by the number of all updates.
     below: Vec<[f64; 3]>,
 }
 
@@ -220,8 +220,8 @@ impl Situation<'_> {
         Some(high)
     }
 
-    /// Returns the best configuration found, or `None` if none with HOT and two groups has an
-    /// answer.
+    /// Returns the best configuration found, or `None` if the model has no answer for any
+    /// configuration of HOT and two groups.
     ///
     /// The search starts with HOT and one group. It adds groups one by one as long as the model has
     /// an answer, and then varies each size.

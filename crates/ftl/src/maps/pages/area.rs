@@ -93,9 +93,9 @@ pub(crate) struct MapArea {
     closed: TiVec<LaneId, Vec<BlockId>>,
     /// Programs that superseded pages of a block.
     superseded: Superseded,
-    /// The last erase of a map block in each lane. `ready` has the operation that programs of the
-    /// lane's frontier wait for, which is the erase that made room for the frontier. Without this
-    /// wait, a power cut could leave more map blocks than a lane may have.
+    /// The last erase of a map block in each lane. Programs of the lane's frontier wait for the
+    /// operation in `ready`: the erase that made room for the frontier. Without this wait, a power
+    /// cut could leave more map blocks than a lane may have.
     erases: TiVec<LaneId, OpId>,
     ready: TiVec<LaneId, OpId>,
     /// The mark that a mount puts into its copies until it is complete ([`Header::mending`]).
@@ -270,7 +270,7 @@ impl MapArea {
     }
 
     /// Returns the full block of a lane with the fewest valid pages. Returns `None` if all its
-    /// pages are valid, or if more than `most` are.
+    /// pages are valid, or if more than `most` pages are valid.
     fn pick(&self, pool: &Pool, lane: LaneId, most: u32) -> Option<BlockId> {
         let valid = |block: &BlockId| pool.blocks.valid(*block) / self.shape.slots;
         let victim = self.closed[lane].iter().copied().min_by_key(|b| (valid(b), *b))?;
@@ -460,7 +460,7 @@ impl MapArea {
             let block = pool.layout().block_of(at);
             Violation::unless(
                 medium.oob_role(block) == OobRole::MAP,
-                "map pages stand in map blocks",
+                "map pages are in map blocks",
                 || format!("map page {page} in block {block}"),
             )?;
         }
@@ -520,6 +520,6 @@ mod tests {
         let copy = programs[4];
         let erase = plan.iter().find(|(_, op, _)| matches!(op.kind, OpKind::Erase { .. }));
         let (_, _, after) = erase.expect("block A was collected");
-        assert_eq!(after.to_vec(), [copy, zero_again], "and not {two}");
+        assert_eq!(after.to_vec(), [copy, zero_again], "the erase does not wait for {two}");
     }
 }

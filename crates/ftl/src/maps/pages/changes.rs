@@ -44,7 +44,7 @@ impl Changes {
     }
 
     /// Notes that entry `index` of a page changed with program `op`. `since` is the number of that
-    /// program, or of the next one.
+    /// program, or the number of the next program.
     #[inline]
     pub fn mark(&mut self, page: MapPage, index: u32, since: u64, op: OpId, trim: bool) {
         if self.since[page] == 0 {

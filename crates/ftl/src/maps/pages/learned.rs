@@ -106,7 +106,7 @@ impl SegmentGroup {
         }
     }
 
-    /// Removes a page that has no place any more.
+    /// Removes a page that no longer has a place.
     pub fn forget(&mut self, at: u8) {
         let mut gone = Members::default();
         gone.insert(at);

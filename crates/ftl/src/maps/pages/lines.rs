@@ -129,7 +129,7 @@ fn longest(points: &[Point]) -> (Line, usize) {
         let line = if used > 1 && low < kept && kept < high && best.0.predict(at) == place {
             best.0
         } else {
-            // the slope is one that 16 bits can represent, if there is one in the range
+            // the slope is a number that 16 bits can represent, if the range has such a number
             let line = Line { start, slope: half_precision(dy / dx, low, high), base };
             if !points[..=used].iter().all(|&(at, place)| line.predict(at) == place) {
                 break;
@@ -141,8 +141,8 @@ fn longest(points: &[Point]) -> (Line, usize) {
     best
 }
 
-/// Returns `wanted`, or else the middle of the range, rounded to the eleven significant bits of a
-/// half-precision number.
+/// Returns `wanted` rounded to the eleven significant bits of a half-precision number. If the
+/// rounded number is not in the range, returns the rounded middle of the range.
 fn half_precision(wanted: f64, low: f64, high: f64) -> f32 {
     let half = |x: f64| {
         if x == 0.0 {
@@ -170,8 +170,8 @@ mod tests {
         assert_eq!(model.predict(77), Some(9077));
         model.forget(77);
         assert_eq!((model.predict(77), model.predict(78)), (None, Some(9078)));
-        // half of the pages moved, to every second place elsewhere: the other predictions stay
-        // right
+        // half of the pages moved to every second place elsewhere; the predictions of the other
+        // pages stay right
         model.train(&(0..256).map(|at| (at, 100 + 2 * u32::from(at))).collect::<Vec<_>>(), 8);
         assert_eq!((model.len(), model.right()), (2, 512));
         assert_eq!((model.predict(255), model.predict(256)), (Some(610), Some(9256)));

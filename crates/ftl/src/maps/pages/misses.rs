@@ -96,7 +96,7 @@ impl Misses {
         for &number in &ahead {
             let page = MapPage::new(number);
             let there = number >= io.map.table.pages() || cache.holds_page(page);
-            // a prefetched page is not worth a write, nor an error
+            // a prefetch causes no write, and its read errors are ignored
             let free = cache.evicts_unchanged();
             if room == 0 || there || !free || moved.contains(&page) || !io.map.on_flash(page) {
                 continue;

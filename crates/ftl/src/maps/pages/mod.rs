@@ -59,9 +59,9 @@ pub(crate) struct MapOnFlash {
     incomplete: bool,
     /// The page that marks the damage on flash ([`MapArea::mark`]), until the mount is complete.
     marked: Option<MapPage>,
-    /// A count that increases whenever a mount could find every change without any erased block.
-    /// For each block, `pointed` has the count at the last change that a mount could find only
-    /// before the block is erased.
+    /// A count that increases each time the map ceases to need any block ([`MapOnFlash::needs`]).
+    /// For each block, `pointed` has the count at the last change that a mount cannot find after
+    /// the erase of the block.
     epoch: u64,
     pointed: TiVec<BlockId, u64>,
     /// Copies that may be unfinished.
@@ -110,7 +110,7 @@ impl MapOnFlash {
     }
 
     /// Notes that the copies of changed pages survive a power cut. If a mount can find every
-    /// remaining change in spare areas, the map needs no block any more ([`MapOnFlash::needs`]).
+    /// remaining change in spare areas, the map no longer needs any block ([`MapOnFlash::needs`]).
     pub fn note_survival(&mut self) {
         if self.changes.trimmed().is_empty() && (self.roll_forward || self.changes.len() == 0) {
             self.epoch += 1;
@@ -163,7 +163,7 @@ impl MapOnFlash {
     }
 
     /// Reads a map page to look up the entry of `lpn`, if the page was ever written. Its entry of
-    /// `lpn` must be the current one.
+    /// `lpn` must be the current entry.
     ///
     /// # Errors
     /// Returns an error if the map page is damaged.
@@ -186,7 +186,7 @@ impl MapOnFlash {
         let known = self.table.get(lpn);
         assert!(
             found == known,
-            "map page {page} on flash places page {lpn} at {found}, but the page stands at {known}"
+            "map page {page} on flash places page {lpn} at {found}, but the page is at {known}"
         );
         Ok(op)
     }
@@ -236,8 +236,8 @@ impl MapOnFlash {
         }
     }
 
-    /// Writes map pages in their current state. Each waits for the programs that its entries point
-    /// to, and all wait for `after`.
+    /// Writes map pages in their current state. Each write waits for the programs that its entries
+    /// point to, and all writes wait for `after`.
     ///
     /// # Errors
     /// Returns an error if there is no room, or if the power fails.
@@ -489,7 +489,7 @@ impl MapOnFlash {
             };
             Violation::unless(
                 holds,
-                "a map page that has not changed stands on flash as it is",
+                "an unchanged map page on flash has the current entries",
                 || format!("map page {page}, slot {:?}", self.area.place(page)),
             )?;
         }

@@ -50,8 +50,8 @@ impl Moves {
         self.entries.as_ref().is_some_and(|(entries, _)| entries.contains(&lpn.0))
     }
 
-    /// Removes the entries of a map page for which `held` returns `true` from the table, because
-    /// they are stored elsewhere now. Returns these entries in ascending order, or an empty list if
+    /// Removes entries of a map page from the table if `held` returns `true` for them, because they
+    /// are stored elsewhere now. Returns these entries in ascending order, or an empty list if
     /// there is no table. The entries of the map page are `lpns`.
     pub fn take(
         &mut self,
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn entries_are_known_until_their_map_page_is_written() {
         let [first, second] = [0, 1].map(MapPage::new);
-        // ten entries a map page
+        // each map page has ten entries
         let mut moves = Moves::new(true);
         for lpn in [9, 10, 19, 20, 35] {
             moves.add(MapPage::new(lpn / 10), Lpn(lpn));
@@ -107,15 +107,15 @@ mod tests {
         assert!(moves.knows(Lpn(19)) && !moves.knows(Lpn(11)));
         assert!(
             moves.hide(second, Lpn(19)) && !moves.hide(second, Lpn(11)),
-            "flash has the others"
+            "flash has the other entries"
         );
         assert!(!moves.hide_some(second));
         moves.written(second, 10..20);
         let left: Vec<u32> = (0..40).filter(|&lpn| moves.knows(Lpn(lpn))).collect();
         assert_eq!((left, moves.pages.len()), (vec![9, 20, 35], 3));
-        assert_eq!(moves.table().unwrap().1, 5 * 8, "at most five at a time, 8 bytes each");
-        // an entry that was loaded is no longer a move, and neither is the last entry of its map
-        // page
+        assert_eq!(moves.table().unwrap().1, 5 * 8, "at most five entries at a time, 8 bytes each");
+        // an entry that is loaded leaves the table; with its last entry, the map page has no moves
+        // either
         moves.add(first, Lpn(8));
         assert_eq!(moves.take(first, 0..10, |lpn| lpn.0 == 8), [Lpn(8)]);
         assert!(!moves.knows(Lpn(8)) && moves.knows(Lpn(9)) && moves.pages.contains(&first));

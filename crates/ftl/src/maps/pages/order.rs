@@ -26,7 +26,7 @@ impl Order {
         (row * l.lanes + lane.number()) * l.slots_per_frame + slot
     }
 
-    /// Returns the slot with this number, or `None` if there is none.
+    /// Returns the slot with this number, or `None` if the drive has no such slot.
     pub fn slot(&self, number: u32) -> Option<Ppn> {
         let l = &self.layout;
         if number >= l.slots() {

@@ -1,12 +1,13 @@
 //! Stores that have a part of the map in memory and load map pages on demand. This module is their
 //! common code: the map on flash, pages with moves that are not written yet, trims, mounts and
-//! counters. Each store is a [`Cache`], which decides which entries are in memory and which leave.
+//! counters. Each store is a [`Cache`], which decides which entries are in memory and which entries
+//! leave.
 //!
 //! A map page is written whole and up to date, with every change to it that is in memory ("batch
-//! update"). A change by collection stays in memory if the entry is there. The other changes are
-//! gathered by map page and written before the erase of the collected block (DFTL, section 3: lazy
-//! copying and batch updates). In addition to the data, a FLUSH writes only the trims, because a
-//! mount finds everything else in the spare areas.
+//! update"). A change by collection stays in memory if the entry is there. Other changes by
+//! collection are gathered by map page and written before the erase of the collected block (DFTL,
+//! section 3: lazy copying and batch updates). In addition to the data, a FLUSH writes only the
+//! trims, because a mount finds everything else in the spare areas.
 
 pub(crate) use super::cache::{Cache, Io};
 use super::misses::Misses;
@@ -45,7 +46,7 @@ pub(crate) const fn cache_bytes(default: &'static str) -> ParamDef {
     CACHE_BYTES.or(default).def
 }
 
-/// Mechanisms that these stores share. Each store lists those that it uses.
+/// Mechanisms that these stores share. Each store lists the mechanisms that it uses.
 pub(crate) const LOADS: Mechanism = Mechanism::new("load on demand", "map.loads");
 pub(crate) const WRITES_ON_EVICTION: Mechanism =
     Mechanism::new("changed entries written on eviction", "map.writes.evict");
@@ -149,7 +150,8 @@ impl<C: Cache> Paged<C> {
         let ready = match self.misses.take() {
             None => self.with(io, |cache, io| cache.fetch(io, lpn))?,
             Some(mut misses) => {
-                // the set is lent out: moves of pages that are evicted in the meantime stay in it
+                // the set is lent to the policy: if pages are evicted meanwhile, their moves stay
+                // in the set
                 let moved = std::mem::take(&mut self.moved.pages);
                 let ready =
                     self.with(io, |cache, io| misses.missed(cache, io, &moved, lpn, change));
@@ -251,8 +253,8 @@ impl<C: Cache> MapStore for Paged<C> {
             (self.map.table.page_of(Lpn(pages.start)), self.map.table.page_of(Lpn(pages.end - 1)));
         let mut read = Vec::new();
         for page in (first.number()..=last.number()).map(MapPage::new) {
-            // changed entries in memory replace those on flash, and so do entries in the table of
-            // moves; without that table, moves are written first
+            // changed entries in memory and in the table of moves replace the entries on flash; if
+            // there is no such table, moves are written first
             let there = if self.cache.holds_page(page) {
                 io.cx.command.first
             } else {
@@ -392,7 +394,7 @@ impl<C: Cache> MapStore for Paged<C> {
         )?;
         for page in self.map.changes.iter() {
             let known = self.moved.pages.contains(&page) || self.cache.has_changes_of(page);
-            Violation::unless(known, "what has changed is in memory", || {
+            Violation::unless(known, "every change that flash lacks is in memory", || {
                 format!("map page {page}")
             })?;
         }

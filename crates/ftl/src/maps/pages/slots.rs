@@ -34,7 +34,7 @@ pub(crate) struct Slots {
     /// The number of bytes of a segment's entries.
     bytes: u64,
     count: u32,
-    /// The slot of each segment that has one.
+    /// The slot of each segment that has a slot.
     of: TiVec<Segment, Option<NvmSlot>>,
     /// Free slots, the slot that has been free longest first. Each slot has the operation that must
     /// be complete before it is written.

@@ -18,7 +18,8 @@
 //!
 //! An area fills its log blocks one after another. If it may open no more (section 2):
 //!
-//! - the oldest block without a valid page is erased (a dead merge). If there is none,
+//! - the oldest block without a valid page is erased (a dead merge). If every block has a valid
+//!   page,
 //! - *LA* selects the block that the host touched least recently, by a write to the block or by an
 //!   update of one of its pages (`ftl.recency`). If at least `ftl.migrate_valid` of its pages are
 //!   valid, the block becomes a block of CA without a copy (`ftl.migrate`). If CA has no block to

@@ -2,8 +2,8 @@
 //! versions, the version that was programmed last counts.
 //!
 //! The spare areas are read in memory order, but the pages that they name are spread over the
-//! table. So their entries are first sorted into windows of the table, some millions at a time, and
-//! each window is then filled while it is in the processor's caches. The cores share both steps.
+//! table. So their entries are first sorted into windows of the table, some millions at a time.
+//! Each window is then filled while it is in the processor's caches. The cores share both steps.
 //! Each core sorts the entries of some blocks, and then fills some windows with the entries that
 //! all cores have sorted.
 
@@ -248,7 +248,7 @@ mod tests {
         }
         let entries: Vec<Ppn> = newest.range(0..PAGES).collect();
         let mapped = entries.iter().flat_map(|ppn| ppn.mapped()).count() as u64;
-        assert!((20..PAGES.into()).contains(&mapped), "{mapped}: old versions and no entries");
+        assert!((20..PAGES.into()).contains(&mapped), "{mapped} of {PAGES} pages are mapped");
         let mut blocks: Vec<BlockId> = (0..6).map(BlockId::new).collect();
         for order in 0..2 {
             for (window_bits, share, batch) in

@@ -57,15 +57,15 @@ impl PageMapped {
         lane: LaneId,
         f: FrontierId,
     ) -> Result<bool, FtlError> {
-        // at least one of FRUITLESS_MAX + 1 collections frees a slot, and one block's number of
-        // such slots makes room for a frame
+        // at least one of FRUITLESS_MAX + 1 collections frees a slot, and at most a block of free
+        // slots is needed to make room for a frame
         for _ in 0..=u64::from(self.layout.slots_per_block) * u64::from(FRUITLESS_MAX + 1) {
             if self.lanes[lane].frontiers[f].block.is_some() {
                 return Ok(true);
             }
             let free = self.pool.free(lane);
-            // the power failed after the victim's pages had filled the reserved block and before
-            // the victim was erased
+            // the power failed when the victim's pages had filled the reserved block, but the
+            // victim was not erased yet
             if free == 0
                 && let Some(spent) = self.emptiest(lane).filter(|&b| self.pool.blocks.valid(b) == 0)
             {

@@ -170,7 +170,7 @@ impl PageMapped {
             return Ok(());
         }
         let sensed = match cx.flash.read(frame, valid, ReadPart::Whole, cause, &[]) {
-            // what could not be corrected is copied as lost
+            // a unit that could not be corrected is copied as lost
             Err(MediumError::Unreadable(_)) if cx.flash.medium.has_errors() => OpId::NONE,
             read => read?,
         };

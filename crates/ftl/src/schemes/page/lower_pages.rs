@@ -1,18 +1,19 @@
 //! Defences of lower pages. On flash with several bits a cell, a power failure in the program of a
 //! page destroys the earlier pages of the same cells ([`Medium::paired_before`]). The host relies
-//! on some of these: on flushed data, and on data whose only other copy was erased.
+//! on some of these pages: on flushed data, and on data whose only other copy was erased.
 //!
 //! The scheme *relies* on everything that is on flash when a FLUSH or a FUA write completes, when a
 //! block is erased, and when the drive is mounted. From then on `ftl.lower_pages` decides:
 //!
-//! - `skip`: pages that share cells with a page that is relied on are left out. The rest of the
-//!   open blocks loses a few pages at each such moment.
+//! - `skip`: the scheme does not program pages that share cells with a page that it relies on. Each
+//!   such moment costs an open block a few pages.
 //! - `backup`: before such a page is programmed, the valid units of the earlier pages of its cells
-//!   are copied to a backup block of the lane. The map never points to a backup. A mount that finds
-//!   the page destroyed takes the backup, because of all copies it was programmed last. A backup
-//!   block has lower pages only, so that no backup endangers another.
+//!   are copied to a backup block of the lane. The map never points to a backup. If a mount finds
+//!   the page destroyed, it takes the backup, which was programmed after all other copies. Backups
+//!   use only the lower pages of a backup block, so no backup endangers another backup.
 //!
-//! Programs of such pages that are on their way at that moment are waited for.
+//! Programs of pages that share cells with earlier pages may be in flight at such a moment. The
+//! FLUSH, the FUA write or the erase then waits for these programs.
 //!
 //! [`Medium::paired_before`]: flashatlas_nand::Medium::paired_before
 
@@ -32,8 +33,8 @@ use smallvec::SmallVec;
 pub(super) const LOWER_PAGES: Param<Text> = Param::choice(
     "ftl.lower_pages",
     &["none", "skip", "backup"],
-    "defence of pages that were programmed earlier in the same cells against a power failure: \
-     `none`; `skip`: pages that would endanger data that is relied on are left out; `backup`: \
+    "defence against a power failure of pages that were programmed earlier in the same cells: \
+     `none`; `skip`: the drive does not program pages that would endanger flushed data; `backup`: \
      copies of that data are programmed first (nand.plp_bytes is a defence by capacitors)",
 )
 .or("none");
@@ -65,7 +66,7 @@ impl LowerPages {
     }
 
     /// Returns the number of free blocks of a lane that the defence may take before a collection
-    /// frees one: an open block may end early, and a backup block may be full.
+    /// frees a block. An open block may end early, and a backup block may be full.
     pub fn low_water(self) -> u32 {
         u32::from(self != LowerPages::None)
     }
@@ -75,7 +76,9 @@ impl LowerPages {
         if self != LowerPages::Skip {
             return 0;
         }
-        // a frame is left out for every moment after its first pair and before itself
+        // a frame is left out if its first pair is programmed when the scheme relies on all pages,
+        // and the frame itself is not; the result is the largest number of such frames at any
+        // moment
         let frames = layout.frames_per_block;
         let mut begins = vec![0i32; frames as usize + 1];
         for index in 0..frames {
@@ -93,7 +96,7 @@ impl LowerPages {
     }
 }
 
-/// Refuses what a defence does not combine with.
+/// Refuses settings that a defence does not combine with.
 pub(super) fn fits(params: &Params, layout: &Layout, map_blocks: u32) -> Result<(), ConfigError> {
     let name = params.get(LOWER_PAGES);
     if name == "none" {
@@ -154,11 +157,11 @@ fn lower_frames(layout: &Layout, block: BlockId, index: u32) -> impl Iterator<It
 pub(super) struct Defence {
     /// For each lane, the backup block, its next frame, and the programs that its backups serve.
     backups: Vec<Option<BackupBlock>>,
-    /// Programs of pages that share cells with earlier ones, as far as they may be unfinished.
+    /// Programs of pages that share cells with earlier pages. These programs may be unfinished.
     uppers: Vec<OpId>,
     /// The number of frames that were left out.
     pub skipped: u64,
-    /// The number of frames with backups that were programmed.
+    /// The number of backups that were programmed.
     pub backed_up: u64,
 }
 
@@ -170,7 +173,7 @@ struct BackupBlock {
 }
 
 impl Defence {
-    /// Notes the program of a page that shares cells with earlier ones.
+    /// Notes the program of a page that shares cells with earlier pages.
     fn note(&mut self, op: OpId, oldest_unfinished: OpId) {
         if op == OpId::NONE {
             return;
@@ -183,7 +186,7 @@ impl Defence {
 }
 
 impl PageMapped {
-    /// Returns what the defence has done, for the record.
+    /// Returns the counter of the defence for the run record.
     pub(super) fn lower_page_details(&self) -> Option<(&'static str, u64)> {
         match self.settings.lower_pages {
             LowerPages::None => None,
@@ -192,8 +195,8 @@ impl PageMapped {
         }
     }
 
-    /// Relies on everything that was programmed so far. Returns an operation that is complete when
-    /// `flushed` is, and when no program under way endangers what is relied on.
+    /// Relies on everything that was programmed so far. Returns an operation that is complete once
+    /// `flushed` is complete and no program in flight endangers the data that the scheme relies on.
     pub(super) fn rely_after(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -272,8 +275,7 @@ impl PageMapped {
     }
 
     /// Notes that a frame was programmed into a frontier's block, and moves the frontier on.
-    /// Returns
-    /// `true` if the block is full.
+    /// Returns `true` if the block is full.
     pub(super) fn move_on(&mut self, lane: LaneId, f: FrontierId, block: BlockId) -> bool {
         let mode = self.mode_of(f);
         let Frontier { next, relied, .. } = self.lanes[lane].frontiers[f];
@@ -304,11 +306,12 @@ impl PageMapped {
         if pairs.is_empty() {
             return Ok(false);
         }
-        // all in one block, because the other one is erased when they take turns
+        // all backups of a frame are in one block, because a full backup block is erased when the
+        // next block takes its place
         self.make_backup_room(cx, lane, pairs.len())?;
         let mut has_backup = false;
         for pair in pairs {
-            // an old version must survive until the program of the new one is complete
+            // an old version must survive until the program of the new version is complete
             let oldest = cx.command.oldest_unfinished;
             after.extend(self.superseded.unfinished(block, oldest));
             let first = self.layout.first_slot(pair);
@@ -322,7 +325,7 @@ impl PageMapped {
                 units.push(cx.flash.medium.unit(Ppn(first.0 + valid.trailing_zeros()))?);
                 valid &= valid - 1;
             }
-            let place = self.next_backup(lane).expect("there is room");
+            let place = self.next_backup(lane).expect("the backup block has room");
             let (_, op) = cx.flash.program(place, units.iter(), cause, &[sensed])?;
             self.at.clock += u64::from(self.layout.slots_per_frame);
             self.defence.backed_up += 1;
@@ -354,7 +357,7 @@ impl PageMapped {
         }
     }
 
-    /// Takes the next frame of a lane's backup block. Returns `None` if it is full.
+    /// Takes the next frame of a lane's backup block. Returns `None` if the backup block is full.
     fn next_backup(&mut self, lane: LaneId) -> Option<FrameId> {
         let backup = self.defence.backups.get_mut(usize::from(lane))?.as_mut()?;
         let block = backup.block;
@@ -382,7 +385,8 @@ impl PageMapped {
         let full = self.defence.backups[at].take();
         let mut taken = self.pool.take(lane);
         if let Some(full) = full {
-            // erased after the other one was taken, so that the blocks take turns
+            // the full block is erased after its successor was taken, so that the two blocks take
+            // turns
             self.pool.erase(cx, full.block, Cause::Gc, &full.serves)?;
         }
         if taken.is_none() {

@@ -150,7 +150,7 @@ struct PageMapped {
     slc: Option<SlcCache>,
     defence: Defence,
     classifier: Box<dyn Classifier>,
-    /// The history, if the classifier asks for it.
+    /// The history, if the classifier needs it.
     history: Option<History>,
     /// The number of units that the host has written so far.
     host_units: u64,
@@ -186,7 +186,7 @@ impl PageMapped {
         self.classifier.closed(&Filled { id: block, lane, block: local, stream });
     }
 
-    /// Closes a block, and tells the map.
+    /// Closes a block, and notifies the map.
     fn close_for_map(&mut self, cx: &mut FtlContext<'_>, block: BlockId) -> Result<(), FtlError> {
         self.close(block);
         self.map.closed(&mut MapContext::new(cx, &mut self.pool), block)

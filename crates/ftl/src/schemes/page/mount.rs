@@ -7,8 +7,8 @@
 //!    NVM.
 //! 3. Roll forward: the mount reads the spare areas of data that was programmed after the oldest
 //!    change that this map may lack. The last page of each block shows whether the block has such
-//!    data. The mount takes an entry from a spare area if its program has a larger number than any
-//!    program that the map covers, and if the entry is the newest of its page.
+//!    data. The mount takes the newest entry of a page from the spare areas. The program of this
+//!    entry must have a larger number than every program that the map covers.
 //! 4. Slots that entries point to become valid. An entry of the map store is lost if it points to a
 //!    slot of another page and no newer entry supersedes it.
 //! 5. The store writes the entries that do not fit into its memory.
@@ -134,7 +134,7 @@ impl PageMapped {
         self.mount.read_spare_areas(&self.layout, block, count);
     }
 
-    /// Lists free blocks and returns the others: blocks of data, blocks of map pages, and blocks
+    /// Lists free blocks. Returns the other blocks: blocks of data, blocks of map pages, and blocks
     /// without a readable page. The last kind will be erased, because its role is unknown: an erase
     /// or the first program was interrupted.
     fn sort_blocks(&mut self, medium: &Medium) -> (Vec<BlockId>, Vec<BlockId>, Vec<BlockId>) {
@@ -258,8 +258,8 @@ impl PageMapped {
 }
 
 /// Sorts blocks so that the block that was written last comes first. The mount then meets most
-/// pages in their newest version first. It compares the versions that it meets afterwards with
-/// the newest one and skips them. Only an entry that is taken changes the table.
+/// pages in their newest version first. It compares later versions with the newest version and
+/// skips them. Only an entry that is taken changes the table.
 fn newest_first(medium: &Medium, blocks: &[BlockId]) -> Vec<BlockId> {
     let last = |&block: &BlockId| {
         let sequence = medium.last_programmed(block).map(|frame| medium.frame_sequence(frame));

@@ -1,11 +1,11 @@
 //! Collection at an even pace: a part of a victim is collected with each frame that the host fills.
 //!
 //! A lane that will soon need blocks collects a victim frame by frame. For every slot that the host
-//! fills, the lane passes one slot of the victim that is not valid, and moves the valid slots that
-//! it meets on the way. In the steady state this frees blocks as fast as the host uses them, and no
-//! write waits for more than its share of copies. The host may supersede pages of the victim in the
-//! meantime. These pages need no copy. If the lane still runs out of blocks, it collects as at the
-//! pace `burst`.
+//! fills, the lane passes one slot of the victim that is not valid. On the way to this slot, it
+//! moves the valid slots. In the steady state this frees blocks as fast as the host uses them, and
+//! no write waits for more than its share of copies. The host may supersede pages of the victim in
+//! the meantime. These pages need no copy. If the lane still runs out of blocks, it collects as at
+//! the pace `burst`.
 //!
 //! At the pace `paced`, collection keeps the room of the lane constant. Each step is bounded, and
 //! later steps do the work that a step could not finish. A lane never collects just because another
@@ -72,8 +72,9 @@ impl PageMapped {
         }
     }
 
-    /// Returns the number of slots of a lane that are free or will become free: the slots of free
-    /// blocks, the rest of each frontier, and the passed part of the blocks that are leaving.
+    /// Returns the number of slots of a lane that are free or will become free. They are the slots
+    /// of free blocks, the rest of each frontier, and the passed part of the blocks that are
+    /// leaving.
     ///
     /// A frame that the host fills uses up all of its slots. A frame that is passed frees the slots
     /// that are not valid.
@@ -98,7 +99,7 @@ impl PageMapped {
         frontier.block.map_or(0, |_| left * self.layout.slots_per_frame)
     }
 
-    /// Returns the number of blocks that the current victim will free without taking one. The
+    /// Returns the number of blocks that the current victim will free without taking a block. The
     /// number is 1 if the rest of the victim fits into each frontier of collection and leaves one
     /// frame for a torn page, otherwise 0.
     pub(super) fn about_to_be_free(&self, lane: LaneId) -> u32 {

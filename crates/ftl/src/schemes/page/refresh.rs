@@ -1,11 +1,12 @@
 //! Refresh and read reclaim: data is written again before its bits can no longer be corrected.
 //!
-//! A block is due for refresh when the wrong bits that its worst page is expected to have exceed a
-//! share of those that the code corrects (`ftl.refresh`). The expectation follows from cycles, time
-//! and reads, so a drive that is never read refreshes its data, too. A block is due for reclaim
-//! after a number of reads (`ftl.read_reclaim`). The blocks that are due are looked for once in
-//! `ftl.refresh_check` of simulated time, or an hour in idle time. Idle time refreshes every block
-//! that is due, and a drive at work one block of each lane a look.
+//! A block is due for refresh when the expected number of wrong bits in its worst page exceeds a
+//! share (`ftl.refresh`) of the bits that the code corrects. The expected number follows from
+//! cycles, time and reads, so a drive that is never read refreshes its data, too. A block is due
+//! for reclaim after a number of reads (`ftl.read_reclaim`). The scheme looks for due blocks once
+//! in `ftl.refresh_check` of simulated time, or once an hour in idle time. In idle time it
+//! refreshes every due block. While the drive works, each look refreshes at most one block of each
+//! lane.
 
 use super::settings::GcMode;
 use super::{PageMapped, PageSettings};
@@ -22,8 +23,8 @@ pub(super) const REFRESH: Param<f64> = Param::ratio(
     "ftl.refresh",
     0.0,
     1.0,
-    "a block is written again when the wrong bits that its worst page is expected to have exceed \
-     this share of those that the code corrects; 0: never",
+    "a block is written again when the expected number of wrong bits in its worst page exceeds \
+     this share of the bits that the code corrects; 0: never",
 )
 .or("0");
 
@@ -73,7 +74,7 @@ impl RefreshSettings {
     }
 }
 
-/// Checks that a drive that refreshes its data has errors, and no other data on flash.
+/// Checks that a drive with refresh has an error model, and has no map pages on flash.
 pub(super) fn check(params: &Params, quota: MapQuota) -> Result<(), ConfigError> {
     let key = if params.get(REFRESH) > 0.0 {
         REFRESH.key()
@@ -98,7 +99,7 @@ pub(super) fn check(params: &Params, quota: MapQuota) -> Result<(), ConfigError>
     Ok(())
 }
 
-/// Times of the looks, and counts.
+/// The times of the looks, and the counts of refreshed blocks.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Refreshing {
     next: Ps,
@@ -115,7 +116,7 @@ impl PageMapped {
         }
     }
 
-    /// Writes blocks again that are due. Returns the number of blocks.
+    /// Writes due blocks again. Returns the number of these blocks.
     pub(super) fn refresh(&mut self, cx: &mut FtlContext<'_>, idle: bool) -> Result<u64, FtlError> {
         let RefreshSettings { share, check, reclaim } = self.settings.refresh;
         let mut done = 0;
@@ -154,8 +155,8 @@ impl PageMapped {
         (self.settings.refresh.share > 0.0).then_some(self.refreshing.next_idle)
     }
 
-    /// Returns the block of a lane whose worst page is expected to have most wrong bits, if the
-    /// block is due.
+    /// Returns the block of a lane with the largest expected number of wrong bits in its worst
+    /// page, if this block is due.
     fn oldest_due(&self, medium: &mut Medium, lane: LaneId, share: f64) -> Option<BlockId> {
         let holds = |role| matches!(role, Role::Closed | Role::Open);
         let mut oldest: Option<(f64, BlockId)> = None;
@@ -171,8 +172,8 @@ impl PageMapped {
         oldest.map(|(_, block)| block)
     }
 
-    /// Copies the valid pages of a block and erases it. A frontier that fills the block takes
-    /// another one. Returns `false` if the lane has no room for the copies.
+    /// Copies the valid pages of a block and erases it. If a frontier is filling the block, it
+    /// takes another block. Returns `false` if the lane has no room for the copies.
     fn write_again(&mut self, cx: &mut FtlContext<'_>, block: BlockId) -> Result<bool, FtlError> {
         let (lane, _) = self.layout.in_lane(block);
         if self.pool.blocks.role(block) == Role::Open {
@@ -187,7 +188,7 @@ impl PageMapped {
             self.make_room_for_copies(cx, lane)?;
         }
         if self.pool.blocks.role(block) != Role::Closed {
-            // collection has taken it meanwhile
+            // collection has taken the block meanwhile
             return Ok(true);
         }
         if !self.collection_has_room(lane) {

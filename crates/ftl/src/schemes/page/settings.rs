@@ -149,7 +149,7 @@ pub(super) struct PageSettings {
     pub wear_threshold: u32,
     /// Blocks that are reserved for map pages.
     pub map_quota: MapQuota,
-    /// The SLC cache, if there is one.
+    /// The SLC cache, or `None` without an SLC cache.
     pub slc: Option<SlcSettings>,
     pub lower_pages: LowerPages,
     /// `true` if streams keep too many blocks open, so that collection lacks room.
@@ -165,10 +165,10 @@ fn low_water(params: &Params, streams: Streams) -> u32 {
     }
 }
 
-/// Returns the number of blocks that a lane cannot use for data: its open frontiers (with static
-/// wear levelling also the frontier of cold data), the blocks that collection needs, the blocks of
-/// map pages, and those of an SLC cache. If several units share a frame, blocks whose last
-/// survivors wait for their frame to fill count as well.
+/// Returns the number of blocks that a lane cannot use for data. They are its open frontiers (with
+/// static wear levelling also the frontier of cold data), the blocks that collection needs, the
+/// blocks of map pages, and the blocks of an SLC cache. If several units share a frame, blocks
+/// whose last survivors wait for their frame to fill count as well.
 fn reserve(params: &Params, layout: &Layout, streams: Streams, map_quota: u32) -> u64 {
     let (host, collection) = (u64::from(streams.host), u64::from(streams.collection));
     let shared_frames = u64::from(layout.slots_per_frame > 1) * collection;
@@ -192,7 +192,7 @@ fn streams_crowd(params: &Params, layout: &Layout, streams: Streams) -> bool {
 }
 
 /// Returns the numbers of streams of the host and of collection. They are the classifier's own
-/// numbers, or `ftl.streams` for each.
+/// numbers, or `ftl.streams` for each kind.
 pub(super) fn streams(config: &SchemeConfig<'_>) -> Result<Streams, ConfigError> {
     let given = config.params.get(STREAMS);
     let classifier = config.parts.classifier(config.params.get(CLASSIFIER))?;
@@ -401,8 +401,8 @@ impl PageSettings {
         }
     }
 
-    /// Returns the frontier of the SLC cache, if there is one. It follows the host's other
-    /// frontiers.
+    /// Returns the frontier of the SLC cache, or `None` without an SLC cache. It follows the host's
+    /// other frontiers.
     #[inline]
     pub fn slc_frontier(&self) -> Option<FrontierId> {
         self.slc.map(|_| FrontierId::new(self.streams.host))
@@ -427,9 +427,9 @@ impl PageSettings {
         FrontierId::new(self.host_frontiers() + of_collection)
     }
 
-    /// Returns a table with the same entry for each frontier of a lane: the host's frontiers, in
-    /// dual mode the frontiers of collection, and with static wear levelling the frontier of cold
-    /// data.
+    /// Returns a table with the same entry for each frontier of a lane. After the host's frontiers
+    /// come, in dual mode, the frontiers of collection. With static wear levelling, the frontier of
+    /// cold data is last.
     pub fn per_frontier<T: Clone>(&self, entry: T) -> TiVec<FrontierId, T> {
         ti_vec![entry; self.cold_frontier().index() + usize::from(self.wear_static)]
     }

@@ -1,5 +1,5 @@
-//! The SLC cache of the page-mapped FTL: blocks in SLC mode that take the writes of the host fast,
-//! and whose data moves to native blocks later (it is *folded*).
+//! The SLC cache of the page-mapped FTL. Blocks in SLC mode take the writes of the host fast. Their
+//! data moves to native blocks later (it is *folded*).
 //!
 //! Each lane has a frontier for blocks in SLC mode. Host writes go there while a lane has an open
 //! block in SLC mode or may open one. Otherwise they go directly to the native frontier. A lane may
@@ -7,16 +7,16 @@
 //!
 //! - *Static* blocks are the first `ftl.slc_static` blocks of the lane. They are always in SLC
 //!   mode and never hold native data, so the drive exports less.
-//! - *Dynamic* blocks are free blocks. A lane opens one if it still has more free blocks than its
-//!   low-water mark afterwards, at most `ftl.slc_dynamic` at once. So this part of the cache
-//!   shrinks as the drive fills.
+//! - *Dynamic* blocks are free blocks. A lane opens a dynamic block if it then still has more free
+//!   blocks than its low-water mark. It has at most `ftl.slc_dynamic` dynamic blocks at once. So
+//!   this part of the cache shrinks as the drive fills.
 //!
-//! A fold is a collection of a block in SLC mode, the oldest first: valid pages are copied to the
-//! frontier of collection, and the block is erased when the last copy is programmed. Pages that the
-//! host has overwritten or trimmed need no copy. A lane folds
+//! A fold is a collection of a block in SLC mode, the oldest block first. Valid pages are copied to
+//! the frontier of collection, and the block is erased when the last copy is programmed. Pages that
+//! the host has overwritten or trimmed need no copy. A lane folds
 //!
 //! - in idle time, until `ftl.slc_keep` filled blocks are left. A lane that is down to its
-//!   low-water mark collects first, if the block is a static one.
+//!   low-water mark collects first if the block to fold is static.
 //! - under pressure: a lane that is out of free blocks folds its dynamic blocks before it collects
 //!   native blocks.
 
@@ -104,7 +104,7 @@ impl SlcCache {
         }
     }
 
-    /// Notes that a slot of a block in SLC mode is valid, which a mount found.
+    /// Notes the valid slots that a mount found in a block, if the block is in SLC mode.
     pub fn found(&mut self, block: BlockId, valid: u32) {
         if self.holds[block] {
             self.held += u64::from(valid);
@@ -234,7 +234,7 @@ impl PageMapped {
         cache.counters.folds += 1;
     }
 
-    /// Notes that a block is erased, which may have been in SLC mode.
+    /// Notes that a block is erased. The block may have been in SLC mode.
     pub(super) fn erased_slc(&mut self, block: BlockId) {
         let (lane, is_static) = (self.layout.lane_of(block), self.pool.is_static(block));
         let Some(cache) = &mut self.slc else { return };
@@ -243,13 +243,13 @@ impl PageMapped {
         }
     }
 
-    /// Returns the cause of the collection of a block: a fold if it is in SLC mode.
+    /// Returns the cause of the collection of a block: a fold if the block is in SLC mode.
     pub(super) fn cause_for(&self, block: BlockId) -> Cause {
         if self.pool.blocks.role(block) == Role::Slc { Cause::Fold } else { Cause::Gc }
     }
 
     /// Folds the oldest dynamic block of a lane, because the lane is out of free blocks. Returns
-    /// `false` if there is none.
+    /// `false` if the lane has no such block.
     pub(super) fn fold_under_pressure(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -264,7 +264,7 @@ impl PageMapped {
         Ok(true)
     }
 
-    /// Folds the oldest filled block of each lane that has more of them than idle time leaves.
+    /// Folds the oldest filled block of each lane with more than `ftl.slc_keep` filled blocks.
     /// Returns `true` if work was done.
     pub(super) fn fold_in_idle_time(&mut self, cx: &mut FtlContext<'_>) -> Result<bool, FtlError> {
         let Some(settings) = self.settings.slc else { return Ok(false) };

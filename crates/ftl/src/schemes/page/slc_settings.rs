@@ -1,4 +1,4 @@
-//! The parameters of the SLC cache, and what they combine with.
+//! The parameters of the SLC cache, and the settings that they combine with.
 
 use crate::classifiers::{CLASSIFIER, Streams};
 use crate::pool::GC_PACE;
@@ -18,8 +18,8 @@ pub(super) const SLC_STATIC: Param<u32> = Param::int(
     "ftl.slc_static",
     0,
     1 << 20,
-    "ftl.slc = static or hybrid: blocks of each lane that are always in SLC mode; the drive \
-     exports nothing of them",
+    "ftl.slc = static or hybrid: blocks of each lane that are always in SLC mode; they do not \
+     count as exported capacity",
 )
 .or("0");
 
@@ -28,7 +28,7 @@ pub(super) const SLC_DYNAMIC: Param<u32> = Param::int(
     0,
     1 << 20,
     "ftl.slc = dynamic or hybrid: the largest number of free blocks of a lane that are in SLC mode \
-     at once; 0: as many as leave the lane above its low-water mark",
+     at once; 0: as many as possible while the lane stays above its low-water mark",
 )
 .or("0");
 
@@ -36,8 +36,8 @@ pub(super) const SLC_KEEP: Param<u32> = Param::int(
     "ftl.slc_keep",
     0,
     1 << 20,
-    "ftl.slc: filled blocks in SLC mode of a lane that idle time does not fold; pages there that \
-     the host overwrites need no fold",
+    "ftl.slc: filled blocks in SLC mode of a lane that are not folded in idle time; if the host \
+     overwrites a page of such a block, this page needs no fold",
 )
 .or("0");
 
@@ -88,7 +88,8 @@ pub(super) fn fits(
     let mode = params.get(SLC);
     let refuse = |key: &str, why: String| Err(ConfigError::new(key, why));
     if mode == "none" {
-        return Ok(()); // sizes are taken, so that a study can vary the switch
+        // the sizes have no effect, but are accepted, so that a study can vary ftl.slc alone
+        return Ok(());
     }
     let sizes = [(SLC_STATIC, ["static", "hybrid"]), (SLC_DYNAMIC, ["dynamic", "hybrid"])];
     for (size, modes) in sizes {

@@ -19,7 +19,7 @@ use std::sync::{Arc, mpsc};
 /// The content of old versions.
 const OLD: Stamp = Stamp(0x01d0_1d01);
 
-/// Returns the victim policy's model of the steady state, or an error if it has none.
+/// Returns the victim policy's model of the steady state, or an error if the policy has no model.
 fn model(config: &SchemeConfig<'_>) -> Result<Steady, ConfigError> {
     let no_model = |key: &str, why: String| {
         ConfigError::new(
@@ -93,7 +93,7 @@ fn program(
                 held.clear();
                 blocks.iter().for_each(|&block| base.decode(block, &mut held));
                 if sender.send(held).is_err() {
-                    break; // the blocks before were the last that were wanted
+                    break; // `go_on` stopped the work, so no more blocks are wanted
                 }
             }
         };
@@ -115,7 +115,7 @@ fn program(
     !stopped
 }
 
-/// Draws the steady state of a blank medium: the full blocks of each lane, and what they hold.
+/// Draws the steady state of a blank medium: the full blocks of each lane, and their contents.
 ///
 /// # Errors
 /// Returns an error if the scheme has no model, or if the pages do not fit the full blocks.

@@ -5,11 +5,11 @@
 //! the erases of its free blocks with the erases of its least worn closed block. If a free block
 //! has more erases, by more than `ftl.wear_threshold`, the data of the closed block is moved into
 //! the free block. The worn block then stores cold data and is seldom erased, and the little-worn
-//! block is erased like the others.
+//! block is erased like the other blocks.
 //!
-//! The paper has two pools, so that a block rests until the others have caught up. Here the erase
-//! counts have the same effect. A block that has just received cold data is the most worn block of
-//! its lane, and is selected again only when it has become the least worn.
+//! The paper has two pools, so that a block rests until the other blocks have been erased as often.
+//! Here the erase counts have the same effect. A block that has just received cold data is the most
+//! worn block of its lane, and is selected again only when it has become the least worn.
 //!
 //! The lane compares whenever the host opens a block. So host data is written only to blocks that
 //! are within the threshold. The erases of a closed block exceed the erases of the least worn
@@ -49,8 +49,8 @@ impl PageMapped {
     }
 
     /// Returns the least worn closed block of a lane, if the erases of a free block exceed its
-    /// erases by more than the threshold; otherwise `None`. Among several, the block that was
-    /// filled first is returned, because its data has lived longest.
+    /// erases by more than the threshold; otherwise `None`. Among several such blocks, the block
+    /// that was filled first is returned, because its data has lived longest.
     fn behind(&self, medium: &Medium, lane: LaneId) -> Option<BlockId> {
         let most = self.pool.listed(lane).iter().map(|b| medium.wear(b)).max()?;
         let blocks = self.layout.lane_blocks(lane);
@@ -63,8 +63,8 @@ impl PageMapped {
         (most - most.min(medium.wear(least)) > self.settings.wear_threshold).then_some(least)
     }
 
-    /// Returns whether a victim has only valid slots and is too worn to be erased without gain. A
-    /// policy that draws at random may pick such a block, and then draws again.
+    /// Returns whether a victim has only valid slots and is too worn for an erase that frees no
+    /// slot. A policy that draws at random may pick such a block, and then draws again.
     pub(super) fn rests(&self, medium: &Medium, lane: LaneId, victim: BlockId) -> bool {
         if !self.settings.wear_static
             || self.pool.blocks.valid(victim) < self.layout.slots_per_block
@@ -77,7 +77,8 @@ impl PageMapped {
         medium.wear(victim) - least >= self.settings.wear_threshold
     }
 
-    /// Returns `true` if collection still has the blocks that it needs after cold data takes one.
+    /// Returns `true` if collection still has the blocks that it needs after cold data takes a
+    /// block.
     fn cold_data_has_room(&self, lane: LaneId) -> bool {
         let open = |f: &&Frontier| f.block.is_none();
         let needed = self.frontiers_of_collection(lane).iter().filter(open).count() as u32;

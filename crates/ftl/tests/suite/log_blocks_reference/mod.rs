@@ -224,7 +224,7 @@ fn counts_of(drive: &Ssd) -> Counts {
     }
 }
 
-/// Returns the total without trim records, because the papers have none.
+/// Returns the total without trim records, because the papers have no trim records.
 fn without_records(by_cause: &[u64]) -> u64 {
     by_cause.iter().sum::<u64>() - by_cause[Cause::Map as usize]
 }
@@ -410,7 +410,7 @@ fn run_seeds<R: Rules>(setup: &Setup<R>, summary: &mut Summary) {
         let blocks = setup.rules.log_blocks() as u64;
         assert!(
             left > 4 * blocks,
-            "{setup:?}, seed {seed}: {left} times one of {blocks} log blocks was given up"
+            "{setup:?}, seed {seed}: only {left} reclamations in a log of {blocks} blocks"
         );
         for (name, count) in counts.list() {
             *summary.counts.entry(name).or_insert(0) += count;

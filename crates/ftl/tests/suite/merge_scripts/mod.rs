@@ -232,7 +232,7 @@ fn faster_gives_valid_pages_a_second_chance_and_isolates_cold_ones() {
         w 9                  -- this update supersedes the isolated copy
         = nothing",
     );
-    // all pages are valid and none is on its second chance: the block is spared once
+    // all pages are valid and no page is on its second chance: the block is spared once
     play(
         &["ftl.scheme=faster", "ftl.log_blocks=7", "ftl.isolation_blocks=3"],
         "fill
@@ -425,7 +425,7 @@ fn mast_merges_the_cold_block_with_the_fewest_associated_logical_blocks() {
         = migrated 3
         5: dlll
         1: dlld";
-    // the second and the third block are associated with two logical blocks: the older one is
+    // the second and the third block are associated with two logical blocks: the older block is
     // merged
     play(
         MAST,
@@ -434,8 +434,8 @@ fn mast_merges_the_cold_block_with_the_fewest_associated_logical_blocks() {
              dddd"
         ),
     );
-    // the most valid pages count first, but all have four; then the fewest associated logical
-    // blocks count
+    // the most valid pages count first, but all blocks have four; then the fewest associated
+    // logical blocks count
     play(
         &mast(&["ftl.cold_victim=valid"]),
         &format!(
@@ -452,8 +452,8 @@ fn mast_merges_in_idle_time_one_logical_block_after_the_other() {
         w 21 25 29 22
         w 1 6 10 14
         = migrated 1";
-    // the cold area can open two blocks and wants three, so all four logical blocks of its block
-    // are merged
+    // the cold area can open two blocks but must be able to open three, so all four logical blocks
+    // of its block are merged
     play(
         &mast(&["ftl.idle_log_blocks=3"]),
         &format!("{filled}\n idle\n 4: dddd\n = full 1, data full 4, copies 16, erases 5"),
@@ -481,7 +481,7 @@ fn idle_merges_stop_when_a_request_arrives() {
     assert_eq!(
         m.data_blocks[MergeClass::Full as usize],
         1,
-        "one merge was begun, and none after it"
+        "one merge was begun, and no other merge followed"
     );
     assert_eq!(m.log_blocks.unwrap()[MergeClass::Full as usize], 0, "the log block is still there");
     state.line("idle");
@@ -489,7 +489,7 @@ fn idle_merges_stop_when_a_request_arrives() {
     assert_eq!(
         m.data_blocks[MergeClass::Full as usize],
         4,
-        "the others follow in the next idle time"
+        "the other merges follow in the next idle time"
     );
     assert_eq!(m.log_blocks.unwrap()[MergeClass::Full as usize], 1);
 }

@@ -295,7 +295,7 @@ fn a_drive_that_cannot_go_on_says_so_to_every_command() {
             drive.set_instant(true);
             assert!(
                 command(drive, Cmd::Flush).is_err(),
-                "{settings:?}: a mount that failed leaves nothing to use"
+                "{settings:?}: after a failed mount the drive refuses every command"
             );
             drive.set_instant(false);
         }

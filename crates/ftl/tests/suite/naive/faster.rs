@@ -5,7 +5,7 @@ use super::store::{BlockId, Shape, Store};
 use super::{AreaSize, Reference};
 use std::collections::BTreeSet;
 
-/// Number of blocks that the isolation area keeps free to open.
+/// Number of blocks that the isolation area should always be able to open.
 const READY: usize = 2;
 
 /// Settings of FASTer.

@@ -65,7 +65,7 @@ struct Trend {
 }
 
 impl Trend {
-    /// Adds the share of a window, if there is one, and returns the slope of the mean.
+    /// Adds the share of a window, unless it is `None`, and returns the slope of the mean.
     fn follow(&mut self, share: Option<i64>) -> i64 {
         let Some(share) = share else { return 0 };
         let old = self.mean.unwrap_or(share);

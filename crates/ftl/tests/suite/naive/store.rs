@@ -340,7 +340,7 @@ impl Store {
     }
 
     pub fn merge_sequential(&mut self, lbn: u32, host: Option<u32>) {
-        let log = self.sequential.remove(&lbn).expect("there is one to merge").block;
+        let log = self.sequential.remove(&lbn).expect("there is a log block to merge").block;
         if self.merge(log, lbn, host) == Class::Full {
             self.counts.sequential_full += 1;
         }

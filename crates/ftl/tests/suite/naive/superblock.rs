@@ -41,7 +41,7 @@ impl Superblock {
     }
 
     fn kind_of(&self, block: BlockId) -> Kind {
-        self.blocks.iter().find(|(b, _)| *b == block).expect("a page stands in its superblock").1
+        self.blocks.iter().find(|(b, _)| *b == block).expect("the block is in its superblock").1
     }
 }
 

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const CALLS: u32 = 4000;
-/// Random sequences for each shape. [`proofs::cases`] decides how many are tried.
+/// Random sequences for each shape. [`proofs::cases`] decides how many seeds are tried.
 const SEEDS: usize = 20;
 const PAGES_PER_BLOCK: u32 = 8;
 /// Number of blocks of each lane, which exceeds the number that map pages may have.

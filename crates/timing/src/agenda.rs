@@ -12,7 +12,7 @@ use flashatlas_types::Ps;
 pub(crate) enum Event {
     /// The cells of a die have finished, or have stopped for a read.
     Die(u32),
-    /// No event: a later one has replaced it ([`Agenda::set_die`]).
+    /// No event: a later event has replaced it ([`Agenda::set_die`]).
     Void,
     /// A channel is free.
     Channel(u32),
@@ -44,8 +44,8 @@ const fn number_of(key: Key) -> u64 {
 /// Binary heap of keys, with the least key first.
 ///
 /// The place of a key that was taken stays vacant until the next key is put. An event mostly sets
-/// another event, so a put mostly follows a take. Together they then need one walk down the heap.
-/// Done separately, they would need one walk down and two walks up.
+/// another event, so a put mostly follows a take. A take and the put after it then need one walk
+/// down the heap. Separately, they would need one walk down and two walks up.
 #[derive(Debug, Default)]
 struct Heap {
     keys: Vec<Key>,
@@ -133,8 +133,8 @@ impl Agenda {
         Agenda { ahead: Heap::default(), newest: 0, of_dies: vec![0; dies] }
     }
 
-    /// Sets the time at which the cells of a die finish or stop. This time replaces one that was
-    /// set before.
+    /// Sets the time at which the cells of a die finish or stop. This time replaces an earlier
+    /// time.
     #[inline]
     pub fn set_die(&mut self, at: Ps, die: u32) {
         self.set(at, DIE, die);

@@ -206,7 +206,7 @@ impl Engine {
         self.use_channel(n);
     }
 
-    /// Transfers the next page to the die while the cells program one, if cache program is on.
+    /// Transfers the next page to the die while the cells program a page, if cache program is on.
     pub(crate) fn try_preload(&mut self, d: u32) {
         if !self.times.cache_program {
             return;
@@ -238,8 +238,8 @@ impl Engine {
         self.start_cells(d);
     }
 
-    /// Suspends a program or an erase for a waiting host read. It does so if the settings allow it
-    /// and the operation still needs more time than the suspension takes.
+    /// Suspends a program or an erase for a waiting host read, if the settings allow it and the
+    /// operation still needs more time than the suspension takes.
     pub(crate) fn try_suspend(&mut self, d: u32) {
         let s = self.times.suspend;
         if !s.is_on() {
@@ -263,7 +263,7 @@ impl Engine {
             return;
         }
         if node.suspends > 0 && self.now < die.not_before {
-            // the reads that wait are looked at again when the operation may be suspended
+            // the waiting reads are considered again when the operation may be suspended
             if die.not_before < until {
                 self.agenda.set_die(die.not_before, d);
             }

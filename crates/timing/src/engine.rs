@@ -60,8 +60,8 @@ pub struct Engine {
     pub(crate) map_waits: MapWaits,
 }
 
-/// Returns the kind and the value of an operation that can follow another one as the same node, or
-/// `None` for any other operation.
+/// Returns the kind and the value of an operation that can follow another operation in the same
+/// node. Returns `None` for an operation that cannot.
 ///
 /// An operation that can follow takes no time, and mostly waits for one operation only.
 #[inline]
@@ -152,7 +152,7 @@ impl Engine {
     /// Returns the critical path to the command `tag` that completed at `at`. The path begins at
     /// `since`, and its latest step comes first.
     ///
-    /// Without a tag, the path leads to a command that completed at `at`: the one whose first
+    /// Without a tag, the path leads to a command that completed at `at`: the command whose first
     /// operation was issued earliest. Returns `None` if no such command completed at `at`, or if
     /// paths are not recorded.
     pub fn path(&self, tag: Option<Tag>, at: Ps, since: Ps) -> Option<Vec<Step>> {
@@ -199,8 +199,8 @@ impl Engine {
         });
     }
 
-    /// Notes that operation `by` was the last one for which the operations of `ready` from index
-    /// `first` on waited.
+    /// Notes that operation `by` was the last operation that the operations of `ready` from index
+    /// `first` on waited for.
     #[inline]
     pub(crate) fn note_released(&mut self, first: usize, by: OpId) {
         self.note(|paths, engine| {
@@ -294,7 +294,7 @@ impl Engine {
         }
     }
 
-    /// Adds the operations of `plan` at time `now`, and starts those that can start.
+    /// Adds the operations of `plan` at time `now`, and starts the operations that can start.
     ///
     /// # Panics
     /// Panics if `now` is before an event that was already handled, or if an event before `now` was
@@ -447,7 +447,7 @@ impl Engine {
 
     fn begin_on_dram(&mut self, n: u32) {
         let (Some(memory), Some(statistics)) = (&mut self.memory, &mut self.statistics.dram) else {
-            unreachable!("it was there when the operation was issued");
+            unreachable!("the memory was there when the operation was issued");
         };
         let end = memory.begin(self.nodes.at(n).page, self.now, statistics);
         self.state(n, State::Timer);

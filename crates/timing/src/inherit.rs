@@ -1,5 +1,6 @@
 //! Priority inheritance. A read of the map becomes a host read as soon as a host read waits for it.
-//! The read of the map then has the rank of a host read, and suspends other operations like one.
+//! The read of the map then has the rank of a host read, and suspends other operations like a host
+//! read.
 //!
 //! A host waits for the map entry of its page as well as for the page. Without inheritance, the
 //! read of the map would have the rank of the map. It would wait for the end of a program that a
@@ -85,8 +86,8 @@ impl Engine {
         rests
     }
 
-    /// Turns a read of the map into a host read. If it waits in a queue, it moves behind the host
-    /// reads there.
+    /// Turns a read of the map into a host read. If the read waits in a queue, it moves behind the
+    /// host reads in that queue.
     fn become_host_read(&mut self, read: OpId) {
         let Some(n) = self.nodes.find(read) else { return };
         let rank = self.times.rank[Class::HostRead as usize];

@@ -45,7 +45,8 @@ impl MapWaits {
     /// Returns the operation with number `id`, if it is in the list and no host read waits for it.
     #[inline]
     pub fn find(&mut self, id: OpId) -> Option<&mut Waiting> {
-        // most operations wait for one that is older or newer than all operations of the list
+        // most operations wait for an operation that is older or newer than all operations of the
+        // list
         if self.list.back()?.id < id || self.list.front()?.id > id {
             return None;
         }
@@ -70,10 +71,12 @@ impl MapWaits {
         self.free += 1;
     }
 
-    /// Marks the operations that a new host read waits for: those in `on`, and all operations that
-    /// these wait for. Returns the reads of the map that are newly marked, in order of number.
+    /// Marks the operations that a new host read waits for: the operations in `on`, and all
+    /// operations that they wait for. Returns the reads of the map that are newly marked, in order
+    /// of number.
     ///
-    /// Each operation is marked only once, because it is known when it is issued what it waits for.
+    /// Each operation is marked only once, because the operations that it waits for are known when
+    /// it is issued.
     pub fn raise(&mut self, mut on: SmallVec<[OpId; 2]>) -> SmallVec<[OpId; 4]> {
         let mut reads = SmallVec::new();
         while let Some(id) = on.pop() {

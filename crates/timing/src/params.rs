@@ -93,8 +93,8 @@ pub const CACHE_PROGRAM: Param<bool> = Param::flag(
 pub(crate) const SUSPEND: Param<Text> = Param::choice(
     "timing.suspend",
     &["none", "program", "erase", "both"],
-    "operations that are suspended when a host read, or a read of the map that a host read waits \
-     for, waits for their die",
+    "operations that are suspended for a read that waits for their die: for a host read, or for a \
+     read of the map that a host read waits for",
 )
 .or("none");
 

@@ -1,12 +1,12 @@
 //! Critical paths of commands: the reasons for the latency of a command.
 //!
-//! While paths are recorded, the engine notes for each operation when it was issued, when it was
-//! released, which operation released it last, and when it went from one state to the next. An
-//! operation is released when it waits for no other operation any more. A path goes back in time
-//! from the completion of a command. It passes the states of an operation back to the release of
-//! that operation. From there it continues with the operation that released it, and so on until the
-//! time at which the command was issued. So the steps of a path follow each other without a gap,
-//! and add up to the latency.
+//! While paths are recorded, the engine notes the times at which each operation was issued, was
+//! released, and changed its state. It also notes which operation released each operation last. An
+//! operation is released when it no longer waits for any operation. A path goes back in time from
+//! the completion of a command. It passes the states of an operation back to the release of that
+//! operation. From there it continues with the operation that released it, and so on until the time
+//! at which the command was issued. So the steps of a path follow each other without a gap, and add
+//! up to the latency.
 //!
 //! Each step has a [`Reason`]. For example, the operations of collection on the path count as
 //! collection. The time that an operation waits for a die on which collection works counts as
@@ -140,7 +140,7 @@ pub struct Step {
     pub to: Ps,
     /// Reason for the step.
     pub reason: Reason,
-    /// The operation on the path; `None` before the first one was issued.
+    /// The operation on the path; `None` before the first operation was issued.
     pub op: Option<(OpKind, Option<Cause>)>,
 }
 
@@ -188,7 +188,7 @@ pub(crate) struct Paths {
     /// Number of the first operation of `tracks`.
     first: u64,
     tracks: VecDeque<Track>,
-    /// For each die, the reasons for which it was occupied, each with the time at which that began.
+    /// For each die, the reasons for which it was occupied, each with its start time.
     dies: Vec<VecDeque<(Ps, Option<Reason>)>>,
     /// Commands that completed, in order.
     complete: VecDeque<(Ps, Tag, OpId)>,
@@ -285,8 +285,8 @@ impl Paths {
     /// latest step comes first.
     ///
     /// With a `tag`, the path leads to that command. Without a tag, it leads to a command that
-    /// completed at `at`: the one whose first operation was issued earliest. Returns `None` if no
-    /// such command completed at `at`.
+    /// completed at `at`: the command whose first operation was issued earliest. Returns `None` if
+    /// no such command completed at `at`.
     pub fn to(&self, tag: Option<Tag>, at: Ps, since: Ps) -> Option<Vec<Step>> {
         let later = self.complete.iter().rev().take_while(|&&(end, ..)| end >= at);
         let those =
@@ -297,9 +297,9 @@ impl Paths {
 
     fn path(&self, mut id: OpId, at: Ps, since: Ps) -> Vec<Step> {
         let (mut steps, mut upto) = (Vec::new(), at);
-        // `held` is an operation that waited for a later one: an erase that waits for a later read
-        // of its block, or a wait for a slot. It waited for other operations before the later one
-        // was issued
+        // `held` is an operation that waited for a later operation: an erase that waited for a
+        // later read of its block, or a wait for a slot. Before the later operation was issued,
+        // `held` waited for other operations
         let mut held = None;
         while let Some(track) = self.track(id) {
             let mut end = upto;

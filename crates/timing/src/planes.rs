@@ -1,6 +1,5 @@
 //! Independent reads of planes: reads of different planes of a die sense at the same time, and
-//! share
-//! the die's bus.
+//! share the die's bus.
 //!
 //! The first read of a die is its current operation. Other reads join it while it senses or
 //! transfers. Programs and erases use the whole die, so they wait until all reads have left it. A
@@ -16,13 +15,13 @@ use flashatlas_types::{DieBlock, Dur, Layout, TiVec};
 /// The limits of independent reads of planes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlaneReads {
-    /// Greatest number of reads that a die works on at once; 0 if every plane may have one.
+    /// Greatest number of reads that a die works on at once; 0 if every plane may have a read.
     pub max: u32,
     /// `true` if reads at the same time must be of pages of the same kind.
     pub same_kind: bool,
 }
 
-/// The plane of each block on a die. Planes under one frame work together, and count as one.
+/// The plane of each block on a die. Planes under one frame work together, and count as one plane.
 #[derive(Debug, Default)]
 pub(crate) struct Planes(TiVec<DieBlock, u8>);
 
@@ -42,7 +41,7 @@ impl Planes {
 }
 
 impl Engine {
-    /// Starts reads of other planes beside those that a die works on, as far as the limits allow.
+    /// Starts further reads of other planes on a die that reads, within the limits.
     pub(crate) fn join_planes(&mut self, d: u32) {
         let Some(limits) = self.times.plane_reads else { return };
         loop {

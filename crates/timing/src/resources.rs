@@ -46,12 +46,12 @@ impl Queue {
         *tail = n;
     }
 
-    /// Returns the operation that goes next, which is the first one of the lowest rank. Returns
-    /// `None` if no operation waits.
+    /// Returns the operation that goes next, which is the first operation of the lowest rank.
+    /// Returns `None` if no operation waits.
     ///
     /// An operation that has been the first of its rank for at least `longest` goes before lower
-    /// ranks. Of several such operations, the one that has been first for the longest time goes
-    /// next. With `longest` = 0, only the rank decides.
+    /// ranks. Of several such operations, the operation that has been first for the longest time
+    /// goes next. With `longest` = 0, only the rank decides.
     #[inline]
     pub fn first(&self, now: Ps, longest: Dur) -> Option<u32> {
         if longest > Dur::ZERO && !self.ranks.is_power_of_two() && self.ranks != 0 {

@@ -117,8 +117,8 @@ impl Statistics {
         self.dies_max = self.dies_max.max(self.dies);
     }
 
-    /// Returns the mean number of dies at work during the time in which at least one was at work.
-    /// Returns zero if no die was ever at work.
+    /// Returns the mean number of dies at work during the time in which at least one die was at
+    /// work. Returns zero if no die was ever at work.
     pub fn mean_dies(&self) -> f64 {
         if self.active == Dur::ZERO { 0.0 } else { self.die_time as f64 / self.active.0 as f64 }
     }

@@ -159,8 +159,8 @@ impl Nodes {
         }
     }
 
-    /// Notes that a program or erase has started on its die, so that the next one of its block may
-    /// queue. Returns the next one if it waits for no other operation.
+    /// Notes that a program or erase has started on its die, so that the next program or erase of
+    /// its block may queue. Returns that operation if it waits for no other operation.
     pub fn started(&mut self, n: u32) -> Option<u32> {
         let node = self.at_mut(n);
         assert!(!std::mem::replace(&mut node.halfway, true), "operation {} begins twice", node.id);

@@ -60,7 +60,7 @@ pub(crate) struct Node {
     pub time: Dur,
     /// Tag of a command, or slots of the write cache.
     pub value: u64,
-    /// Number of operations for which this one still waits.
+    /// Number of operations for which this operation still waits.
     pub waiting: u32,
     waiters: Waiters,
     /// Neighbours among the unfinished programs and erases of the block. `following` waits until
@@ -183,8 +183,8 @@ pub(crate) struct Nodes {
     oldest: u64,
     newest: u64,
     blocks: TiVec<DieBlock, Unfinished>,
-    /// Erases that wait for reads, in a list for each block. There is one for each collection that
-    /// is planned ahead.
+    /// Erases that wait for reads, in a list for each block. Each collection that is planned ahead
+    /// has one such erase.
     draining: Slab<Draining>,
     pub live: usize,
 }
@@ -291,7 +291,7 @@ impl Nodes {
     }
 
     /// Lets an operation use the node of operation `on`. The operation must take no time and wait
-    /// for `on` alone. It completes right after `on`, in its order among the operations that `on`
+    /// only for `on`. It completes right after `on`, in its order among the operations that `on`
     /// releases.
     ///
     /// Returns `false` and does nothing if the node cannot be shared, for instance because the two
@@ -475,7 +475,8 @@ mod tests {
     use super::*;
     use flashatlas_types::{Class, Plan, Tag};
 
-    /// An operation that shares a node is released, and releases others, as if it had its own node.
+    /// An operation that shares a node is released, and releases other operations, as if it had its
+    /// own node.
     #[test]
     fn a_follower_comes_after_its_operation_and_releases_what_waits_for_itself() {
         let (mut nodes, mut plan) = (Nodes::new(1), Plan::default());
@@ -492,8 +493,14 @@ mod tests {
                 assert_eq!((nodes.find(id), nodes.live), (nodes.find(work), 2));
             } else {
                 if id == other {
-                    assert!(!nodes.follow(id, NodeKind::Complete, 8, work), "one follows already");
-                    assert!(!nodes.follow(id, NodeKind::Complete, 8, complete), "it is none yet");
+                    assert!(
+                        !nodes.follow(id, NodeKind::Complete, 8, work),
+                        "the node has a follower"
+                    );
+                    assert!(
+                        !nodes.follow(id, NodeKind::Complete, 8, complete),
+                        "a follower has no node"
+                    );
                 }
                 of.push(nodes.add(id, op, after, |node| node.work = NodeKind::Timer));
             }
@@ -504,13 +511,13 @@ mod tests {
         assert_eq!(
             ready,
             [first, after_work, second],
-            "the follower first, as its number is least"
+            "the follower comes first, because its number is the smallest"
         );
         let follower = nodes.at(first);
         let found = (follower.id, follower.work, follower.value, nodes.find(work));
         assert_eq!(found, (complete, NodeKind::Complete, 7, None));
-        // now a second operation waits for `complete`; the first one began to wait while `complete`
-        // was a follower
+        // now a second operation waits for `complete`; the first operation began to wait while
+        // `complete` was a follower
         let late = plan.push(delay, Class::HostRead, &[complete]);
         let (id, op, after) = plan.iter().nth(5).expect("the sixth");
         let late_node = nodes.add(id, op, after, |node| node.work = NodeKind::Timer);
@@ -524,7 +531,7 @@ mod tests {
         let (id, op, _) = plan.iter().nth(6).expect("the seventh");
         nodes.add(id, op, &[], |node| (node.work, node.value) = (NodeKind::AwaitSlots, 3));
         assert!(!nodes.follow(last, NodeKind::Complete, 9, awaited));
-        // nor has a node a place for a number that is too far from its own
+        // a node also has no place for a number that is too far from its own number
         assert!(!nodes.follow(OpId(other.0 + 256), NodeKind::Complete, 9, other));
         assert!(nodes.follow(OpId(other.0 + 255), NodeKind::Complete, 9, other));
     }

@@ -180,8 +180,8 @@ fn an_erase_does_not_wait_for_other_blocks() {
 
 #[test]
 fn an_erase_waits_for_reads_that_came_in_between_others_that_are_done() {
-    // a is complete at 2200, c at 3300, and b, which waits for a delay, at 8100; each leaves the
-    // block's list when it is complete
+    // a is complete at 2200, c at 3300, and b, which waits for a delay, at 8100; each operation
+    // leaves the block's list when it is complete
     let script = "
         d = delay 7000
         a = read 0.0.0 x100

@@ -85,7 +85,7 @@ fn a_map_read_that_is_under_way_only_changes_its_rank() {
         h = read 3.1.0 x100 after m";
     let four = board(1, 4);
     expect(&four, times(), script, &[("m", 2_600), ("g", 2_700), ("h", 3_700)]);
-    // m also goes before g if both already wait for the channel, which is so from 1000 on
+    // m also goes before g if both already wait for the channel, as they do from 1000 on
     let script = script.replace("at 600", "at 1200");
     expect(&four, times(), &script, &[("m", 2_600), ("g", 2_700), ("h", 3_700)]);
     // without h, they leave in the order in which they arrived
@@ -111,8 +111,8 @@ fn what_the_host_read_waits_through_hands_it_on() {
     // h is the end of a read
     let script = format!("{PROGRAM} m = read 0.1.0 x100 map\nh = complete host_read after m");
     expect_suspends(&script, &[("m", 2_250), ("h", 2_250)], 1);
-    // the end of a write does not raise m, because the drive does not have the read yet that is
-    // sent after that end
+    // the end of a write does not raise m: the host sends the next read after this end, so the
+    // drive does not have this read yet
     let script = format!(
         "{PROGRAM} m = read 0.1.0 x100 map
         c = complete host_write after m

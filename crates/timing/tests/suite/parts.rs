@@ -1,6 +1,6 @@
-//! Status, independent reads of planes, and the limits of suspension that data sheets state, worked
-//! by hand. Times are those of `common::times`: tR 1000 (middle pages 1300), tPROG 5000, tBERS
-//! 20000, and 1 a byte on the channel.
+//! Status, independent reads of planes, and the limits of suspension that data sheets state,
+//! computed by hand. Times come from `common::times`: tR 1000 (middle pages 1300), tPROG 5000,
+//! tBERS 20000, and 1 a byte on the channel.
 
 use crate::common::{BLOCKS, board, expect, expect_small, times_with};
 use flashatlas_timing::{PARAMS, PlaneReads, Suspend, Times};
@@ -31,8 +31,8 @@ fn a_status_takes_the_channel_when_the_cells_have_finished() {
         b = program 1.1.0 x100
         c = read 2.0.0 x30";
     expect_small(times.clone(), script, &[("a", 5_110), ("b", 5_210), ("c", 1_040)]);
-    // the status of a waits for the data of b, and the die does nothing meanwhile: d is read after
-    // that. a: cells end at 5100; b has the channel from 5050 to 5350; status to 5360; d: cells to
+    // the status of a waits for the data of b, and the die does nothing meanwhile, so d is read
+    // later. a: cells end at 5100; b has the channel from 5050 to 5350; status to 5360; d: cells to
     // 6360, status and data to 6390
     let script = "at 0
         a = program 0.1.0 x100
@@ -43,7 +43,7 @@ fn a_status_takes_the_channel_when_the_cells_have_finished() {
     let mut player = expect_small(times.clone(), script, &done);
     // data 100 and 300, two statuses of 10 of programs, and 10 + 20 of the read
     assert_eq!(player.statistics().channel_busy[0], Dur(450));
-    // an erase: cells 20000, status 10; nothing of it was on the channel before
+    // an erase: cells 20000, status 10; its command takes no time on the channel
     expect_small(times, "at 0\n e = erase 0.1", &[("e", 20_010)]);
 }
 
@@ -53,15 +53,15 @@ fn reads_of_different_planes_sense_at_once_and_share_the_bus() {
         a = read 0.0.0 x400
         b = read 0.8.0 x400
         c = read 0.16.0 middle x400";
-    // together: 1400 each, one after the other; the last one is a middle page
+    // together: 1400 for each read, one after another; the last read is of a middle page
     let one =
         expect(&planes(4), times_with(|_| {}), script, &[("a", 1_400), ("b", 2_800), ("c", 4_500)]);
     drop(one);
     // independent: all sense from 0; the bus carries a from 1000, b from 1400, and c from 1800
     let done = [("a", 1_400), ("b", 1_800), ("c", 2_200)];
     expect(&planes(4), independent(ALL), script, &done);
-    // with a command of 50 before each: cells of a from 50, b from 100, c from 150; a's data is out
-    // at 1450, b's at 1850, and c's at 2250
+    // with a command of 50 before each read: the cells of a from 50, of b from 100, of c from 150;
+    // a's data is out at 1450, b's at 1850, and c's at 2250
     let commands = Times { command: Dur(50), ..independent(ALL) };
     expect(&planes(4), commands, script, &[("a", 1_450), ("b", 1_850), ("c", 2_250)]);
 }
@@ -121,11 +121,12 @@ const TWO_READS: &str = "at 0
 
 #[test]
 fn the_next_suspension_waits_for_a_time_after_the_resume() {
-    // without: a suspends at 1000, reads from 1100 to 2200; e resumes with 19000 left; b suspends
-    // at 2400 (18800 left), reads from 2500 to 3600; e ends at 22400
+    // without a gap: a suspends e at 1000 and reads from 1100 to 2200; e resumes with 19000 left; b
+    // suspends e at 2400 (18800 left) and reads from 2500 to 3600; e ends at 22400
     let done = [("a", 2_200), ("b", 3_600), ("e", 22_400)];
     expect_small(suspend(|_| {}), TWO_READS, &done);
-    // 1000 after the resume at 2200, b suspends at 3200 (18000 left): reads from 3300 to 4400
+    // with a gap of 1000 after the resume at 2200, b suspends e at 3200 (18000 left) and reads from
+    // 3300 to 4400
     let done = [("a", 2_200), ("b", 4_400), ("e", 22_400)];
     expect_small(suspend(|s| s.gap = Dur(1_000)), TWO_READS, &done);
     // a gap beyond the end of the erase: b waits until 21200
@@ -138,7 +139,7 @@ fn erases_and_programs_have_limits_of_their_own() {
     // one suspension of an erase: b waits for the end of e
     let done = [("a", 2_200), ("e", 21_200), ("b", 22_300)];
     expect_small(suspend(|s| s.erase_max = 1), TWO_READS, &done);
-    // the limit of erases is none of programs: p has 4800 of its cells left at 300, and is
+    // the limit for erases does not hold for programs: p has 4800 of its cells left at 300, and is
     // suspended at 300 and at 2000
     let programs = "at 0
         p = program 0.1.0 x100
@@ -146,8 +147,8 @@ fn erases_and_programs_have_limits_of_their_own() {
         a = read 0.2.0 x100
         at 2000
         b = read 0.3.0 x100";
-    // a reads from 400 to 1500; p resumes with 4800 left; b suspends at 2000 (4300 left), reads
-    // from 2100 to 3200; p ends at 7500
+    // a reads from 400 to 1500; p resumes with 4800 left; b suspends p at 2000 (4300 left) and
+    // reads from 2100 to 3200; p ends at 7500
     let done = [("a", 1_500), ("b", 3_200), ("p", 7_500)];
     expect_small(suspend(|s| s.erase_max = 1), programs, &done);
 }

@@ -85,7 +85,7 @@ fn the_next_of_a_class_is_passed_anew() {
 fn a_suspended_operation_rests_for_no_longer_than_either_bound() {
     // a begins to stop at 1100 and is suspended from 1150 on. Reads of 1000 follow each other and
     // end at 2150, 3150 and 4150. Counted from 1100, 3000 have passed when the third read ends at
-    // 4150, and 2000 when the second one ends at 3150. a then resumes with 3900 + 20 left
+    // 4150, and 2000 when the second read ends at 3150. a then resumes with 3900 + 20 left
     let script = format!("a = program 0.0.0\nat 1100\n{}", many("r", 6, "read 0.1.0"));
     let bound = |passed, longest| {
         let mut t = bounded(passed);

@@ -1,8 +1,8 @@
 //! Tests that compare the engine with the naive simulator of `naive`, on random plans for small
-//! boards. Every operation must be complete at the same picosecond in both, and the busy times must
-//! be equal.
+//! boards. Every operation must be complete at the same picosecond in both simulators, and the busy
+//! times must be equal.
 //!
-//! Cases with higher numbers are larger, so the first case that fails is a small one. The failure
+//! Cases with higher numbers are larger, so the first case that fails is a small case. The failure
 //! message contains the whole case.
 
 use crate::common::{Player, block, board, times_with};

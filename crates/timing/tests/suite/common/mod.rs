@@ -16,7 +16,7 @@
 //!   g = join after d f
 //! ```
 //!
-//! Times are picoseconds. On the [`times`] of these tests a byte takes 1 ps on a channel.
+//! Times are picoseconds. With the [`times`] of these tests, a byte takes 1 ps on a channel.
 
 // every test file uses other parts of this module
 
@@ -107,7 +107,7 @@ impl Player {
             *back *= 2;
         }
         let op = self.plan.push(kind, class, after);
-        // with class host read, it would raise the reads of the map for which it waits
+        // with class host read, this operation would raise the reads of the map for which it waits
         self.plan.push(OpKind::Complete(Tag(op.0)), Class::HostWrite, &[op]);
         op
     }
@@ -151,7 +151,10 @@ impl Player {
         let after: Vec<OpId> = after.split_whitespace().map(|n| self.names[n]).collect();
         let (kind, class) = operation(&what.split_whitespace().collect::<Vec<_>>());
         let op = self.op(kind, class, &after);
-        assert!(self.names.insert(name.trim().to_owned(), op).is_none(), "{name} is there twice");
+        assert!(
+            self.names.insert(name.trim().to_owned(), op).is_none(),
+            "{name} names two operations"
+        );
     }
 }
 

@@ -1,6 +1,7 @@
 //! A naive simulator that shares no code with the engine. It stores one stage for each operation in
-//! a plain list. Everything else is found by a scan of this list each time: which operation holds a
-//! die, which is first in a queue, and which waits for which. These rules are the specification:
+//! a plain list. A scan of this list finds everything else each time: the operation that holds a
+//! die, the first operation in a queue, and the operations that wait for each other. These rules
+//! are the specification:
 //!
 //! 1. An operation is *released* when all operations that it names are complete. A read also waits
 //!    until the earlier programs of its page are complete, and an erase until every earlier
@@ -11,12 +12,12 @@
 //!    that awaits slots is released when that number of slots has been freed.
 //! 2. Released operations arrive in the order in which they were released. Operations that one step
 //!    releases arrive in the order of their numbers. Each operation takes effect before the next
-//!    one arrives. Operations issued together are issued one by one.
+//!    operation arrives. Operations issued together are issued one by one.
 //! 3. A die and a bus serve by class, then by arrival. With a bound on passing, a class is overdue
 //!    if its first operation has been the first for at least the bound. Overdue classes come before
-//!    all others. Of several overdue classes, the one whose first operation has been the first for
-//!    the longest time comes first. An operation is the first of its class from its arrival on, or
-//!    from the time at which the last operation before it left the queue.
+//!    all others. Of several overdue classes, the class whose first operation has been the first
+//!    for the longest time comes first. An operation is the first of its class from its arrival on,
+//!    or from the time at which the last operation before it left the queue.
 //! 4. Events of one instant happen in the order in which they were begun. If an event frees a
 //!    resource, the resource goes at once to an operation that already waits for it. The operations
 //!    that the event released arrive after that.
@@ -25,22 +26,22 @@
 //!    the die then begins it before the page asks for the channel. Any other operation waits until
 //!    the register is free.
 //! 7. Cache program: while a program is in the cells, the next operation takes the register if it
-//!    is a program, the register is free and no operation is suspended. When the cells end, it goes
-//!    on before all others.
+//!    is a program, the register is free and no operation is suspended. When the cells end, the
+//!    operation in the register gets them before all others.
 //! 8. Suspension: a host read suspends the operation in the cells when the read arrives, or when
 //!    the cells begin while the read waits. A read is not suspended. Nothing is suspended while the
 //!    register is taken, or if no more time is left than the latency. Only host reads go before the
-//!    operation resumes. The operation resumes for good at the first chance after the shorter one
-//!    of the bounds on passing and on suspension.
+//!    operation resumes. After the shorter of the bounds on passing and on suspension, the
+//!    operation resumes at the first chance and is not suspended again.
 //! 9. Inheritance: a read, data to the host, or the end of a command raises reads of the map when
 //!    it is issued, if its class is host read. Each unfinished read of class map that it waits for
-//!    becomes a host read, in order of number. It waits for the operations that it names, for the
-//!    newest program of its page if it is a read, and for the operations that these wait for. An
-//!    operation that waits for the end of a command waits for that end alone. A raised read that
-//!    stands in a queue arrives there anew. On a die, a program may then be loaded ahead, or an
-//!    operation may be suspended. If only a suspended operation is left on the die that a raised
-//!    read leaves, that operation resumes by an event of this instant that begins then. So the
-//!    operations that the read released come before it.
+//!    becomes a host read, in order of number. The raising operation waits for the operations that
+//!    it names, for the newest program of its page if it is a read, and for the operations that
+//!    these wait for. An operation that waits for the end of a command waits only for that end. A
+//!    raised read that is in a queue arrives there anew. On a die, a program may then be loaded
+//!    ahead, or an operation may be suspended. A raised read may leave a die on which only a
+//!    suspended operation is left. That operation then resumes by a new event of this instant. So
+//!    the operations that the read released come before it.
 
 mod dies;
 mod inherit;
@@ -147,7 +148,7 @@ pub struct Naive<'a> {
     pub totals: Totals,
     /// Number of reads of the map that became host reads, and how many of them waited in a queue.
     pub raised: (u64, u64),
-    /// Number of times that an operation went before another one of a higher class.
+    /// Number of times that an operation went before another operation of a higher class.
     pub passed: u64,
 }
 
@@ -320,8 +321,8 @@ impl Naive<'_> {
             })
     }
 
-    /// Makes an erase wait for a read of a page as it was, which is issued now. The erase is the
-    /// first unfinished one of its block since then. An erase that was released does not wait.
+    /// Makes an erase wait for a read of a page as it was, which is issued now. It is the first
+    /// unfinished erase of its block since then. An erase that was released does not wait.
     fn hold(&mut self, read: usize) {
         let OpKind::Read { back: back @ 1.., block, .. } = self.steps[read].kind else { return };
         let erase = (read - back as usize + 1..read).find(|&i| {

@@ -41,7 +41,7 @@ impl Classifier {
     }
 
     /// Returns the class of the first of the next `count` reads. All these reads are of one row, so
-    /// the later ones are row hits. The first read of a bank is a row change of the class
+    /// the later reads are row hits. The first read of a bank is a row change of the class
     /// "earlier".
     #[inline]
     pub fn read(&mut self, bank: u8, row: u32, count: u64) -> usize {

@@ -1,12 +1,11 @@
-//! The queue of a memory controller. Of the waiting accesses, the one that the device can serve
-//! first goes next (Rixner, Dally, Kapasi, Mattson and Owens, *Memory Access Scheduling*, ISCA
-//! 2000).
+//! The queue of a memory controller. The waiting access that the device can serve first goes next
+//! (Rixner, Dally, Kapasi, Mattson and Owens, *Memory Access Scheduling*, ISCA 2000).
 //!
 //! If an access arrived early enough, the engine puts its precharge and its activation before the
 //! reads of accesses that were served earlier. An access is therefore "first ready" if its first
 //! read or write has the earliest clock, and this access goes next. Among several with the same
-//! clock, an access whose row is open goes first, and then the oldest. An access that is never the
-//! earliest waits as long as other accesses arrive.
+//! clock, an access whose row is open goes first, and then the oldest access. An access that is
+//! never the earliest waits as long as other accesses arrive.
 
 use super::{Command, Dram, Served};
 use flashatlas_types::DramAccess;
@@ -32,7 +31,7 @@ pub struct ServedBurst {
 pub struct Queue {
     length: usize,
     waiting: Vec<Waiting>,
-    /// The clock at which the place in the queue that the next burst takes became free.
+    /// The clock at which a place in the queue became free for the next burst.
     room: i64,
 }
 
@@ -43,7 +42,7 @@ impl Queue {
         Queue { length, waiting: Vec::with_capacity(length), room: 0 }
     }
 
-    /// Returns `true` if a burst must be served before another one can be added.
+    /// Returns `true` if a burst must be served before another burst can be added.
     pub fn is_full(&self) -> bool {
         self.waiting.len() == self.length
     }

@@ -1,5 +1,5 @@
-//! Constraints that the paper leaves out. Each can be switched off, so that the paper's model is
-//! left.
+//! Constraints that the paper leaves out. Each can be switched off. Without all of them, the
+//! paper's model is left.
 
 use flashatlas_types::ConfigError;
 
@@ -50,7 +50,7 @@ impl Rules {
     /// Parses the value of `dram.constraints`: `all`, `none`, or names separated by commas.
     ///
     /// # Errors
-    /// Returns an error that names the unknown constraint and lists the known ones.
+    /// Returns an error that names the unknown constraint and lists the known constraints.
     pub fn parse(text: &str) -> Result<Rules, ConfigError> {
         match text.trim() {
             "all" => return Ok(Rules::ALL),

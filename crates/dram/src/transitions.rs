@@ -1,11 +1,11 @@
-//! A table of transitions. It stores how long a device took to serve given accesses in a given
-//! relative state, so that the engine need not work that out again.
+//! A table of transitions. It stores the time that a device took to serve given accesses in a given
+//! relative state, so that the engine need not compute this time again.
 //!
 //! Lookups are much alike. Each visits the same banks in the order that the previous lookup used,
-//! and finds other rows open. So a device has few relative states, and the engine works out most
-//! steps only once. A step during which a refresh occurs is always worked out. If the bank of each
+//! and finds other rows open. So a device has few relative states, and the engine computes most
+//! steps only once. A step during which a refresh occurs is always computed. If the bank of each
 //! access is random, there are too many states for any of them to occur again, and every step is
-//! worked out.
+//! computed.
 
 use crate::engine::{Relative, WINDOW};
 use crate::{Dram, Served};
@@ -49,8 +49,8 @@ struct Step {
 /// A DRAM device that serves accesses as [`Dram::serve_all`] does, and uses a table where it can.
 #[derive(Debug)]
 pub struct Transitions {
-    /// The device. While `at` is set, the times in `dram` are stale; the current ones are in state
-    /// `at`.
+    /// The device. While `at` is set, the times in `dram` are stale, and the current times are in
+    /// state `at`.
     dram: Dram,
     /// Number of the device's present state, if the table contains that state.
     at: Option<usize>,
@@ -80,7 +80,7 @@ impl Transitions {
         }
     }
 
-    /// Returns how many operations were found in the table, and how many were not.
+    /// Returns the number of operations that were found in the table, and the number of all others.
     pub fn hits_and_misses(&self) -> (u64, u64) {
         (self.hits, self.misses)
     }

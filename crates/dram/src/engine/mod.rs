@@ -15,11 +15,11 @@
 //! (lpddr4-3200), a controller that reorders activations could be some clocks faster. Rows stay
 //! open until another row of their bank is needed.
 //!
-//! A refresh goes before an access that arrives, or whose data bus slot would come, when the
-//! refresh is due or later. All banks are precharged, and are then idle for tRFC. If several
-//! refreshes are due after a long idle time, all of them are counted, but only the first and the
-//! last are shown. An access that takes longer than tREFI delays refreshes; one delayed refresh is
-//! then issued before each of the next accesses.
+//! A due refresh goes before every access that arrives at the due time or later, or whose data bus
+//! slot would come then. All banks are precharged, and are then idle for tRFC. If several refreshes
+//! are due after a long idle time, all of them are counted, but only the first and the last are
+//! shown. An access that takes longer than tREFI delays refreshes; one delayed refresh is then
+//! issued before each of the next accesses.
 
 mod relative;
 
@@ -85,7 +85,7 @@ struct Bank {
 }
 
 /// The first clocks at which the timings allow a read, a write and an activation. There is one
-/// value for each bank group, and one that holds for all groups.
+/// value for each bank group, and one value that holds for all groups.
 #[derive(Clone, Copy, Debug)]
 struct Allowed {
     /// First clock of a read, then of a write.
@@ -155,8 +155,8 @@ pub struct Dram {
     paces: [u64; 17],
     /// Clock of the newest read or write.
     column: i64,
-    /// For each of the last four activations, the clock from which on tFAW allows a fifth one. The
-    /// entry of the oldest activation is at `four_next`.
+    /// For each of the last four activations, the clock from which on tFAW allows a fifth
+    /// activation. The entry of the oldest activation is at `four_next`.
     four: [i64; 4],
     four_next: usize,
     /// The clock at which the next refresh is due.
@@ -328,8 +328,8 @@ impl Dram {
         at
     }
 
-    /// Returns the first clock at which the timings between activations allow one in a closed bank
-    /// of `group`. The bank may be activated from clock `closed` on.
+    /// Returns the first clock at which the timings between activations allow an activation in a
+    /// closed bank of `group`. The bank may be activated from clock `closed` on.
     #[inline]
     fn activation_allowed(&self, group: u32, closed: i64) -> i64 {
         closed

@@ -11,8 +11,8 @@ use super::{Allowed, Bank, CLOSED, CommandBus, Dram, NEVER, WINDOW};
 pub(crate) struct Relative(Box<[i32]>);
 
 impl Dram {
-    /// Returns the relative state. The state includes which banks have an open row, but not the
-    /// number of that row.
+    /// Returns the relative state. The state includes the banks that have an open row, but not the
+    /// numbers of these rows.
     ///
     /// # Panics
     /// Panics if nothing was served yet.

@@ -260,7 +260,7 @@ impl Timings {
     /// Checks that the timings do not contradict each other.
     ///
     /// # Errors
-    /// Returns an error that names a key that contradicts another one, with the allowed range of
+    /// Returns an error that names a key that contradicts another key, with the allowed range of
     /// its value.
     pub fn check(&self) -> Result<(), ConfigError> {
         let t = self;

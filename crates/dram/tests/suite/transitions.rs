@@ -4,10 +4,10 @@ use super::brute_force::{random_device, rules};
 use flashatlas_dram::{Device, Dram, PRESETS, Rules, Timings, Transitions};
 use flashatlas_types::{DramAccess, Rng, Seed};
 
-/// A kind of operations. The numbers are: the banks that an operation visits in turn (0: random
-/// banks, where the table is soon no longer used), the bursts of an access, the rows to draw from,
-/// the accesses in a million that are writes (and as many that wait for earlier accesses), and the
-/// longest gap between operations in clocks.
+/// A kind of operations. The numbers are: the banks that an operation visits in turn, the bursts of
+/// an access, the rows to draw from, the odd accesses in a million, and the longest gap between
+/// operations in clocks. With 0 banks, the banks are random, and the table is soon no longer used.
+/// Of a million accesses, `odd` are writes, and `odd` wait for earlier accesses.
 struct Kind {
     name: &'static str,
     banks: u64,
@@ -66,7 +66,8 @@ impl Pair {
             let counts = (self.plain.activations, self.plain.refreshes);
             assert_eq!(self.table.counts(), counts, "{what}");
             if rng.chance(2_000) {
-                // the device itself serves an operation between those that the table serves
+                // between the operations that the table serves, the device itself serves an
+                // operation
                 let one = [access(rng.below(64), rng)];
                 let served = self.table.dram().serve_all(&one, from, &mut |_| {});
                 assert_eq!(served, self.plain.serve_all(&one, from, &mut |_| {}), "{what}");
@@ -76,8 +77,8 @@ impl Pair {
     }
 }
 
-/// Plays every kind on every preset with all rules, with none and with some. Each table starts
-/// empty.
+/// Plays every kind on every preset with all rules, with no rule and with some rules. Each table
+/// starts empty.
 #[test]
 fn a_table_serves_as_the_engine_does() {
     let mut rng = Rng::stream(Seed(1), "transitions");

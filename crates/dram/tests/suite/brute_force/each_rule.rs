@@ -6,7 +6,7 @@ use flashatlas_dram::{Command, CommandKind, Device, PRESETS, Rules, Timings};
 use flashatlas_types::DramAccess;
 use std::collections::BTreeSet;
 
-/// Timings that all differ, so that a test shows which one was applied. DL 4, CCD_S 4 and CWL 9
+/// Timings that all differ, so that a test shows which timing was applied. DL 4, CCD_S 4 and CWL 9
 /// come from `table-1`. Banks 0 and 4 are in one group.
 const T: Timings = Timings { rcd: 10, cl: 12, rp: 11, rtp: 6, wr: 13, wtr_s: 3, wtr_l: 8, ..ROWS };
 const ROWS: Timings = Timings {
@@ -99,8 +99,8 @@ fn columns() {
     // the data of the write ends at 10 + 9 + 4 = 23; the read comes at 23 + 3 or 23 + 8
     decides(T, "none", &[write(0, 1), read(1, 1)], Read, 26, "wtr_s");
     decides(T, "none", &[write(0, 1), read(4, 1)], Read, 31, "wtr_l");
-    // the writes are at 10 (bank 0) and 14 (bank 1); the older one decides, because 23 + 8 is later
-    // than 27 + 3
+    // the writes are at 10 (bank 0) and 14 (bank 1); the older write decides, because 23 + 8 is
+    // later than 27 + 3
     decides(T, "none", &[write(0, 1), write(1, 1), read(4, 1)], Read, 31, "wtr_l");
 }
 

@@ -1,16 +1,16 @@
 //! A checker of the DRAM engine that does not work like the engine.
 //!
-//! The checker stores the past commands in a plain list. It compares each new command with all of
-//! these, whether they come before or after it in time. It also tries every earlier clock for the
-//! new command. Its rules are the specification:
+//! The checker stores the past commands in a plain list. It compares each new command with all past
+//! commands, even if they come later in time. It also tries every earlier clock for the new
+//! command. Its rules are the specification:
 //!
 //! 1. Commands to one bank come in the order in which they were issued, and are at least the
 //!    distance apart that [`Checker::between`] returns.
 //! 2. A refresh is due every tREFI. A due refresh goes before an access if the access arrives at
-//!    that time or later, or if its data bus slot would come at that time or later. The refresh
-//!    comes after the newest read or write, with all rows closed. If more refreshes are due when
-//!    the access arrives, they follow the first one. The last of them is shown, and the others are
-//!    only counted.
+//!    that time or later, or if its data bus slot would come then. The refresh comes after the
+//!    newest read or write, with all rows closed. If more refreshes are due when the access
+//!    arrives, they follow the first refresh. The last of them is shown, and the others are only
+//!    counted.
 //! 3. A read or a write comes after all other reads and writes. An activation comes at the clock of
 //!    the newest activation or later. No command comes before its access arrives or more than
 //!    `WINDOW` clocks before the newest read or write.

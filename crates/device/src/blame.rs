@@ -1,6 +1,6 @@
 //! Search for the setting that causes an error about several keys.
 //!
-//! A check of several keys names one of them in its error. The named key may stand in the preset,
+//! A check of several keys names one of them in its error. The preset may set the named key,
 //! although the user changed another key. A configuration consists of a base and of settings that
 //! override it. The base is a preset, or a file that builds on no preset. Each setting overrides
 //! one key. The lines of a file that builds on a preset come first, then the settings of `--set`.
@@ -40,7 +40,7 @@ impl Setting {
     }
 }
 
-/// Returns `base` overridden by `settings`. A later setting overrides an earlier one.
+/// Returns `base` overridden by `settings`. A later setting overrides an earlier setting.
 ///
 /// # Errors
 /// Returns the errors of [`one_capacity`].
@@ -60,7 +60,7 @@ pub(crate) fn laid<'a>(
 /// key.
 ///
 /// `refused` returns the error of a configuration. The error is returned unchanged if the base
-/// alone also fails with it, or if the key of the error is one of the settings.
+/// without settings also fails with it, or if the key of the error is one of the settings.
 pub(crate) fn blamed(
     error: ConfigError,
     base: &RawConfig,
@@ -114,7 +114,7 @@ fn place(raw: &RawConfig, key: &str) -> String {
     }
 }
 
-/// Removes one of the two capacity parameters from `raw` if `over` sets the other one.
+/// Removes one of the two capacity parameters from `raw` if `over` sets the other parameter.
 fn one_capacity(raw: &mut RawConfig, over: &RawConfig) -> Result<(), ConfigError> {
     let keys = ["drive.logical_pages", "drive.over_provisioning"];
     let given = keys.map(|key| over.text(key).is_some_and(|text| text != "0"));

@@ -84,10 +84,10 @@ impl Upcoming {
     const NONE: Upcoming = Upcoming { last: NIL, count: 0 };
 }
 
-/// Returns the length of the list of leaving units at which complete units are removed next. Now
-/// the list has `listed` units.
+/// Returns the next limit for the length of the list of leaving units. Complete units are removed
+/// when the list reaches this limit. Now the list has `listed` units.
 ///
-/// The length is twice `listed` and at least 128, so that removing units does not cost more than
+/// The limit is twice `listed` and at least 128, so that removing units does not cost more than
 /// adding them.
 fn leaving_limit(listed: usize) -> usize {
     2 * listed.max(64)
@@ -201,7 +201,7 @@ impl WriteCache {
         self.index.get(&lpn).map(|&e| &self.entries[e as usize])
     }
 
-    /// Marks the entry of a page as the most recently written one and returns the entry. Returns
+    /// Marks the entry of a page as the most recently written entry and returns the entry. Returns
     /// `None` if the page has no entry.
     pub fn touch(&mut self, lpn: Lpn) -> Option<&mut CacheEntry> {
         let &e = self.index.get(&lpn)?;
@@ -217,7 +217,7 @@ impl WriteCache {
         Some(&mut self.entries[e as usize])
     }
 
-    /// Adds an entry for a page that has none. The caller has taken a slot for the entry.
+    /// Adds an entry for a page that has no entry. The caller has taken a slot for the entry.
     pub fn insert(
         &mut self,
         lpn: Lpn,

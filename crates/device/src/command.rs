@@ -182,7 +182,7 @@ pub enum SubmitError {
     },
 }
 
-/// Reason why a layer cannot go on.
+/// Reason why a layer cannot continue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LayerError {
     /// The lower device holds data that this layer did not write. Nothing was changed.
@@ -263,12 +263,12 @@ impl std::fmt::Display for SubmitError {
                 write!(f, "the range is empty or ends beyond the drive's {sectors} sectors")
             }
             SubmitError::Ftl(error) => error.fmt(f),
-            SubmitError::ReadOnly => {
-                f.write_str("the drive is worn out and read-only: it takes no writes and trims")
-            }
+            SubmitError::ReadOnly => f.write_str(
+                "the drive is worn out and read-only: it accepts no writes and no trims",
+            ),
             SubmitError::Layer(error) => error.fmt(f),
             SubmitError::NoMap { what, number, count: 0 } => {
-                write!(f, "{what} {number} of the map cannot be read: this device hands out no map")
+                write!(f, "{what} {number} of the map cannot be read: this device exports no map")
             }
             SubmitError::NoMap { what, number, count } => {
                 write!(

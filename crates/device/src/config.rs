@@ -154,7 +154,7 @@ impl DriveConfig {
             1 => Ok(()),
             several => {
                 let why = format!(
-                    "the layers {} stand over {several} drives, but {what} supports only one drive",
+                    "the layers {} span {several} drives, but {what} supports only one drive",
                     self.params.get(LAYERS)
                 );
                 Err(ConfigError::new("layers", why))
@@ -283,7 +283,7 @@ impl DriveConfig {
         Ok(layout)
     }
 
-    /// Checks that the drive has no part whose pages errors of the flash do not know.
+    /// Checks that the drive has only parts that errors of the flash support.
     fn check_errors(&self) -> Result<(), ConfigError> {
         if ErrorRules::from_params(&self.params).is_none() {
             return Ok(());
@@ -305,7 +305,7 @@ impl DriveConfig {
         Ok(())
     }
 
-    /// Checks that the capacitors finish every program that may be under way.
+    /// Checks that the capacitors finish every program that may be in flight.
     fn check_capacitors(&self, layout: &Layout) -> Result<(), ConfigError> {
         let bytes = self.params.get(PLP_BYTES);
         let cached = u64::from(self.params.get(CACHE_PROGRAM));
@@ -363,7 +363,7 @@ impl DriveConfig {
     }
 
     /// Builds the drive with its layers on blank media. If the layers need several drives, builds
-    /// them all.
+    /// all drives.
     ///
     /// # Errors
     /// Returns the errors of [`DriveConfig::build`], or the fault that a layer finds in the device
@@ -430,8 +430,8 @@ impl DriveConfig {
 
     /// Returns the whole configuration as pairs of key and value, in the order of the keys.
     ///
-    /// Two parameters can set the capacity. Only the one that takes effect is included. Some keys
-    /// are included only if they differ from their default.
+    /// Two parameters can set the capacity. Only the parameter that takes effect is included. Some
+    /// keys are included only if they differ from their default.
     pub fn pairs(&self) -> impl Iterator<Item = (&'static str, &flashatlas_types::Value)> {
         let unused = match self.params.get(LOGICAL_PAGES) {
             0 => "drive.logical_pages",

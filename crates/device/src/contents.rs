@@ -90,7 +90,7 @@ impl Contents {
         self.held.is_empty()
     }
 
-    /// Removes all stamps except those for which `held` returns `true`.
+    /// Removes all stamps for which `held` returns `false`.
     pub fn retain(&mut self, held: impl Fn(Stamp) -> bool) {
         self.held.retain(|&stamp, _| held(stamp));
     }

@@ -16,7 +16,7 @@ pub struct Submission<'a> {
     pub tag: Tag,
     /// The command.
     pub cmd: Cmd<'a>,
-    /// Commands that this one waits for. A tag that is not in flight counts as complete.
+    /// Commands that this command waits for. A tag that is not in flight counts as complete.
     pub after: &'a [Tag],
 }
 
@@ -192,9 +192,8 @@ pub trait Storage: Device {
     }
 
     /// Fills `stamps` with the stamps of the units from `first` on, as [`Storage::peek_stamp`]
-    /// does.
-    /// The table entries of several units are loaded from memory together. A drive uses all cores
-    /// for many thousands of units.
+    /// does. The table entries of several units are loaded from memory together. A drive uses all
+    /// cores for many thousands of units.
     ///
     /// # Errors
     /// Returns the error of [`Storage::peek_stamp`] for the first unit that cannot be read.
@@ -213,15 +212,15 @@ pub trait Storage: Device {
     /// Returns the sum of the pairs of unit and stamp, over all units whose stamp is not
     /// [`Stamp::ZERO`].
     ///
-    /// If [`Storage::check`] finds no fault, the stamps are those that [`Storage::peek_stamp`]
+    /// If [`Storage::check`] finds no fault, the sum has the stamps that [`Storage::peek_stamp`]
     /// returns. Returns `None` if computing the sum would take as long as looking up each unit. The
     /// default is `None`.
     fn sum_of_stamps(&self) -> Option<StampSum> {
         None
     }
 
-    /// Returns `true` if trims may be lost in a power failure. By default, this is so if it is so
-    /// for any of the next devices.
+    /// Returns `true` if trims may be lost in a power failure. By default, returns `true` if any of
+    /// the next devices does.
     fn forgets_trims(&self) -> bool {
         self.lower().iter().any(|device| device.forgets_trims())
     }

@@ -56,16 +56,16 @@ pub(crate) const FRAME_PLANES: Param<u32> = Param::int(
 pub(crate) const PROGRAM_UNIT: Param<Text> = Param::choice(
     "drive.program_unit",
     &["page", "word-line"],
-    "what one program writes on each plane of its frame: `page`: a page; `word-line`: every page \
-     of a word line in one shot, in timing.t_program, so that a frame is as much larger",
+    "what one program writes on each plane of its frame: `page`: one page; `word-line`: all pages \
+     of a word line at once, in timing.t_program; a frame then has all these pages",
 )
 .or("page");
 
 pub(crate) const PAGE_ORDER: Param<Text> = Param::choice(
     "drive.page_order",
     &PageOrder::NAMES,
-    "order of the pages of a block, which says what kind a page is and whose cells it shares: \
-     `consecutive`: word line by word line, which no real part does; `shadow`: MLC, the lower page \
+    "order of the pages of a block, which determines the kind of each page and its paired pages: \
+     `consecutive`: word line by word line (no real part does this); `shadow`: MLC, the lower page \
      of the next word line before the upper page (Cai et al., HPCA 2017; Linux); \
      `shadow-even-odd`: with two pages of a kind on each word line (MLC: data sheets of Samsung; \
      TLC: Yaakobi et al., ICNC 2012; QLC: FEMU)",
@@ -100,7 +100,7 @@ pub(crate) const CACHE_MODE: Param<Text> = Param::choice(
     "cache.mode",
     &["write-back", "write-through"],
     "`write-back`: a write completes when it is in the cache; `write-through`: when it is on \
-     flash, and a frame that it does not fill is padded",
+     flash, and a partly filled frame is padded",
 )
 .or("write-back");
 
@@ -156,8 +156,8 @@ pub(crate) const IDLE_AFTER: Param<Dur> = Param::time(
 )
 .or("100ms");
 
-/// Keys, with their defaults as values are written, that are not a part of a configuration while
-/// they have their default.
+/// Keys that a configuration leaves out while they have their default, each with its default as
+/// text.
 ///
 /// These keys came after drives were first kept in images, checkpoints and records. A drive that
 /// uses none of them is the same drive as before.

@@ -116,8 +116,8 @@ pub fn slice_of<'d>(data: &'d [u8], piece: &Piece) -> &'d [u8] {
     &data[start..start + (piece.sectors * SECTOR_BYTES) as usize]
 }
 
-/// Returns a unit that has the bytes of a piece in their place and otherwise the bytes `under`, or
-/// zeros.
+/// Returns a unit with the bytes of a piece in their place. Its other bytes come from `under`, or
+/// are zeros if `under` is `None`.
 ///
 /// The bytes `under` are modified in place if they have no other owner.
 pub fn placed(bytes: &[u8], piece: &Piece, under: Option<Arc<[u8]>>, unit: usize) -> Arc<[u8]> {

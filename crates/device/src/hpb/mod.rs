@@ -43,7 +43,7 @@ pub struct Terms {
     pub by_page: bool,
     /// `true` if changed entries travel with responses, `false` if the host fetches subregions.
     pub piggyback: bool,
-    /// `true` if the host decides what it caches.
+    /// `true` if the host decides which subregions it caches.
     pub host_controls: bool,
     /// Number of reads without an accepted entry after which the host should fetch a subregion that
     /// it does not cache.
@@ -404,7 +404,7 @@ impl Manager {
         for (index, times) in self.on_the_way.remove(&tag).unwrap_or_default() {
             let group = &mut self.subregions[index as usize];
             if group.times != times {
-                continue; // it was fetched since
+                continue; // the subregion was fetched since
             }
             group.waiting -= 1;
             if group.waiting == 0 && !group.lost {

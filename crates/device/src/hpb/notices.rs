@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 /// Greatest number of subregions, and also of regions, that one response names. JEDEC's sense data
-/// has room for two of each.
+/// has room for two subregions and two regions.
 const NAMED_MAX: usize = 2;
 
 /// Notice in a response to a host that caches the map.

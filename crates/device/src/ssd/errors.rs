@@ -1,12 +1,12 @@
-//! A drive whose flash has errors: reads of lost data, and work that is due while it is busy.
+//! A drive whose flash has errors: reads of lost data, and work that is due while the drive is
+//! busy.
 
 use super::{Begun, Ssd};
 use flashatlas_types::{Class, FtlError, MediumError, OpId, OpKind, Ps, Tag};
 
 impl Ssd {
-    /// Returns the error of a read. The retries of a page that cannot be read take their time on
-    /// the flash; after them the command completes, if somebody waits for it
-    /// ([`Ssd::complete_unreadable`]).
+    /// Returns the error of a read. After a call of [`Ssd::complete_unreadable`], the retries of an
+    /// unreadable page take time on the flash, and the command completes after the last retry.
     pub(super) fn unread(&mut self, now: Ps, tag: Tag, error: FtlError) -> FtlError {
         let lost = matches!(error, FtlError::Medium(MediumError::Unreadable(_)));
         if lost && self.failed.is_none() && self.completes_unreadable && !self.instant {
@@ -17,8 +17,8 @@ impl Ssd {
         error
     }
 
-    /// Does the work of the FTL that is due. It follows in the plan of a command, which does not
-    /// wait for it.
+    /// Does the work of the FTL that is due. The work is added to the plan of a command, but the
+    /// command does not wait for it.
     #[cold]
     #[inline(never)]
     pub(super) fn keep_up(&mut self, begun: &Begun) -> Result<(), FtlError> {

@@ -46,7 +46,7 @@ impl Ssd {
         self.hpb.as_ref().map(|hpb| (hpb.counters, hpb.bytes()))
     }
 
-    /// Checks that the part of the map exists that a command asks for.
+    /// Checks that the drive exports the part of the map that a command asks for.
     pub(super) fn exports_entries(&self, cmd: &Cmd<'_>) -> Result<(), SubmitError> {
         match &self.hpb {
             None => cmd.asks_within(0, 0),

@@ -126,7 +126,7 @@ impl Ssd {
 /// Number of units below which a lookup takes less time than the start of a thread.
 const WORTH_A_THREAD: usize = 1 << 14;
 
-/// Looks up the stamps of a run of units, as far as the units are on flash.
+/// Looks up the stamps of the units of a run that are on flash.
 ///
 /// Units in the same window of the medium are looked up one after another, because the states of
 /// such slots lie in few pages of memory.

@@ -198,7 +198,7 @@ impl Ssd {
     /// the read, and that operation could wait for the erase.
     pub(super) fn readable(&self, begun: &Begun, ppn: Ppn, after: &[OpId]) -> (Ppn, Option<OpId>) {
         // a program of this plan is not issued yet; if the engine has a program of this page, it is
-        // an older one
+        // an older program
         let frame = self.layout.frame_of(ppn);
         let issued = |number| number <= begun.programs_before;
         if !self.medium.frame_sequence(frame).is_ok_and(issued) {

@@ -90,7 +90,8 @@ fn mount_time(times: &Times, layout: &Layout, mount: &MountReport) -> Dur {
     Dur(flash) + nvm
 }
 
-/// Returns what a drive needs to become read-only when it is worn out, if it is to do so.
+/// Returns the data that a drive needs to become read-only when it is worn out. Returns `None`
+/// unless `ftl.worn_out` is `read-only`.
 fn worn_out(config: &DriveConfig, seed: Seed) -> Option<Box<WornOut>> {
     let read_only = config.params.has(WORN_OUT) && config.params.get(WORN_OUT) == "read-only";
     read_only.then(|| Box::new(WornOut { config: config.clone(), seed, error: None }))
@@ -249,7 +250,8 @@ impl Ssd {
     /// Writes every logical page once, in ascending order, in no time. `stamp` returns the stamp of
     /// each page.
     ///
-    /// # Errors Returns an error if the drive has no room for the pages.
+    /// # Errors
+    /// Returns an error if the drive has no room for the pages.
     pub fn fill(&mut self, stamp: impl Fn(Lpn) -> Stamp) -> Result<(), SubmitError> {
         self.fill_while(stamp, &mut |_| true).map(|_| ())
     }

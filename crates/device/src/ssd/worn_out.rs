@@ -1,4 +1,4 @@
-//! A drive that is worn out, and takes no writes any more.
+//! A drive that is worn out and accepts no more writes.
 
 use super::Ssd;
 use super::state::mount;
@@ -30,8 +30,8 @@ impl Ssd {
             }
     }
 
-    /// Makes the drive read-only if it has no room for a write, and is to go on. Returns `true` if
-    /// reads go on.
+    /// Makes the drive read-only if `error` means that it is worn out and `ftl.worn_out` is
+    /// `read-only`. Returns `true` if reads go on.
     ///
     /// The tables are rebuilt from the flash, in no time, because the write has left them half
     /// changed. Data that waited to be written stays in the write cache, where reads find it.

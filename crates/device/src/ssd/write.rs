@@ -407,7 +407,7 @@ impl Ssd {
         outcome.clear_programmed();
     }
 
-    /// Returns the unfinished programs of host data, in earlier plans and in this one.
+    /// Returns the unfinished programs of host data, in earlier plans and in this plan.
     pub(super) fn pending_programs(&mut self) -> Vec<OpId> {
         let first = self.plan.first_id();
         self.in_flight.unflushed.retain(|&op| op >= first || !self.engine.is_complete(op));

@@ -242,8 +242,8 @@ fn a_setting_that_does_not_go_with_the_preset_is_to_blame() {
     let others = ["timing.t_read=1us", "drive.blocks=900000", "ftl.victim=fifo"];
     assert_eq!(error("tlc-nvme-1tb", &others), said);
     assert_eq!(error("tlc-nvme-1tb", &["drive.blocks=5", "drive.blocks=900000"]), said);
-    // if two settings are wrong only together, both are named: one page of each lane has 1024 units
-    // in all, so 2048 x 1152 = 2.4 million or 222 x 4096 = 0.9 million pages in a lane fit, but
+    // if two settings are wrong only together, both are named. One page of each lane has 1024 units
+    // in all. So 2048 x 1152 = 2.4 million or 222 x 4096 = 0.9 million pages in a lane fit, but
     // 2048 x 4096 = 8.4 million do not
     let together = error("tlc-nvme-1tb", &["drive.blocks=2048", "drive.pages=4096"]);
     let begins =

@@ -136,8 +136,8 @@ fn damaged_media_are_refused_or_mounted() {
                     refused += 1;
                 }
                 Ok(drive) => {
-                    // the drive has not the content that was written, and a rule may be broken;
-                    // both are reported without a panic
+                    // the drive may have other content than was written, and may break a rule; both
+                    // are reported without a panic
                     drop(drive.check());
                     (0..drive.layout().logical_units).for_each(|lpn| drop(drive.peek(Lpn(lpn))));
                     mounted += 1;
@@ -176,7 +176,7 @@ fn a_second_mount_finds_what_the_first_left() {
             assert_eq!(
                 written > 0,
                 map_pages > 0,
-                "{settings:?}: nothing was cut, so no data is written again"
+                "{settings:?}: the power was not cut, so no data is written again"
             );
             assert_eq!(map_pages > 0, settings.contains(&"map.store=dftl"), "{settings:?}");
             let expected = state(&first);

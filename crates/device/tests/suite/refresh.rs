@@ -1,5 +1,5 @@
-//! Refresh and read reclaim. Their counts are compared with a reference that knows the formula and
-//! the times of the workload alone.
+//! Refresh and read reclaim. Their counts are compared with a reference that knows only the formula
+//! and the times of the workload.
 
 use flashatlas_device::{Cmd, Device, DriveConfig, Registry, Reply, Ssd};
 use flashatlas_types::{BlockId, Cause, Lba, Ps, Seed, Stamp, Tag};
@@ -8,8 +8,8 @@ use flashatlas_types::{BlockId, Cause, Lba, Ps, Seed, Stamp, Tag};
 const HOUR: u64 = 3_600_000_000_000_000;
 const DAY: u64 = 24 * HOUR;
 
-/// A drive in which 8192 x 0.004 t = 32.8 t bits of a codeword are wrong after t days, of 72 that
-/// can be corrected.
+/// A drive in which 8192 x 0.004 t = 32.8 t bits of a codeword are wrong after t days. The code
+/// corrects 72 bits.
 const LINEAR: [&str; 11] = [
     "drive.channels=1",
     "drive.ways=1",
@@ -42,7 +42,7 @@ fn holds_everything(drive: &Ssd) {
     }
 }
 
-/// Blocks that hold something.
+/// Returns the number of blocks that are not erased.
 fn blocks_in_use(drive: &Ssd) -> u64 {
     let blocks = (0..drive.layout().blocks()).map(BlockId::new);
     blocks.filter(|&block| drive.medium().write_pointer(block) > 0).count() as u64
@@ -53,8 +53,8 @@ fn a_drive_that_nobody_reads_refreshes_its_data_when_it_is_due() {
     let config = config(&["ftl.refresh=0.9", "errors.block_spread=0", "ftl.idle_free=0"]);
     let mut drive = full(&config);
     let blocks = blocks_in_use(&drive);
-    // 0.9 x 72 = 64.8 bits are wrong after 64.8 / 32.768 = 1.9775 days, which the look of hour 48
-    // finds (47.46 hours); the copies are due 48 hours later
+    // 0.9 x 72 = 64.8 bits are wrong after 64.8 / 32.768 = 1.9775 days (47.46 hours), so the look
+    // at hour 48 finds the blocks due; their copies are due 48 hours later
     for (until, rounds) in [(47 * HOUR, 0), (49 * HOUR, 1), (95 * HOUR, 1), (97 * HOUR, 2)] {
         let now = Ps(until - HOUR);
         drive.idle(now, Ps(until)).unwrap();
@@ -102,7 +102,8 @@ fn a_block_that_is_read_often_is_written_again() {
         drive.advance(Ps((n + 1) * 1_000_000_000 - 1), &mut done);
     }
     // Each reclaim reads the other seven pages of the block once more, before the block is erased.
-    // The copy of the unit begins with no read, so every hundredth read is a reclaim.
+    // The block with the copy of the unit has no reads at first, so every hundredth read causes a
+    // reclaim.
     assert_eq!(drive.ftl_report().refreshed, [0, 10]);
     assert_eq!(drive.medium().counters.reads[Cause::Host as usize], 1000);
     drive.advance(Ps::MAX, &mut Vec::new());

@@ -1,7 +1,7 @@
 //! Reads whose bits must be corrected. Their times are worked out by hand.
 //!
 //! A page of 2 KiB is sensed in 50 us and crosses the channel in 10.24 us (200 MB/s). Wrong bits
-//! come from time alone: at rest for a day, a fifth of the bits of a page are wrong. A retry
+//! come only from time: at rest for a day, a fifth of the bits of a page are wrong. A retry
 //! multiplies this rate by `ecc.retry_gain`.
 
 use flashatlas_device::{Cmd, Device, DriveConfig, Registry, Reply, Ssd, Stack};
@@ -57,7 +57,7 @@ fn errors(drive: &Ssd) -> ErrorCounters {
     drive.medium().counters.errors
 }
 
-/// Every read has one ending.
+/// Checks that every read has one ending.
 fn add_up(errors: &ErrorCounters) {
     let endings = errors.by_retries.iter().sum::<u64>() + errors.soft + errors.uncorrectable;
     assert_eq!(endings, errors.reads);
@@ -77,9 +77,9 @@ fn a_retry_waits_for_the_decoding_and_occupies_die_and_bus_again() {
     let mut drive = rested(&["ecc.retry_gain=0.001"]);
     assert_eq!(ends(&mut drive, &[0]), [2.0 * 65_240.0]);
     assert_eq!((errors(&drive).by_retries[1], errors(&drive).further_reads), (1, 1));
-    // the reads of two pages of the die: A is sensed until 50 us and on the bus until 60.24, B is
-    // sensed from there until 110.24 and on the bus until 120.48; B's retry waits for its decoding
-    // and for A's retry, which takes the die until 180.72 and is decoded at 185.72
+    // two pages of the die are read: A is sensed until 50 us and on the bus until 60.24; B is
+    // sensed from 60.24 until 110.24 and on the bus until 120.48. A's retry takes the die until
+    // 180.72 and is decoded at 185.72. B's retry waits for A's retry and for the decoding of B
     let mut drive = rested(&["ecc.retry_gain=0.001"]);
     assert_eq!(ends(&mut drive, &[0, 1]), [185_720.0, 180_720.0 + 65_240.0]);
     add_up(&errors(&drive));
@@ -114,7 +114,7 @@ fn pipelined_retries_are_sensed_while_the_bus_and_the_decoder_work() {
         None,
         &["errors.model=tlc-72l".into(), "ecc.retry_overlap=true".into()],
     );
-    assert!(refused.unwrap_err().to_string().contains("ecc.retry_overlap: retries overlap by"));
+    assert!(refused.unwrap_err().to_string().contains("ecc.retry_overlap: retries overlap only"));
 }
 
 #[test]
@@ -127,14 +127,18 @@ fn what_no_retry_corrects_cannot_be_read_from_then_on() {
     };
     assert!(read(&mut drive).contains("cannot be read"));
     assert_eq!((errors(&drive).uncorrectable, errors(&drive).further_reads), (1, 3));
-    assert!(read(&mut drive).contains("cannot be read"), "it stays lost, without another retry");
+    assert!(
+        read(&mut drive).contains("cannot be read"),
+        "the page stays lost, without another retry"
+    );
     assert_eq!(errors(&drive).reads, 1);
     add_up(&errors(&drive));
 }
 
 #[test]
 fn the_next_mount_finds_what_a_rest_did() {
-    // after a day, 8192 x 0.0044 = 36 wrong bits in the mean are few enough for some pages alone
+    // after a day, 8192 x 0.0044 = 36 wrong bits in the mean are few enough for only some of the
+    // pages
     let config = config(&["errors.b=0.0044", "ecc.retry_gain=1", "drive.logical_pages=200"]);
     let mut drive = Stack::over(vec![config.build(Seed(1)).unwrap()], &config).unwrap();
     drive.fill_while(|lpn| u64::from(lpn.0) + 1, &mut |_| true).unwrap();
@@ -147,7 +151,7 @@ fn the_next_mount_finds_what_a_rest_did() {
     drive.power_cycle(&config, Seed(1)).unwrap();
     let lost = drive.ssd().medium().counters.errors.found_unreadable;
     assert_eq!(held(&drive), 200 - lost);
-    // a page of two codewords is lost with probability 1 - 0.76^2 or so
+    // a page of two codewords is lost with a probability of about 1 - 0.76^2
     assert!((20..180).contains(&lost), "{lost}");
     assert_eq!(drive.ssd().ftl_report().mount.unreadable_frames, lost);
     drive.power_cycle(&config, Seed(1)).unwrap();

@@ -1,4 +1,4 @@
-//! A drive that is worn out: it stops, or it goes on as read-only.
+//! A drive that is worn out: it stops, or it continues as a read-only drive.
 
 use flashatlas_device::{Cmd, DriveConfig, Registry, Reply, Stack, SubmitError};
 use flashatlas_types::{Lba, Lpn, Ps, Rng, Seed, Stamp, Tag};
@@ -9,8 +9,8 @@ fn config(more: &[&str]) -> DriveConfig {
     Registry::DRIVES.load("tiny", None, &settings).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Writes random units until a write fails. Returns the drive, the stamps of the acknowledged
-/// writes and of those that a FLUSH made durable, and the error.
+/// Writes random units until a write fails. Returns the drive, the stamps after the acknowledged
+/// writes, the stamps at the last FLUSH, and the error.
 fn worn(config: &DriveConfig) -> (Stack, Vec<Stamp>, Vec<Stamp>, SubmitError) {
     let mut drive = config.build_stack(Seed(1)).unwrap();
     drive.set_instant(true);
@@ -54,7 +54,11 @@ fn a_read_only_drive_refuses_changes_and_reads_every_acknowledged_write() {
         let trim = Cmd::Trim { lba: Lba(0), sectors: 4 };
         assert_eq!(submit(&mut drive, trim), Err(SubmitError::ReadOnly));
         let dirty = drive.ssd().dirty_units() > 0;
-        assert_eq!(submit(&mut drive, Cmd::Flush).is_err(), dirty, "unwritten data stays so");
+        assert_eq!(
+            submit(&mut drive, Cmd::Flush).is_err(),
+            dirty,
+            "a FLUSH fails if data is only in the cache"
+        );
         let mut wrong = 0;
         for (unit, &stamp) in (0..).zip(&held) {
             let mut reply = Reply::default();
@@ -71,7 +75,7 @@ fn a_read_only_drive_refuses_changes_and_reads_every_acknowledged_write() {
             let found = drive.top().peek_stamp(Lpn(unit)).unwrap();
             assert!(found == stamp || found != Stamp::ZERO, "unit {unit}");
         }
-        assert!(!drive.ssd().is_read_only(), "it tries again");
+        assert!(!drive.ssd().is_read_only(), "after a power cycle the drive tries again");
     }
 }
 

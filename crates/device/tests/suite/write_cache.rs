@@ -43,12 +43,12 @@ fn no_more_leaves_than_the_drive_can_take() {
     for _ in 0..7 {
         assert_eq!(write(&mut drive, Ps::ZERO), (0, None));
     }
-    // each of these takes one of the 4 slots, and waits until one slot more is freed than the write
-    // before
+    // each of these writes takes one of the 4 slots, and waits for one more freed slot than the
+    // write before it
     for n in 1..=4 {
         assert_eq!(write(&mut drive, Ps::ZERO), (0, Some(n)));
     }
-    // each of these makes one page leave
+    // each of these writes makes one page leave
     for n in 5..=7 {
         assert_eq!(write(&mut drive, Ps::ZERO), (1, Some(n)));
     }

@@ -88,8 +88,8 @@ impl Extents {
         }
     }
 
-    /// Returns the beginning of the last extent before a page in the same window, or `None` if
-    /// there is none.
+    /// Returns the beginning of the last extent before a page in the same window, or `None` if no
+    /// extent begins there.
     fn start_before(&self, la: u32) -> Option<u32> {
         let before = self.starts[la as usize / 64] & ((1u64 << (la % 64)) - 1);
         let start = la / 64 * 64 + 63u32.checked_sub(before.leading_zeros())?;
@@ -138,7 +138,7 @@ impl Extents {
         searched
     }
 
-    /// Returns the next page of the extent, or `None` after the last one.
+    /// Returns the next page of the extent, or `None` after the last page.
     pub fn next_page(&mut self, pn: Pn, memory: &mut impl Memory) -> Option<Pn> {
         self.counts.walked += 1;
         self.tables.next_page(pn, memory)
@@ -193,8 +193,8 @@ impl Extents {
         }
     }
 
-    /// Returns the last page of the extent that page `la` continues, or `None` if it continues
-    /// none.
+    /// Returns the last page of the extent that page `la` continues, or `None` if the page begins
+    /// an extent.
     fn continued(&mut self, la: u32, links: bool) -> Option<Pn> {
         let before = la.checked_sub(1)?;
         if !links || self.written != Some(before) || !self.share_window(before, la) {
@@ -221,7 +221,7 @@ impl Extents {
         self.tables.relocate(old, new, memory)
     }
 
-    /// Ends the current extent, so that the next written page begins a new one.
+    /// Ends the current extent, so that the next written page begins a new extent.
     pub fn pause(&mut self) {
         self.written = None;
     }
@@ -242,7 +242,7 @@ impl Extents {
         let entries = lpmt.used[0] + lpmt.used[1];
         Violation::unless(
             bits == found && found == entries,
-            "the bit map says where extents begin",
+            "the bit map marks the beginnings of extents",
             || format!("{bits} bits are set, but {found} of {entries} entries have their bit set"),
         )
     }

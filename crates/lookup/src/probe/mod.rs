@@ -32,16 +32,16 @@ pub(crate) const SPREAD: Param<u32> = Param::int(
     "lookup.spread",
     0,
     64,
-    "banks over which `striped` and `dynamic` spread one set, a divisor of lookup.banks; 0: all of \
-     them",
+    "banks over which `striped` and `dynamic` spread one set, a divisor of lookup.banks; 0: all \
+     banks",
 )
 .or("0");
 
 pub(crate) const SET_TO_BANK: Param<Text> = Param::choice(
     "lookup.set_to_bank",
     &["low", "high", "xor"],
-    "bits of a set's number that choose its banks: the `low` ones (the next set is in other \
-     banks), the `high` ones, or the exclusive or of all of them (`xor`)",
+    "bits of a set's number that choose its banks: the `low` bits (the next set is in other \
+     banks), the `high` bits, or the exclusive or of all bits (`xor`)",
 )
 .or("low");
 
@@ -57,8 +57,8 @@ pub(crate) const SCAN: Param<Text> = Param::choice(
     "lookup.scan",
     &["full", "stop", "pipelined"],
     "where the reads of a set end: at the end of the set (`full`), at the wanted entry, as if its \
-     place were known (`stop`), or when the data of the wanted entry has arrived, so that reads \
-     issued before that also count (`pipelined`)",
+     place were known (`stop`), or with the last read that is issued before the data of the wanted \
+     entry has arrived (`pipelined`)",
 )
 .or("full");
 

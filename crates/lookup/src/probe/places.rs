@@ -17,7 +17,7 @@ pub struct Linear {
     pub bursts: u16,
 }
 
-/// Returns how many items of `bits` bits are in a burst, and how many bursts an item takes. At
+/// Returns the number of items of `bits` bits in a burst, and the number of bursts of an item. At
 /// least one of the two numbers is 1.
 fn packing(device: &Device, bits: u32) -> (u32, u32) {
     let burst = device.burst_bytes() * 8;

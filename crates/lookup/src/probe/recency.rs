@@ -2,10 +2,10 @@
 //! banks.
 //!
 //! The figure's registers `access_t … access_{t-3}` are a list with the most recent bank first. All
-//! its four branches do the same: the activated bank moves to the front, and the banks before it
-//! move back by one. So the list is sorted by the time of the last activation, and one number for
-//! each bank holds the same information. If a set opens a row in each of its banks, the banks are
-//! afterwards sorted in the order of the visits.
+//! four branches of the figure do the same: the activated bank moves to the front, and the banks
+//! before it move back by one. So the list is sorted by the time of the last activation, and one
+//! number for each bank holds the same information. If a set opens a row in each of its banks, the
+//! banks are afterwards sorted in the order of the visits.
 
 /// Time at which each bank was activated last, counted in activations.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,7 +29,7 @@ impl Recency {
     }
 
     /// Sorts some banks so that the bank that was activated longest ago comes first. If the banks
-    /// are already sorted, each takes one comparison.
+    /// are already sorted, each bank takes one comparison.
     #[inline]
     pub fn sort(&self, banks: &mut [u8]) {
         let last = |bank: u8| self.last[usize::from(bank)];

@@ -154,7 +154,7 @@ struct Limit {
 }
 
 impl Limit {
-    /// Returns how many of the bursts from `begin` to `end` of a bank are read.
+    /// Returns the number of bursts that are read, of the bursts from `begin` to `end` of a bank.
     fn allow(&mut self, stripe: u32, begin: u16, end: u16) -> u32 {
         let bursts = u32::from(end - begin);
         let (there, at) = self.wanted;

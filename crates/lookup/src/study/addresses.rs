@@ -9,25 +9,25 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Address {
-    /// The lowest bits of the address in units: two addresses may be taken for one.
+    /// The lowest bits of the address in units: two addresses may become one.
     #[default]
     LowBits,
     /// Addresses are numbered as they come.
     Dense,
-    /// The address in units; one that is too wide stops the study.
+    /// The address in units; an address that is too wide stops the study.
     Exact,
 }
 
-/// The logical addresses of the tables, as host addresses come.
+/// The logical addresses that host addresses have got so far.
 pub struct Addressing {
     address: Address,
     unit: u64,
     bits: u32,
-    /// By device and address: the number of the address.
+    /// The number of each address, by device and address.
     numbers: FxHashMap<(u32, u64), u32>,
-    /// By logical address: the device and the address that had it first.
+    /// For each logical address, the device and the address that had it first.
     first: FxHashMap<u32, (u32, u64)>,
-    /// The number of requests whose logical address another address had before.
+    /// The number of requests with a logical address that another host address had before.
     pub aliases: u64,
 }
 

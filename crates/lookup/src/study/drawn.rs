@@ -21,15 +21,15 @@ fn share(key: &'static str, value: f64, most: f64) -> Result<u32, StudyError> {
 pub struct DrawnSets {
     /// Number of lookups.
     pub lookups: u64,
-    /// Share of lookups in the set before.
+    /// Share of lookups in the set of the previous lookup.
     pub repeat: f64,
-    /// Share of the other lookups that go to sets whose number is a multiple of four. The rest go
-    /// to the other sets. Without it, they go to any set.
+    /// Share of sets whose number is a multiple of four in the other lookups. The rest of these
+    /// lookups goes to the remaining sets. With `None`, these lookups go to any set.
     pub skew: Option<f64>,
 }
 
 impl DrawnSets {
-    /// Draws lookups in a table of `sets` sets. `push` takes each, unless `all` are full.
+    /// Draws lookups in a table of `sets` sets. `push` takes each lookup, unless `all` is full.
     ///
     /// # Errors
     /// Returns an error for a share out of its range, for too many lookups, and the error of
@@ -73,9 +73,9 @@ impl DrawnSets {
 pub struct DrawnFiles {
     /// Number of files.
     pub files: u64,
-    /// Addresses are multiples of this.
+    /// Addresses are multiples of this number.
     pub stride: u32,
-    /// Share of requests for the file before.
+    /// Share of requests for the file of the previous request.
     pub again: f64,
     /// Share of the other requests that go to any known file.
     pub known: f64,
@@ -84,8 +84,7 @@ pub struct DrawnFiles {
 }
 
 impl DrawnFiles {
-    /// Draws files among addresses of `bits` bits. `push` takes each request, unless `all` are
-    /// full.
+    /// Draws files among addresses of `bits` bits. `push` takes each request, unless `all` is full.
     ///
     /// # Errors
     /// Returns an error for numbers that make no sense, for too many files, and the error of
@@ -148,7 +147,7 @@ impl Addresses {
         number
     }
 
-    /// Returns a random number among those drawn.
+    /// Returns a random number among the drawn numbers.
     fn any(&self, rng: &mut Rng) -> u32 {
         self.drawn[rng.below(self.drawn.len() as u64) as usize]
     }

@@ -12,7 +12,7 @@ pub struct Gathered {
 }
 
 impl Gathered {
-    /// Returns no requests, which end after `limit` of them.
+    /// Returns an empty list for at most `limit` requests.
     ///
     /// # Errors
     /// Returns an error if the limit is 0.
@@ -26,10 +26,11 @@ impl Gathered {
         self.limit == Some(self.asks.len() as u64)
     }
 
-    /// Checks that a study holds `requests`, cut to the limit.
+    /// Checks that a study has room for `requests` requests, or for the limit if the limit is
+    /// smaller.
     ///
     /// # Errors
-    /// Returns an error if they are too many.
+    /// Returns an error if the requests are too many.
     pub fn room_for(&self, requests: u64) -> Result<(), StudyError> {
         if requests.min(self.limit.unwrap_or(u64::MAX)) > LARGEST {
             return Err(StudyError::ManyRequests { most: LARGEST });

@@ -174,7 +174,7 @@ impl Measure {
         }
     }
 
-    /// Announces how many requests will come.
+    /// Announces the number of requests.
     pub fn expect(&mut self, requests: u64) {
         (self.expected, self.next) = (requests, requests.div_ceil(10));
     }
@@ -203,7 +203,7 @@ impl Measure {
         let bursts = u64::from(access.bursts);
         let class = self.classifier.read(access.bank, access.row, bursts);
         self.classes[class] += 1;
-        // the other bursts hit the row that the first one opened
+        // the other bursts hit the row that the first burst opened
         self.classes[5] += bursts - 1;
         self.first_reads[usize::from(access.bank)] += u64::from(first);
     }

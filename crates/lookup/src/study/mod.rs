@@ -90,12 +90,12 @@ const PAGES: Param<Text> = Param::choice(
 pub const CHANGES: Param<Text> = Param::choice(
     "lookup.changes",
     &["free", "timed"],
-    "time of insertions and deletions: none (`free`), or that of their DRAM accesses (`timed`); \
-     the paper times lookups only",
+    "time of insertions and deletions: none (`free`), or the time of their DRAM accesses \
+     (`timed`); the paper times lookups only",
 )
 .or("free");
 
-/// Parameters of a study alone.
+/// Parameters that only a study has.
 pub const PARAMS: &[ParamDef] = &[
     TABLE.def,
     FLAT_BYTES.def,
@@ -138,7 +138,7 @@ pub fn settings(hashes: Entries<HashDef>, given: &[String]) -> Result<Params, Co
 /// Checks that a number of a study is `least` or more.
 ///
 /// # Errors
-/// Returns an error that names `key` if it is not.
+/// Returns an error that names `key` if the number is smaller.
 pub fn at_least(key: &'static str, value: u64, least: u64) -> Result<(), StudyError> {
     if value < least {
         return Err(StudyError::Small { key, value, least });
@@ -321,8 +321,9 @@ impl Study {
 
     /// Serves requests, in order.
     ///
-    /// Several requests are searched for together, and those that find their entry in a primary set
-    /// are then timed one by one. So the processor can search other sets while it waits for memory.
+    /// Several requests are searched for together, and the requests that find their entry in a
+    /// primary set are then timed one by one. So the processor can search other sets while it waits
+    /// for memory.
     ///
     /// # Errors
     /// Returns an error if the tables have no room for a request.

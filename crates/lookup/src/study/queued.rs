@@ -21,7 +21,7 @@ struct OpenLookup {
 /// The queue, and the lookups that have reads in it.
 pub(super) struct Queued {
     queue: Queue,
-    /// Lookups, beginning with the oldest one that is not complete.
+    /// Lookups, beginning with the oldest lookup that is not complete.
     open: VecDeque<OpenLookup>,
     /// Number of the first lookup in `open`.
     first: u64,

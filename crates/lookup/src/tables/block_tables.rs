@@ -226,11 +226,11 @@ impl BlockTables {
         self.write_pointer[table as usize] = 0;
     }
 
-    /// Returns the next page to write, or `None` if there is none. It is the row at WP of the
-    /// current table.
+    /// Returns the next page to write, which is the row at WP of the current table. Returns `None`
+    /// if no row is free.
     ///
     /// If the current table is full, a table without valid rows is erased and becomes the current
-    /// one. (The paper leaves the choice open.)
+    /// table. (The paper leaves the choice open.)
     pub fn allocate(&mut self) -> Option<Pn> {
         if self.write_pointer[self.current as usize] == self.shape.rows {
             let tables = self.shape.block_tables;

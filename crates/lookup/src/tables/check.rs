@@ -11,7 +11,7 @@ impl Tables {
     pub fn check(&self) -> Result<(), Violation> {
         let shape = *self.lpmt.shape();
         let broken = |detail: String| {
-            Err(Violation { rule: "the links of the LPMT lead there and back", detail })
+            Err(Violation { rule: "the links of the LPMT lead in both directions", detail })
         };
         let mut in_chains = 0;
         let mut entries = [0, 0];

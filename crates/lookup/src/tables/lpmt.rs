@@ -136,7 +136,7 @@ impl Lpmt {
     /// needed.
     ///
     /// # Errors
-    /// Returns an error if the address is already there, or if a new set is needed and none is
+    /// Returns an error if the address is already there, or if a new set is needed and no set is
     /// free.
     pub(super) fn insert(
         &mut self,
@@ -175,7 +175,7 @@ impl Lpmt {
         Ok(Location { set, way: 0 })
     }
 
-    /// Returns 0 for a primary set, 1 for a secondary one.
+    /// Returns 0 for a primary set, 1 for a secondary set.
     fn table(&self, set: u32) -> usize {
         usize::from(set >= self.shape.sets())
     }

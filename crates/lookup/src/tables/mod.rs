@@ -23,8 +23,8 @@ pub type Pn = u32;
 /// Observer of the loads and stores of an operation, in order. Every store, and every load except
 /// the first, depends on the data of the earlier loads.
 pub trait Memory {
-    /// Notes that the ways of a set are compared. `hit` is the way with the entry, if there is one.
-    /// Secondary sets are numbered after the primary ones.
+    /// Notes that the ways of a set are compared. `hit` is the way with the entry, or `None`.
+    /// Secondary sets are numbered after the primary sets.
     fn scan(&mut self, set: u32, hit: Option<u32>) {
         let _ = (set, hit);
     }
@@ -67,7 +67,7 @@ pub struct Hit {
 /// Place of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Location {
-    /// Number of the set: primary ones from 0 on, secondary ones after them.
+    /// Number of the set: primary sets from 0 on, then secondary sets.
     pub set: u32,
     /// Way.
     pub way: u32,
@@ -247,7 +247,7 @@ impl Tables {
         Ok(at)
     }
 
-    /// Makes a page the last one of its file, by cutting the link to the next page.
+    /// Makes a page the last page of its file, by cutting the link to the next page.
     fn cut_after(&mut self, pn: Pn, memory: &mut impl Memory) {
         self.blocks.make_last(pn);
         memory.store_row(pn);
@@ -321,7 +321,7 @@ impl Tables {
     pub fn first_page(&self, pn: Pn) -> Pn {
         std::iter::successors(Some(pn), |&pn| self.blocks.previous(pn))
             .last()
-            .expect("it begins with itself")
+            .expect("the list begins with the page")
     }
 
     /// Moves a page from `old` to `new`, whose row must be free.

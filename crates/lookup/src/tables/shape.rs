@@ -73,7 +73,7 @@ impl TableShape {
     ///
     /// # Errors
     /// Returns an error if a number of sets is not a power of two, or if there are more secondary
-    /// sets than primary ones. [`TableShape::check`] checks the other sizes.
+    /// sets than primary sets. [`TableShape::check`] checks the other sizes.
     pub fn from_params(
         params: &Params,
         addresses: u64,

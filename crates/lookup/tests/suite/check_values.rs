@@ -57,9 +57,9 @@ fn with_realistic_constraints() {
     near(clocks(&["lookup.policy=dynamic", "lookup.probe=abcd", REAL]), 39.0, 0.03);
 }
 
-/// Three reads of one bank, of which the first and the last are of the same row. In order, each
-/// opens its row, and comes 23 clocks after the previous read. A queue first serves the read whose
-/// row is open, so the reads follow after 4 and then 23 clocks.
+/// Three reads of one bank. The first read and the last read are of the same row. In order, each
+/// read opens its row, and comes 23 clocks after the previous read. A queue first serves the read
+/// whose row is open, so the reads follow after 4 and then 23 clocks.
 #[test]
 fn a_queue_takes_the_open_row_first() {
     let preset = PRESETS.iter().find(|p| p.name == "table-1").unwrap();
@@ -75,12 +75,12 @@ fn a_queue_takes_the_open_row_first() {
     assert_eq!(served, [(0, first), (2, first + 4), (1, first + 4 + 23)]);
 }
 
-/// A queue of 32 bursts holds four lookups. With it, sets in one bank each are as fast as sets
-/// spread over all banks, because the reads of another lookup are ready when a bank must be closed.
-/// A single bank does not become faster, because its rows come in the same order. The data bus
-/// alone takes 32 clocks. Ramulator 2.1 (commit c5b1c3a, `FRFCFSRowHit`, a queue of 32) took 33.1
-/// clocks for sets in one of four banks, and 34.4 with refreshes. In order, 43.7 and 45.4 clocks
-/// are taken.
+/// A queue of 32 bursts holds four lookups. With a queue, sets that are each in one bank are as
+/// fast as sets spread over all banks. The reason is that the reads of another lookup are ready
+/// when a bank must be closed. A single bank does not become faster, because its rows come in the
+/// same order. The data bus alone takes 32 clocks. Ramulator 2.1 (commit c5b1c3a, `FRFCFSRowHit`, a
+/// queue of 32) took 33.1 clocks for sets in one of four banks, and 34.4 with refreshes. In order,
+/// the sets take 43.7 and 45.4 clocks.
 #[test]
 fn a_queue_makes_up_for_the_order_of_banks() {
     const QUEUE: &str = "lookup.queue=32";

@@ -1,4 +1,5 @@
-//! Tracker of commands from above. Each is complete when all its commands to the lower device are.
+//! Tracker of commands from above. Each command is complete when all its commands to the lower
+//! device are complete.
 
 use flashatlas_device::Done;
 use flashatlas_types::{Ps, Tag};
@@ -7,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 /// Commands from above in flight (*flights*), and the commands to the lower device for which each
-/// waits.
+/// flight waits.
 #[derive(Default)]
 pub(crate) struct CompletionTracker {
     flights: Vec<Flight>,

@@ -1,4 +1,4 @@
-//! Notes of layers: what the layers leave out or simplify.
+//! Notes about the parts that layers leave out or simplify.
 
 use flashatlas_types::{RANK_MIDDLE, notes};
 

@@ -3,8 +3,8 @@
 //! The log consists of a ring of records with the changes since the last checkpoint, and of two
 //! checkpoints of the whole map, which are written in turn.
 //!
-//! A record is written when a segment of superpages is full (a *summary*), at a FLUSH or FUA (a
-//! *journal* of the open segment), when vacated superpages are needed, and when the record cannot
+//! A record is written in four cases: a segment of superpages is full (a *summary*), a FLUSH or FUA
+//! needs it (a *journal* of the open segment), vacated superpages are needed, or the record cannot
 //! hold more changes. All data that a record maps is made durable before the record. The record
 //! itself is durable (FUA) before a superpage that it vacates is written again, and before the
 //! command that caused the record is complete. So a mount can rely on every record that it can

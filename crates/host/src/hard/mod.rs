@@ -201,8 +201,8 @@ impl Hard {
         }
     }
 
-    /// Makes command `tag` complete when the commands `lower` and those after which it was sent
-    /// are.
+    /// Makes command `tag` complete when the commands `lower`, and the commands after which `tag`
+    /// was sent, are complete.
     ///
     /// If none of these commands is in flight, `tag` takes the time of its `lookups` lookups.
     fn complete(&mut self, now: Ps, tag: Tag, lower: &[Tag], lookups: u32) {

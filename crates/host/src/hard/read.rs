@@ -1,5 +1,6 @@
 //! Reads. Each page is looked up, and pages that are consecutive on the lower device are read
-//! together. So one request may become several. In the paper, reads are 5 % slower because of this.
+//! together. So one request may become several commands. In the paper, reads are 5 % slower because
+//! of this.
 
 use super::Hard;
 use flashatlas_device::pieces::{Piece, pieces};

@@ -20,7 +20,7 @@ struct Moving {
 impl Hard {
     /// Ensures that a superpage is free.
     pub(super) fn make_room(&mut self, now: Ps) -> Result<(), SubmitError> {
-        // as many rounds as there are superpages are enough, because each round empties one
+        // one round for each superpage is enough, because each round empties a superpage
         for _ in 0..=self.areas.data {
             let (free, vacated) = (self.map.free.len() as u32, self.map.vacated.len() as u32);
             if free <= RECLAIM && vacated > 0 {
@@ -56,7 +56,7 @@ impl Hard {
             if !all {
                 break;
             }
-            self.map.set_aside(victim); // so that the policy picks another
+            self.map.set_aside(victim); // so that the policy picks another superpage
             aside.push(victim);
         }
         self.map.put_back(&aside);

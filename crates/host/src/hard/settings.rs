@@ -40,7 +40,7 @@ const FILL: Param<Text> = Param::choice(
     "hard.fill",
     &["reclaim", "pad"],
     "filling of a superpage that is sent before it is full: all valid pages of another superpage, \
-     if those of some superpage fit (`reclaim`), or padding (`pad`)",
+     if the valid pages of some superpage fit (`reclaim`), or padding (`pad`)",
 )
 .or("reclaim");
 
@@ -56,7 +56,7 @@ const BUFFERS: Param<u32> = Param::int(
     "hard.buffers",
     1,
     1 << 16,
-    "number of superpage writes in flight at which a new write waits for the oldest one",
+    "number of superpage writes in flight at which a new write waits for the oldest write",
 )
 .or("32");
 
@@ -121,7 +121,8 @@ pub(super) const HEADER_BYTES: u32 = 32;
 
 /// Number of free superpages at or below which vacated superpages are freed.
 ///
-/// Reclamation needs free superpages, because it writes to one before it vacates another.
+/// Reclamation needs free superpages, because it writes to a free superpage before it vacates
+/// another superpage.
 pub(super) const RECLAIM: u32 = 2;
 
 /// Places of all areas, in superpages of the lower device.
@@ -296,7 +297,7 @@ impl Areas {
     }
 }
 
-/// Returns the number of free superpages below which others are reclaimed.
+/// Returns the number of free superpages below which other superpages are reclaimed.
 pub(super) fn low_water(params: &Params, data: u32) -> u32 {
     match params.get(LOW_WATER) {
         0 => (data / 100).max(8),

@@ -216,7 +216,7 @@ impl Hard {
     ///
     /// Returns the first superpage, their number, and the commands for which a write to them waits.
     fn take_free(&mut self, most: u32) -> (u32, u32, SmallVec<[Tag; 2]>) {
-        let first = self.map.free.pop_front().expect("reclamation left one");
+        let first = self.map.free.pop_front().expect("reclamation left a superpage");
         let mut count = 1;
         while count < most && self.map.free.front() == Some(&(first + count)) {
             self.map.free.pop_front();

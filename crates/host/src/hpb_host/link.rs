@@ -1,10 +1,11 @@
 //! The link between host and drive. Each message about the map is encoded in a wire format
 //! ([`crate::wire`]), and the receiver gets the message that was decoded from these bytes.
 //!
-//! A format encodes only a part of the messages, and the others use JEDEC's format. With every
-//! format, these are READ BUFFER and WRITE BUFFER. With the paper's format, they are also notices
-//! that name more than one group, regions to be dropped, or a reset. Reads without entries and
-//! responses without a notice are not encoded, because they are the same for every drive.
+//! A format encodes only a part of the messages. The other messages use JEDEC's format. With every
+//! format, READ BUFFER and WRITE BUFFER are among the other messages. With the paper's format,
+//! notices that name more than one group, regions to be dropped, or a reset are among them, too.
+//! Reads without entries and responses without a notice are not encoded, because they are the same
+//! for every drive.
 
 use crate::wire::jedec::{HpbRead, NOTICE_MAX, Operation, READ_ID_MAX, ReadBuffer, WriteBuffer};
 use crate::wire::{Cdb, ReadFlags, WireError, jedec, paper, samsung};
@@ -16,8 +17,8 @@ use smallvec::SmallVec;
 pub(super) const WIRE: Param<Text> = Param::choice(
     "hpb.wire",
     &["jedec", "samsung", "paper", "off"],
-    "the bytes in which map entries travel, encoded and decoded for each command: JEDEC's HPB 2.0, \
-     Samsung's driver of 2018, or the paper's (entries of 4 bytes, and the only one that has \
+    "the format in which each command with map entries is encoded and decoded: JEDEC's HPB 2.0, \
+     Samsung's driver of 2018, or the paper's (entries of 4 bytes, and the only format with \
      entries in responses); `off`: nothing is encoded",
 )
 .or("jedec");
@@ -146,7 +147,8 @@ impl Link {
         &self.entries
     }
 
-    /// Carries the first entry with the read. If there are several, sends all of them ahead.
+    /// Carries the first entry with the read. If the read has several entries, sends all of them
+    /// ahead.
     fn read_by_jedec(&mut self, first: Lpn, entries: &[u64]) {
         let (flags, lba) = (ReadFlags::default(), first.0);
         let blocks = entries.len() as u8;

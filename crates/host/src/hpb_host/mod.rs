@@ -129,7 +129,7 @@ struct Counters {
     notices_inactive: u64,
     notices_reset: u64,
     pairs: u64,
-    /// Regions dropped to make room for others.
+    /// Regions dropped to make room for other regions.
     evictions: u64,
     /// Regions dropped because the drive asked for it.
     inactivated: u64,

@@ -236,7 +236,7 @@ impl Regions {
         self.used > self.limit
     }
 
-    /// Gives memory to a subregion that has none.
+    /// Gives memory to a subregion without memory.
     pub fn hold(&mut self, subregion: u32) {
         let region = self.region_of(subregion);
         let pages = self.terms.subregion as usize;

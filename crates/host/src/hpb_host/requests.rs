@@ -221,7 +221,7 @@ impl HpbHost {
         }
     }
 
-    /// Replaces the entry of a page by one that came with the response to command `made`.
+    /// Replaces the entry of a page by an entry that came with the response to command `made`.
     fn replace(&mut self, lpn: Lpn, entry: u64, made: u64) {
         let index = self.settings.terms.subregion_of(lpn);
         // if a fetch in flight contains the old entry of the page, the new entry replaces it there

@@ -114,8 +114,8 @@ pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceSha
     let scheme = params.get(SCHEME);
     if scheme != "page" {
         return no(format!(
-            "hpb-host caches the map of ftl.scheme = page, but the scheme `{scheme}` has no map of \
-             pages to hand out"
+            "hpb-host caches the map of ftl.scheme = page, but the scheme `{scheme}` exports no \
+             map of pages"
         ));
     }
     let store = params.get(STORE);
@@ -124,7 +124,7 @@ pub(super) fn fits(params: &Params, lower: &LayersBelow<'_>) -> Result<DeviceSha
         let able = stores.stores.iter().filter(|m| m.exports_entries).map(|m| m.name);
         let able: Vec<&str> = able.collect();
         return no(format!(
-            "hpb-host saves reads of map pages, but map.store = {store} hands out no map pages \
+            "hpb-host saves reads of map pages, but map.store = {store} exports no map pages \
              (the map is in the drive's memory, or is learned): use one of the stores {}",
             able.join(", ")
         ));

@@ -30,7 +30,7 @@ impl Mirror {
         Ok(())
     }
 
-    /// Returns the drive for the next read of units that are alike: the one with the fewest
+    /// Returns the drive for the next read of units that are alike: the drive with the fewest
     /// commands in flight.
     pub(super) fn choose(&mut self) -> usize {
         let usable = self.copies.those(|state| state != State::Out);

@@ -176,7 +176,7 @@ impl Copies {
         Ok(())
     }
 
-    /// Notes that all drives in use have the same content, so that each is current.
+    /// Notes that all drives in use have the same content, so that each drive is current.
     pub fn are_alike(&mut self) {
         self.alike = true;
         self.damaged.fill(false);

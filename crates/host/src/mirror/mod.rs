@@ -1,7 +1,7 @@
 //! A mirror over several drives of the same configuration (RAID 1: Patterson, Gibson and Katz, *A
 //! Case for Redundant Arrays of Inexpensive Disks*, SIGMOD 1988).
 //!
-//! Every write is sent to all drives. A read is sent to one drive, and to another one if the read
+//! Every write is sent to all drives. A read is sent to one drive, and to another drive if the read
 //! fails. Each copy is on one drive, or on layers over one drive.
 //!
 //! Three rules make the mirror survive power failures:
@@ -12,8 +12,8 @@
 //! - After a power failure, drives may differ in data that was not flushed. Until a unit is known
 //!   to be equal on all drives ([`alike`]), it is read only from one drive, the *first*. This is
 //!   the current drive that the superblocks name as the first.
-//! - In idle time ([`resync`]), such units are copied from the first drive to the others. After
-//!   that, a drive that was behind is current again.
+//! - In idle time ([`resync`]), such units are copied from the first drive to the other drives.
+//!   After that, a drive that was behind is current again.
 //!
 //! There is no order between drives. If a command must wait for another, its part on each drive
 //! waits only for the other command's part on the same drive.
@@ -89,7 +89,7 @@ struct Mirror {
     balance: bool,
     /// Number of units that are copied at a time.
     resync_units: u32,
-    /// Planned failures of drives, the next one last.
+    /// Planned failures of drives, the next failure last.
     losses: Vec<(Ps, usize)>,
     counters: Counters,
     failed: Option<SubmitError>,

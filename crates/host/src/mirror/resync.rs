@@ -1,4 +1,4 @@
-//! Resync in idle time. Units that may differ are copied from the first drive to the others.
+//! Resync in idle time. Units that may differ are copied from the first drive to the other drives.
 
 use super::Mirror;
 use super::copies::{Failed, MOST, Sent, State, is_power_lost};
@@ -74,7 +74,7 @@ impl Mirror {
         let (stamps, bytes) = (reply.stamps, reply.bytes);
         for &drive in to {
             // units that were never written are trimmed, if trims survive a power failure on the
-            // drive; each run of such units, and of others, needs one command
+            // drive; each run of such units, and each run of other units, needs one command
             let trims = !self.copies.devices[drive].forgets_trims();
             let is_trimmed = |stamp: &Stamp| trims && *stamp == Stamp::ZERO;
             let mut from = 0;

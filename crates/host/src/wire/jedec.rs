@@ -23,7 +23,7 @@ pub struct HpbRead {
     pub entry: u64,
     /// Number of logical blocks, at least 1.
     pub blocks: u8,
-    /// Number that identifies entries that were sent ahead; 0 if none were.
+    /// Number that identifies entries that were sent ahead; 0 if no entries were.
     pub read_id: u8,
 }
 
@@ -304,7 +304,7 @@ mod tests {
         });
     }
 
-    /// The bytes are those that `ufshpb_set_write_buf_cmd` of Linux 5.16 writes.
+    /// `ufshpb_set_write_buf_cmd` of Linux 5.16 writes these bytes.
     #[test]
     fn entries_are_sent_ahead_of_a_read() {
         let ahead = WriteBuffer::Prefetch { lba: 0x0102_0304, read_id: 0x7e, bytes: 0x0108 };

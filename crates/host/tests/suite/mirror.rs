@@ -282,7 +282,7 @@ fn a_power_failure_while_time_passes_is_that_of_all_drives() {
     stack.drives_mut()[0].faults().cut_power_after(0);
     let late = Ps::ZERO.after(Dur::from_us(10_000));
     stack.advance(late, &mut done);
-    assert_eq!(counter(&stack, "dropped"), 0, "no drive has failed for itself");
+    assert_eq!(counter(&stack, "dropped"), 0, "no drive has failed by itself");
     let said = stack.submit(late, Tag(2), Cmd::Flush, &mut reply).unwrap_err().to_string();
     assert!(said.contains("power"), "{said}");
     stack.drives_mut()[0].faults().restore_power();

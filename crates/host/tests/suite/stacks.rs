@@ -203,7 +203,7 @@ fn time_is_what_the_settings_say() {
     assert_eq!(
         completions(&["hard.dispatch_after=3ms", "hard.lookup_time=7us"], 1),
         [7],
-        "in the buffer"
+        "the write is complete in the buffer"
     );
     // with one buffer, superpages are written one after the other, and each write takes the same
     // time
@@ -212,10 +212,7 @@ fn time_is_what_the_settings_say() {
     assert!(narrow.chunks(2).all(|pair| pair[0] == pair[1]), "{narrow:?}");
     let serial = |(i, &at): (usize, &u64)| at.abs_diff((i as u64 / 2 + 1) * narrow[0]) < 3;
     assert!(narrow.iter().enumerate().all(serial), "{narrow:?}");
-    assert!(
-        3 * wide[11] < 2 * narrow[11],
-        "one at a time {narrow:?}, as many as there are {wide:?}"
-    );
+    assert!(3 * wide[11] < 2 * narrow[11], "with one buffer {narrow:?}, with 64 buffers {wide:?}");
 }
 
 #[test]

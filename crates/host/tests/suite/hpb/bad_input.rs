@@ -72,14 +72,14 @@ fn stacks_that_cannot_work_say_why() {
         STANDARD.load("tiny", None, &settings).map(drop).unwrap_err().to_string()
     };
     let said = load(&["layers=hpb-host"]);
-    assert!(said.contains("map.store = dram hands out no map pages"), "{said}");
+    assert!(said.contains("map.store = dram exports no map pages"), "{said}");
     let settings =
         ["layers=hpb-host", "hpb.subregion=8GiB", "hpb.region=8GiB", "hpb.host_bytes=64MiB"];
     let settings: Vec<String> = settings.iter().map(|&s| s.to_owned()).collect();
     let said = STANDARD.load("ufs-128gb", None, &settings).unwrap_err().to_string();
     assert!(said.contains("take 16777216 bytes, but READ BUFFER has 24 bits"), "{said}");
     let said = load(&["layers=hpb-host", "ftl.scheme=fast"]);
-    assert!(said.contains("the scheme `fast` has no map of pages to hand out"), "{said}");
+    assert!(said.contains("the scheme `fast` exports no map of pages"), "{said}");
     assert!(load(&["hpb.key=3"]).contains("belongs to the layer hpb-host, which is not in use"));
 }
 
@@ -106,7 +106,7 @@ fn there_is_no_map_where_none_is_handed_out() {
     assert_eq!(submit(&mut with, Cmd::ReadBuffer { subregion: 0 }), Err(none.clone()));
     let mut without = STANDARD.load("tiny", None, &[]).unwrap().build_stack(Seed(1)).unwrap();
     assert_eq!(submit(&mut without, Cmd::ReadBuffer { subregion: 0 }), Err(none.clone()));
-    assert!(none.to_string().contains("hands out no map"));
+    assert!(none.to_string().contains("exports no map"));
     // without the layer, a read with an entry is an ordinary read
     submit(&mut without, write(0, 7)).unwrap();
     let mut reply = Reply::default();

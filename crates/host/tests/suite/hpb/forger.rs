@@ -1,4 +1,4 @@
-//! Tests of a host that sends any entries, also forged ones.
+//! Tests of a host that sends any entries, including forged entries.
 
 use super::{PAGES, SUBREGION, config, counter};
 use flashatlas_device::hpb::NO_ENTRY;
@@ -267,7 +267,7 @@ fn every_refusal_is_counted_by_its_reason() {
         (0..PAGES).for_each(|page| host.write(page));
         assert!(
             host.is_right(3, 0) && refused(&host, "inactive") == 1,
-            "{protect}: nothing was handed out"
+            "{protect}: no entry was exported"
         );
         host.fetch(0);
         let (_, first) = host.seen[3];
@@ -279,11 +279,11 @@ fn every_refusal_is_counted_by_its_reason() {
         if protect == "plain" {
             assert!(
                 host.is_right(3, first),
-                "nothing tells it from the new one, and the page has not moved"
+                "the old entry equals the new entry, because the page has not moved"
             );
             assert!(
                 host.is_right(3, host.seen[9].1) && refused(&host, "elsewhere") == 1,
-                "another page stands there"
+                "another page is in that slot"
             );
             assert!(host.is_right(3, 1 << 20) && refused(&host, "out_of_range") == 1);
             assert!(host.is_right(3, 1 << 40) && refused(&host, "tampered") == 1);
@@ -291,7 +291,7 @@ fn every_refusal_is_counted_by_its_reason() {
         }
         assert!(
             host.is_right(3, first) && refused(&host, "stale") == 1,
-            "{protect}: it is of the generation before"
+            "{protect}: the entry is of the previous generation"
         );
         let now = host.seen.iter().rev().find(|(page, _)| *page == 3).unwrap().1;
         assert!(host.is_right(3, now) && counter(&host.stack, "valid_entries") == 2, "{protect}");
@@ -329,7 +329,7 @@ fn a_page_in_the_page_buffer_is_read_from_there() {
     let mut host = Forger::new(QUARTERS);
     (0..PAGES).for_each(|page| host.write(page));
     let mut seen = 0;
-    // the number of writes before decides which page leaves the cache last
+    // the number of earlier writes decides which page leaves the cache last
     for before in 0..12 {
         host.submit(Cmd::Flush);
         host.fetch(0);
@@ -342,7 +342,7 @@ fn a_page_in_the_page_buffer_is_read_from_there() {
             }
         }
     }
-    assert!(seen > 0, "it was never there");
+    assert!(seen > 0, "the page was never in the page buffer");
 }
 
 /// With `plain` the drive accepts a forged entry of an old version (`docs/RELIABILITY.md`).
@@ -355,7 +355,10 @@ fn without_protection_a_forger_reads_what_was() {
     host.write(3);
     assert!(host.is_right(3, old), "the subregion is dirty");
     host.fetch(0);
-    assert!(!host.is_right(3, old), "the old version still stands on flash, and names the page");
+    assert!(
+        !host.is_right(3, old),
+        "the old version is still on flash, and its spare area names the page"
+    );
 }
 
 /// Old entries stay invalid when generation numbers are used again.

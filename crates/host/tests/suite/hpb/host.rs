@@ -125,7 +125,7 @@ fn a_drive_in_control_recommends_what_is_read() {
     );
     host.read(far(0));
     assert_eq!((host.count("hits"), host.count("valid_entries")), (1, 1));
-    // another page of the subregion changes; the first read is refused, and the second one makes
+    // another page of the subregion changes; the first entry is refused, and the second read makes
     // the drive announce the change
     host.write(far(0) + 1);
     host.read(far(0));
@@ -170,7 +170,7 @@ fn the_region_that_was_not_read_longest_leaves() {
         (1, 1, 3)
     );
     host.read(far(0));
-    assert_eq!(host.count("hits"), 2, "it was read after the other");
+    assert_eq!(host.count("hits"), 2, "this page was read after the other page");
     host.read(far(1));
     assert_eq!(host.count("miss_region"), 4);
     let report = host.stack.top().reports().remove(0);
@@ -195,7 +195,11 @@ fn pinned_regions_are_there_from_the_start_and_stay() {
     let mut host = Host::new(&[TWO, &["hpb.pinned_regions=1"]].concat());
     host.read(far(5));
     host.settle();
-    assert_eq!(host.count("map_requests"), 2, "the pinned one, and what was read");
+    assert_eq!(
+        host.count("map_requests"),
+        2,
+        "the pinned subregion, and the subregion that was read"
+    );
     for n in 1..6 {
         host.read(far(n));
         host.settle();
@@ -221,7 +225,7 @@ fn memory_that_shrinks_is_given_back() {
     assert_eq!(
         (host.count("pressure_evictions"), host.count("hits")),
         (1, 1),
-        "the one that was not read longest"
+        "the region that was not read for the longest time is dropped"
     );
     read(&mut host, 200, 1);
     assert_eq!((host.count("pressure_evictions"), host.count("no_room")), (2, 1));
@@ -249,18 +253,18 @@ fn a_host_in_control_counts_reads() {
     read(&mut host, 0, 2);
     host.write(far(0) + 1);
     read(&mut host, 0, 2);
-    assert_eq!(host.count("map_requests"), 0, "the write made the counter begin again");
+    assert_eq!(host.count("map_requests"), 0, "the write set the counter to zero");
     read(&mut host, 0, 1);
     assert_eq!((host.count("map_requests"), host.count("notices_active")), (1, 0));
     read(&mut host, 0, 20); // after these reads it is not dropped for another region
     read(&mut host, 1, 4);
     assert_eq!((host.count("map_requests"), host.count("hits")), (2, 21));
-    // the third region is read often enough to be fetched, but not often enough to drop another one
-    // for it
+    // the third region is read often enough to be fetched, but not often enough to drop another
+    // region for it
     read(&mut host, 2, 3);
     assert_eq!((host.count("no_room"), host.count("evictions")), (1, 0));
     read(&mut host, 2, 10);
-    assert_eq!(host.count("no_room"), 1, "asked once");
+    assert_eq!(host.count("no_room"), 1, "the host tried to fetch it once");
 }
 
 #[test]
@@ -280,9 +284,9 @@ fn timers_drop_what_was_written_and_later_everything() {
         host.count("expired")
     };
     assert_eq!(at(&mut host, 9), 0);
-    assert_eq!(at(&mut host, 12), 1, "the one that was written");
+    assert_eq!(at(&mut host, 12), 1, "the written region expired");
     assert_eq!(at(&mut host, 24), 1);
-    assert_eq!(at(&mut host, 36), 2, "the timer of the other expired for the third time");
+    assert_eq!(at(&mut host, 36), 2, "the timer of the other region expired for the third time");
 }
 
 /// A hash time with which the drive needs 16 ms to make the entries of a subregion.
@@ -375,7 +379,7 @@ fn responses_that_arrive_late_are_overtaken() {
     ]);
     host.read(0);
     host.settle();
-    // the response contains one of the two new entries; the other one comes with a long read
+    // the response contains one of the two new entries; the other new entry comes with a long read
     host.submit(2, Cmd::Write { lba: lba(0), sectors: 8, fua: false, content: 5000, data: None });
     host.wait(2);
     host.submit(5, Cmd::Read { lba: lba(100), sectors: 400 });
@@ -388,7 +392,7 @@ fn responses_that_arrive_late_are_overtaken() {
     assert_eq!(
         (host.count("miss_no_entry"), host.count("pairs")),
         (1, 2),
-        "the late one was dropped"
+        "the late entry was dropped"
     );
 }
 
@@ -424,7 +428,11 @@ fn a_drive_that_was_off_tells_the_host_so() {
     host.settle_after(1);
     assert_eq!((host.count("refused_inactive"), host.count("notices_reset")), (1, 1));
     host.read(far(0));
-    assert_eq!(host.count("valid_entries"), 2, "it was fetched again, under the new key");
+    assert_eq!(
+        host.count("valid_entries"),
+        2,
+        "the subregion was fetched again, under the new key"
+    );
 }
 
 /// The host reads pages without entries if a map page of their subregion cannot be read.
@@ -444,7 +452,10 @@ fn a_map_page_that_cannot_be_read_stops_nobody() {
         host.read(n % 6);
         host.settle();
     }
-    assert!((1..4).contains(&host.count("failed_requests")), "asked again only when told again");
+    assert!(
+        (1..4).contains(&host.count("failed_requests")),
+        "the host fetches again only after another notice"
+    );
     assert_eq!(host.count("map_requests"), 0);
     assert!(host.stack.top().failure().is_none());
 }
@@ -503,6 +514,6 @@ fn the_layer_forgets_what_it_was_about_when_the_power_fails() {
     assert_eq!(
         (host.count("notices_reset"), host.count("refetches")),
         (1, 0),
-        "what was fetched since is no worse"
+        "entries that were fetched after the reset stay valid"
     );
 }

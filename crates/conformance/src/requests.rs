@@ -135,7 +135,7 @@ pub fn check_generator(trial: &mut Trial<'_>, def: &'static GeneratorDef) {
     });
 }
 
-/// Records why no trial has to check that a metric only observes the run.
+/// Records the reason why no trial checks that a metric only observes the run.
 pub fn check_metric(trial: &mut Trial<'_>, def: &'static MetricDef) {
     if METRICS.iter().any(|own| own.name == def.name) {
         trial.not_tried("observes", "the tests of FlashAtlas check records with this metric");

@@ -33,11 +33,12 @@ fn standard() -> Parts {
 
 /// Parts with more unreported bytes than [`FREE_BYTES`], and their limits in bytes for each page.
 const MORE: &[(&str, f64)] = &[
-    // it writes a map page for nearly every written page, and the heap contains these map pages
+    // this store writes a map page for nearly every written page, and the heap contains these map
+    // pages
     ("learnedftl", 600.0),
-    // its lower drive is larger by the layer's reserve, and has a map of its own
+    // the drive below this layer is larger by the layer's reserve, and has a map of its own
     ("hard", 400.0),
-    // its other drives have tables of their own, and reports cover only the first drive
+    // each drive has tables of its own, and reports cover only the first drive
     ("mirror", 300.0),
 ];
 

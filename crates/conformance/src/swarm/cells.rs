@@ -1,11 +1,13 @@
-//! Draws of cells: bits in a cell, what a program writes, and an SLC cache.
+//! Draws of settings of cells: the bits in a cell, the pages that a program writes, and an SLC
+//! cache.
 
 use super::{Swarm, pick};
 use flashatlas_crash::subject::{Geometry, Subject};
 use flashatlas_types::{PageOrder, Rng};
 
 impl Swarm {
-    /// Draws settings that depend on each other, so that single draws of parameters seldom fit.
+    /// Draws settings that depend on each other together, because single draws of these parameters
+    /// seldom fit.
     pub(super) fn draw_cells(&self, rng: &mut Rng, subject: &mut Subject, geometry: &Geometry) {
         if rng.below(3) > 0 {
             return;

@@ -198,7 +198,7 @@ impl Swarm {
             self.try_setting(&mut subject, geometry, endurance);
         }
         if has(Feature::Errors) {
-            // a code that corrects the worst that this flash has in years
+            // a code that corrects the wrong bits of this flash even after years
             let always = ["errors.model=tlc-72l", "ecc.correctable=25", "ecc.retry_steps=3"];
             subject.more.extend(always.map(str::to_owned));
             if subject.scheme.name == "page" && subject.store == "dram" {
@@ -249,7 +249,7 @@ impl Swarm {
         self.try_settings(subject, geometry, [setting])
     }
 
-    /// Adds settings if a drive accepts all of them together, and returns `true` if it does.
+    /// Adds settings if a drive accepts all of them together. Returns `true` if they were added.
     fn try_settings(
         &self,
         subject: &mut Subject,

@@ -18,7 +18,6 @@ KNOTS = {
     # the parts of a model of flash name the settings that choose them, and the settings their parts
     "ftl": ["crate::schemes::page: lower_pages, refresh, settings"],
     "nand": ["crate: counters, errors, flash, medium, params, rules"],
-    "timing": ["crate: engine, planes, times"],
     "types": ["crate: geometry, page_order"],
     # an entry of discovery is one of a subsystem's, and a discovery controller has a subsystem
     "nvme": ["crate: discovery, subsystem"],

@@ -60,7 +60,6 @@ mod trajectory;
 pub use engine::{Engine, Finished};
 pub use params::PARAMS;
 pub use paths::{Reason, Step};
-pub use planes::PlaneReads;
 pub use statistics::{DramStatistics, OperationTimes, Statistics};
-pub use times::{MemoryTimes, Suspend, Times};
+pub use times::{MemoryTimes, PlaneReads, Suspend, Times};
 pub use trajectory::Trajectory;

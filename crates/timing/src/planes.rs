@@ -10,35 +10,7 @@ use crate::engine::Engine;
 use crate::nodes::{NIL, NodeKind};
 use crate::paths::State;
 use crate::resources::Phase;
-use flashatlas_types::{DieBlock, Dur, Layout, TiVec};
-
-/// The limits of independent reads of planes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PlaneReads {
-    /// Greatest number of reads that a die works on at once; 0 if every plane may have a read.
-    pub max: u32,
-    /// `true` if reads at the same time must be of pages of the same kind.
-    pub same_kind: bool,
-}
-
-/// The plane of each block on a die. Planes under one frame work together, and count as one plane.
-#[derive(Debug, Default)]
-pub(crate) struct Planes(TiVec<DieBlock, u8>);
-
-impl Planes {
-    pub fn new(layout: &Layout) -> Planes {
-        let mut on_die = vec![0u8; layout.geometry.die_count() as usize];
-        let mut planes = TiVec::new();
-        for lane in layout.lane_ids() {
-            let first = layout.dies_of(lane)[0] as usize;
-            let plane = on_die[first];
-            on_die[first] += 1;
-            let blocks = layout.blocks_per_lane * layout.dies_per_frame;
-            planes.extend((0..blocks).map(|_| plane));
-        }
-        Planes(planes)
-    }
-}
+use flashatlas_types::Dur;
 
 impl Engine {
     /// Starts further reads of other planes on a die that reads, within the limits.
@@ -62,7 +34,7 @@ impl Engine {
             let fits = |other: u32| {
                 let other = self.nodes.at(other);
                 other.work == NodeKind::Read
-                    && self.planes.0[other.block] != self.planes.0[node.block]
+                    && self.planes.of(other.block) != self.planes.of(node.block)
                     && (!limits.same_kind || other.level == node.level)
             };
             if !beside.into_iter().all(fits) {

@@ -1,8 +1,8 @@
-//! Queues by priority, dies and channels.
+//! Queues by priority, dies, planes and channels.
 
 use crate::map_waits::HostRead;
 use crate::nodes::{NIL, Nodes};
-use flashatlas_types::{Class, Dur, Ps};
+use flashatlas_types::{Class, DieBlock, Dur, Layout, Ps, TiVec};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -244,5 +244,28 @@ impl Slots {
             self.waiting.pop();
             ready.push(n);
         }
+    }
+}
+
+/// The plane of each block on a die. Planes under one frame work together, and count as one plane.
+#[derive(Debug, Default)]
+pub(crate) struct Planes(TiVec<DieBlock, u8>);
+
+impl Planes {
+    pub fn new(layout: &Layout) -> Planes {
+        let mut on_die = vec![0u8; layout.geometry.die_count() as usize];
+        let mut planes = TiVec::new();
+        for lane in layout.lane_ids() {
+            let first = layout.dies_of(lane)[0] as usize;
+            let plane = on_die[first];
+            on_die[first] += 1;
+            let blocks = layout.blocks_per_lane * layout.dies_per_frame;
+            planes.extend((0..blocks).map(|_| plane));
+        }
+        Planes(planes)
+    }
+    /// Returns the plane of a block.
+    pub fn of(&self, block: DieBlock) -> u8 {
+        self.0[block]
     }
 }

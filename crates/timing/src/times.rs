@@ -1,6 +1,5 @@
 //! Times and policies of the engine.
 
-use crate::PlaneReads;
 use crate::nvm::{TECHNOLOGIES, Technology};
 use crate::params::{
     CACHE_PROGRAM, CACHE_READ, CHANNEL_RATE, DRAM_LATENCY, DRAM_RATE, ERASE_SUSPENDS_MAX,
@@ -12,6 +11,15 @@ use crate::params::{
 use flashatlas_dram::{self as dram, Device, Rules, Timings};
 use flashatlas_types::flash_times::{T_ERASE, T_PROGRAM, T_PROGRAM_SLC, T_READ, T_READ_SLC};
 use flashatlas_types::{Class, ConfigError, Dur, MemoryKind, PAGE_KINDS, Param, Params};
+
+/// The limits of independent reads of planes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlaneReads {
+    /// Greatest number of reads that a die works on at once; 0 if every plane may have a read.
+    pub max: u32,
+    /// `true` if reads at the same time must be of pages of the same kind.
+    pub same_kind: bool,
+}
 
 /// Settings of suspension: which operations are suspended for host reads, and how long that takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 A module depends on another one if its code names a path in it (``crate::…``, ``super::…``, or a
 name that a common parent re-exports). Siblings must not depend on each other in a circle. A module
-and its own parts are no circle: a registry names its entries, and they name its types. Tests inside
-of a module do not count.
+and its own parts may depend on each other: a registry names its entries, and the entries name its
+types. Tests inside a module do not count.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def leaves(tree: str) -> Iterator[list[str]]:
 
 
 class Crate:
-    """The modules of a crate, what each names, and what each re-exports."""
+    """The modules of a crate, with the paths that each names and re-exports."""
 
     def __init__(self, sources: dict[Module, str]):
         """Take the source of each module."""
@@ -97,7 +97,7 @@ class Crate:
         return [*module, *path] if (*module, path[0]) in self.code else None
 
     def owner(self, path: list[str], seen: frozenset = frozenset()) -> Module:
-        """Return the module that has what an absolute path names, behind any re-exports."""
+        """Return the module that defines the item of an absolute path, through any re-exports."""
         module: Module = ()
         for i, name in enumerate(path):
             if (*module, name) in self.code:

@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Print how many tests other commits run, and how many were skipped for each other reason."""
+    """Print the number of tests left to other commits, and the number skipped by other reason."""
     reasons = Counter(
         report.longrepr[2].removeprefix("Skipped: ")
         for report in terminalreporter.stats.get("skipped", [])
@@ -89,7 +89,7 @@ def dask_cluster():
 
 @pytest.fixture
 def cli(tmp_path, monkeypatch):
-    """Run the command line in an empty folder, in this process: a new one takes half a second.
+    """Run the command line in an empty folder, in this process: a new process takes half a second.
 
     A test that needs another process (for signals or pipes) starts one itself.
     """

@@ -1,4 +1,4 @@
-"""A host of an NVMe drive over TCP: the initiator of the crate `nvme-tcp`, told line by line."""
+"""A host of an NVMe drive over TCP: the initiator of the crate `nvme-tcp`, one command a line."""
 
 from __future__ import annotations
 

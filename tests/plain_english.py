@@ -156,7 +156,7 @@ def look(paths: list[Path]) -> tuple[list[Finding], Counter[str]]:
 
 
 def default_paths() -> list[Path]:
-    """Return the files that the rules hold for; decisions and the history keep their words."""
+    """Return the files that must keep the rules; ADRs and the changelog keep their words."""
     paths = [path for suffix in (".rs", ".py", ".md") for path in listed(suffix)]
     return [
         path

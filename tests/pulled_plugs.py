@@ -48,13 +48,13 @@ def cells() -> Iterator[tuple[str, str, list[str]]]:
 
 
 WITHIN, WITHIN_OF_SLOW = 1500, 15_000
-"""Operations of the flash within which the power fails. The second number is for a guest and rows
-in which a record takes hundreds of operations: block mapping, and log blocks under a layer that
-writes superpages."""
+"""The largest numbers of flash operations before the power fails. The second number is for a guest,
+and for rows in which a record takes hundreds of operations: block mapping, and log blocks under a
+layer that writes superpages."""
 
 
 def within(kernel: str, row: str) -> int:
-    """Return the number of operations within which the power fails in a cell."""
+    """Return the largest number of operations before the power fails in a cell."""
     slow = row == "block" or (row.startswith("hard over ") and "page," not in row)
     return WITHIN_OF_SLOW if slow and kernel != "running" else WITHIN
 

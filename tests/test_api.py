@@ -67,7 +67,7 @@ def test_errors_are_of_their_kind():
     with pytest.raises(flashatlas.InputError):
         flashatlas.run("nodrive", workload=WORKLOAD)
     with pytest.raises(flashatlas.DriveError):
-        flashatlas.run(  # it wears out before anything is measured
+        flashatlas.run(  # it wears out in the warm-up
             workload="uniform:requests=100000,size=2KiB",
             warmup=90000,
             precondition="fill",

@@ -139,7 +139,7 @@ def test_what_cannot_be_packed_is_said_before_anything_runs(cli, study):
 
 @pytest.mark.long
 def test_a_path_that_cannot_be_followed_is_said(cli, study):
-    """The text spells the path with an escape, so the path that is read is not found in it."""
+    """The text spells the path with an escape, so a search of the text does not find the path."""
     text = STUDY.replace('"traces/writes.csv"', '"traces\\u002fwrites.csv"')
     (study / "s.toml").write_text(text)
     assert load(study / "s.toml")

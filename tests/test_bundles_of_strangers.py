@@ -110,7 +110,7 @@ def test_a_job_file_includes_nothing_from_outside(
     assert f"cannot include `{secret}`: the file is not in the bundle" in said.stderr
     secret.unlink()
     gone = cli("rerun", str(changed)).stderr
-    assert gone == said.stderr, "a bundle does not learn which files there are"
+    assert gone == said.stderr, "the message is the same without the file"
 
 
 def test_a_job_file_reads_no_log_and_no_variable_from_outside(

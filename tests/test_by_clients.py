@@ -42,8 +42,8 @@ def test_reality_is_what_was_simulated():
     assert isinstance(made, Served) and len(made.results) == 8
     assert all(result.violations == 0 for result in made.results)
     for pair in made.pairs:
-        # the drive is twenty times slower, so that a late wake-up costs little, but more on a busy
-        # machine. With eight reads at a time, chance decides which of 200 meet on a die
+        # the drive is twenty times slower, so a late wake-up costs little (more on a busy machine).
+        # With eight reads at a time, chance decides how many of the 200 reads wait for the same die
         most = 1.05 if pair.load == "one" else 1.25
         assert 0.2 < pair.served / pair.simulated < most, pair
         assert pair.late["p50"] < 20_000_000
@@ -73,7 +73,7 @@ def test_a_real_kernel_sends_two_flushes_for_each_fsync():
     (pair,) = planned.carry_out().pairs
     simulated, served = (result.record["host"]["flushes"] for result in pair.results)
     assert simulated == 120
-    # each call sends two; mkfs, mount and umount send more, whose number the kernel decides
+    # each call sends two FLUSHes; mkfs, mount and umount send more, and the kernel decides how many
     assert served >= 120
     assert 0 < pair.served < 1.05 * pair.simulated
 

@@ -9,19 +9,19 @@ from conftest import ROOT
 CRATES = sorted(path.parent for path in ROOT.glob("crates/*/src"))
 
 KNOTS = {
-    # a configuration has the registry that it chose from, and every part of the registry is made
-    # of a configuration: the types name each other
+    # a configuration has the registry of its parts, and every part is made from a configuration:
+    # the types name each other
     "device": [
         "crate: blame, config, interface, layer, params, registry, ssd, stack",
         "crate::ssd: state, worn_out",
     ],
-    # the parts of a model of flash name the settings that choose them, and the settings their parts
+    # the parts of a flash model name the settings that choose them, and the settings name the parts
     "ftl": ["crate::schemes::page: lower_pages, refresh, settings"],
     "nand": ["crate: counters, errors, flash, medium, params, rules"],
     "types": ["crate: geometry, page_order"],
-    # an entry of discovery is one of a subsystem's, and a discovery controller has a subsystem
+    # a discovery entry describes a subsystem, and a discovery controller has a subsystem
     "nvme": ["crate: discovery, subsystem"],
-    # an image has the ages of its blocks, and whoever ages one opens it
+    # an image has the ages of its blocks, and the code that ages an image opens it
     "serve": ["crate: ages, image, look, mount"],
 }
 """Circles that are there, by crate. The list only gets shorter."""

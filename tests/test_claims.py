@@ -74,7 +74,8 @@ def test_the_tables_of_a_page_are_those_that_were_kept(folder: Path, found):
         for line in block.splitlines():
             words = " ".join(line.split())
             titled = [] if before else [title for title in tables if line.startswith(title)]
-            # a table with a title has rows of its kept table, any other table rows of any
+            # a table with a title has rows of its kept table; any other table has rows of any kept
+            # table
             rows = tables[max(titled, key=len)] if titled else rows if words else every
             before = line
             if re.search(r"\d", words) and not titled and not words.startswith(COMMANDS):

@@ -383,7 +383,7 @@ def test_interrupt_stops_a_long_run_and_leaves_nothing(tmp_path):
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
-        time.sleep(6)  # until the run is under way, even if other tests keep the cores busy
+        time.sleep(6)  # by then the run has begun, even if other tests keep the cores busy
         assert process.poll() is None, process.communicate()
         os.kill(process.pid, signal.SIGINT)
         output, errors = process.communicate(timeout=20)
@@ -464,7 +464,7 @@ def test_a_drive_file_of_ones_own_is_shown(cli, tmp_path):
         re.split(r"  +", line.strip(), maxsplit=1) for line in said.strip().splitlines()[1:]
     )
     assert shape["blocks"] == "256", "2 channels, 2 ways, 2 planes, 32 blocks each"
-    # 256 blocks of 8 pages of one unit of 2 KiB; 0.6 of what is exported is spare: 2048 / 1.6
+    # 256 blocks of 8 pages of one unit of 2 KiB; the spare is 0.6 of the exported units: 2048 / 1.6
     assert (shape["physical units"], shape["logical units"]) == ("2,048", "1,280")
     assert (shape["spare"], shape["capacity"]) == ("60.0 %", "2.5 MiB")
     assert "checkpoint" not in said and "steady" not in said

@@ -22,7 +22,7 @@ print(peak() - before)
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells peaks of memory")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's peak of memory")
 def test_memory_is_as_estimated():
     """The run has a process of its own: memory that other tests freed would hide its needs."""
     command = [sys.executable, "-c", MEASURED, "fill"]
@@ -65,7 +65,8 @@ FEW = "uniform:requests=10,size=16KiB"
 def test_what_is_certain_by_hand():
     layout = flashatlas.Drive("tlc-nvme-1tb", set=LARGE).layout
     assert layout["physical_units"] == 64 * 3400 * 1152 * 16 == 4_010_803_200
-    # 16 bytes a unit (a 1 TB drive takes 17.3 and 17.9); steady writes all units, fill the exported
+    # at least 16 bytes a unit (measured for 1 TB: 17.3 and 17.9); steady writes all units, fill
+    # only the exported ones
     assert layout["steady_memory_bytes"] == 16 * 4_010_803_200
     assert layout["fill_memory_bytes"] == 16 * 3_700_000_000
 
@@ -95,11 +96,11 @@ def test_a_drive_that_no_memory_holds_is_refused(cli, precondition):
 
 @pytest.mark.skipif(cost.free_memory() is None, reason="Linux says what memory is available")
 def test_the_largest_blank_drive_that_fits_counts_all_tables(cli):
-    """One table has 8 x 4,010,803,200 bytes (29.9 GiB), all of them 24 a unit (89.6 GiB)."""
+    """One table has 8 x 4,010,803,200 bytes (29.9 GiB); all tables have 24 a unit (89.6 GiB)."""
     settings = [f"--set={key}={value}" for key, value in LARGE.items()]
     done = cli("run", "-d", "tlc-nvme-1tb", *settings, "-w", FEW)
     if done.returncode == 0:
-        pytest.skip("this system hands out any table")
+        pytest.skip("this system allocates tables of any size")
     assert done.returncode == 2 and "30 GiB in one piece" in done.stderr, done.stderr
     found = re.search(r"fits has drive\.blocks=(\d+)", done.stderr)
     assert found is not None
@@ -109,7 +110,7 @@ def test_the_largest_blank_drive_that_fits_counts_all_tables(cli):
 
 
 def test_more_pages_than_addresses_name_the_unit_that_fits():
-    """64 x 13,600 x 1,152 x 16 units of 4 KiB are 16,043,212,800; of 16 KiB a quarter of them."""
+    """64 x 13,600 x 1,152 x 16 = 16,043,212,800 units of 4 KiB, or a quarter as many of 16 KiB."""
     drive = {"drive.blocks": 13600, "map.unit": "4KiB", "drive.logical_pages": 14_800_000_000}
     with pytest.raises(flashatlas.InputError, match="the smallest unit that fits has 16384 bytes"):
         flashatlas.Drive("tlc-nvme-1tb", set=drive)
@@ -151,7 +152,7 @@ def test_tables_that_the_system_does_not_hand_out_are_refused():
 
 
 def test_a_large_drive_of_which_little_is_written_goes_on(monkeypatch):
-    """Without a precondition no need is certain: nothing is refused, even with one byte free."""
+    """Without a precondition the memory needed is uncertain: one free byte is enough to begin."""
     monkeypatch.setattr(cost, "free_memory", lambda: 1)
     assert flashatlas.compare([{}], workload=FEW, precondition="none")[0].violations == 0
 

@@ -161,7 +161,7 @@ def test_runs_that_differ_in_one_setting_are_told_how_to_be_compared():
 
 
 def test_runs_of_one_side_that_only_differ_in_what_is_ignored_have_no_one_partner():
-    """Greedy and FIFO of a seed would both be partners; an old version took the last."""
+    """A run has two partners, greedy and FIFO of its seed; an old version took the last one."""
     with pytest.raises(InputError, match="runs with greedy and fifo that differ in nothing else"):
         difference(runs(noisy), runs(noisy), ignored=["ftl.victim"])
     sides = [runs(noisy, victims=(victim,)) for victim in ("greedy", "fifo")]

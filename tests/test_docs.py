@@ -42,7 +42,7 @@ PAGES = sorted(
         *ROOT.glob("docs/*.md"),
         *ROOT.glob("docs/howto/*.md"),
     ]
-    if path.name != "index.md"  # the site's, which its build checks
+    if path.name != "index.md"  # a page of the site, which the site's build checks
 )
 
 CLOUD = ROOT / "out/traces/cloudPhysicsIO.vscsi"
@@ -167,7 +167,7 @@ def other(block: Block, folder: Path) -> None:
     elif block.language == "c":
         return  # crates/capi/tests/suite/guide.rs compiles and runs those of embed-a-drive.md
     else:
-        assert block.language in ("text", "ini"), f"a block of which language?\n{block.text}"
+        assert block.language in ("text", "ini"), f"no language is known:\n{block.text}"
     if block.comment:
         (folder / block.comment).write_text(block.text, encoding="utf-8")
 

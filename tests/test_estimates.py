@@ -87,7 +87,7 @@ def test_a_study_by_hand(monkeypatch):
 
 
 def done(store: Store, key: str, seconds: float) -> None:
-    """Put a run into a store that took some seconds."""
+    """Put a run that took ``seconds`` into a store."""
     result = flashatlas.run("tiny", workload="uniform:requests=10,size=2KiB")
     store.put(key, replace(result, wall_s=seconds), {"sources": ""})
 

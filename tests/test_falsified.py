@@ -89,7 +89,7 @@ def test_a_digest_that_does_not_fit_is_said(result: Result, again: Result) -> No
     other.record["build"]["sources"] = "sha256:0"
     elsewhere = edited(other)
     assert elsewhere is not None and "or its version computed digests by another rule" in elsewhere
-    # without its tables, a digest cannot be made again; the numbers still are
+    # without its tables, a digest cannot be made again, but the numbers are still compared
     bare = replace(result, tables={})
     assert edited(bare) is None and differences(bare, again) == []
     found = differences(changed(bare, ("waf",)), again)

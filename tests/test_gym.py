@@ -1,4 +1,4 @@
-"""Environments for learning: their questions and rewards, and their runs, which are ordinary."""
+"""Environments for learning: their questions, their rewards and the records of their runs."""
 
 from __future__ import annotations
 

@@ -195,8 +195,8 @@ def test_an_image_under_a_layer_is_checked_with_its_capacity(tmp_path):
 
 
 def test_a_year_on_the_shelf_is_found_by_the_next_mount(cli, tmp_path):
-    # 8192 x 1e-4 t bits of a codeword are wrong after t days: 300 after a year, of 40 that a BCH
-    # code corrects; a retry changes nothing, and there is no soft decoding
+    # 8192 x 1e-4 t bits of a codeword are wrong after t days: 300 after a year. The BCH code
+    # corrects 40; a retry changes nothing, and there is no soft decoding
     numbers = ["e=0", "a=0", "b=1e-4", "m=0", "n=1", "g=0"]
     ages = ["errors.model=tlc-72l", "ecc.code=bch", "ecc.retry_gain=1"]
     ages += [f"errors.{number}" for number in numbers]

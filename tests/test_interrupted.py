@@ -69,7 +69,7 @@ def work(process: subprocess.Popen[bytes]) -> float:
 def interrupted(arguments: list[str], after: float) -> tuple[float, str]:
     """Interrupt a command after some seconds of work.
 
-    Return the seconds of work that it did after the interrupt, and its last words. Work does not
+    Return the seconds of work that it did after the interrupt, and its messages. The seconds do not
     depend on the load of the machine.
     """
     command = [sys.executable, "-m", "flashatlas", *arguments]

@@ -82,7 +82,7 @@ def test_the_report_has_the_jobs_of_a_job_file(tmp_path):
     without = flashatlas.run("tiny", workload="uniform:requests=10,size=2KiB")
     page = write_report(tmp_path / "w.html", "none", [without], "").read_text()
     assert 'id="jobs"' not in page
-    # a comparison of both names the run, and a loaded run still has its jobs
+    # the report of both runs has the jobs, and a loaded run still has them
     result.save(tmp_path / "saved")
     both = [Result.load(tmp_path / "saved"), without]
     assert ">writer<" in write_report(tmp_path / "b.html", "both", both, "").read_text()
@@ -136,7 +136,7 @@ command_time = 0
 
 
 def test_a_write_is_passed_by_reads_for_a_bounded_time(tmp_path):
-    """The write waits for the bound, a begun read, its transfer of 10.24 us and its program.
+    """The write's latency: the bound, a begun read, the transfer of 10.24 us and the program.
 
     The bound holds at the die and at the channel, so a transfer may wait for the bound once more.
     """

@@ -57,8 +57,8 @@ def test_the_layer_saves_the_read_modify_writes():
 
 
 def test_a_write_that_waits_for_its_superpage_takes_longer():
-    # a buffered write takes the time of the host's lookup; a written one waits until its superpage
-    # is sent unfilled
+    # with a buffer, a write takes the time of the host's lookup; without one, it waits until its
+    # superpage is sent unfilled
     buffered, written = (
         flashatlas.run(
             "superpage-sata",

@@ -380,7 +380,7 @@ def test_whole_traces_stand_beside_what_was_published(tmp_path):
     rows = {row[0]: row[1:] for row in lpmt_tables.table_3(made).rows}
     assert rows[names[0]] == ("4.80", "60.00", "20.00", "20.00")
     assert rows[names[1]] == ("2.25", "50.00", "0.00", "0.00")
-    # four addresses of device 0, and one of the other
+    # four addresses of device 0, and one of device 1
     assert made.studies[f"trace/{names[0]}/single"]["entries"] == 5
     for table in (
         lpmt_tables.table_4(made),

@@ -162,7 +162,7 @@ def test_more_nvm_is_never_slower_and_gains_are_ratios(nvm):
     assert nvm.headline()["map pages"] >= nvm.gain(row, "map pages")
     gains = list(nvm.headline().values())
     assert gains[0] < gains[1] < gains[2], (
-        "each thing more that a FLUSH waits for adds to the factor"
+        "each further step that a FLUSH waits for adds to the factor"
     )
 
 
@@ -196,7 +196,7 @@ def test_every_store_runs_on_every_application(demand):
 
 
 def test_more_memory_finds_more_entries_in_it(demand):
-    # with more room, an LRU list of pages or entries holds everything that it holds with less
+    # a longer LRU list of pages or entries holds everything that a shorter list holds
     for row in demand.rows:
         if row.store in ("demand", "sftl") and row.cache_bytes == 65536:
             more = next(

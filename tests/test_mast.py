@@ -40,7 +40,7 @@ def test_every_scheme_has_the_same_log_and_page_mapping_as_many_spare_blocks(mas
     for row in mast.rows:
         params = row.result.record["config"]["params"]
         if row.scheme == "page-mapped":
-            # besides the data: 256 blocks, as in the log, and 4 for the frontiers of dual
+            # besides the data: 256 blocks, as many as log blocks, and 4 for the frontiers of dual
             # collection
             assert params["drive.blocks"] - params["drive.logical_pages"] // 64 == 256 + 4
         else:
@@ -178,5 +178,5 @@ def test_a_row_without_reclamations_has_no_shares(mast):
     empty = Row("a", "b", "", False, type(row.result)(record))
     assert empty.shares == {}
     assert mast.row("database", "Superblock").shares == {}, (
-        "what it reclaims is dead or moved, and never merged"
+        "a log block that it reclaims is dead or was moved, and is never merged"
     )

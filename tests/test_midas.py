@@ -5,7 +5,7 @@ from __future__ import annotations
 import flashatlas
 import pytest
 
-# one lane, so that a block is a segment: 512 of 64 pages, 7 % of them spare
+# one lane, so that a block is a segment: 512 blocks of 64 pages, with 7 % spare
 DRIVE = {
     "drive.channels": 1,
     "drive.ways": 1,
@@ -44,10 +44,10 @@ def by_age() -> float:
 def test_groups_that_a_model_chose_save_copies(by_age):
     result = played("midas", ZIPF, **{"ftl.midas_pool": "greedy"})
     counts = result.record["scheme"]
-    # some configurations went wrong here: blocks formed one pool until the next configuration
+    # some configurations are given up here: then blocks form one pool until the next configuration
     assert counts["midas_configurations"] >= 3 and counts["midas_merges"] >= 1
     fifths = result.record["steadiness"]["rounds"]["waf"]
-    # the authors' simulator, with the same number of larger segments, has 6.4 before and 5.1
+    # the authors' simulator has the same number of larger segments, and a WAF of 6.4 before and 5.1
     # afterwards
     assert fifths[-1] < 0.93 * by_age, (fifths, by_age)
 

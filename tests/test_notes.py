@@ -94,7 +94,7 @@ def test_with_codes_for_texts_all_stays_as_it_is(monkeypatch: pytest.MonkeyPatch
     coded = found()
     assert coded[:-1] == plain[:-1]
     assert any("precondition-shared" in codes for codes in plain[0])
-    assert plain[2], "some are unsteady, so that their reasons are compared"
+    assert plain[2], "some runs are unsteady, so reasons are compared"
     assert set(coded[-1]) <= set(declared()) and not set(plain[-1]) & set(declared())
 
 

@@ -94,8 +94,8 @@ def test_data_are_the_same_after_a_reset_with_digests_and_in_small_queues(of, ho
 def test_linux_discovers_the_drive(of):
     said, nvme = of
     assert said["discovery"].strip() == "discovery"
-    # the first, the reset, with digests, and with small queues
-    assert nvme["associations"] == 4, "the discovery controller is not one of the drive"
+    # connections: the first, after the reset, with digests, and with small queues
+    assert nvme["associations"] == 4, "the discovery controller is not one of the drive's"
 
 
 def cut(image: Path, after: int, **options: bool) -> Result:
@@ -105,7 +105,7 @@ def cut(image: Path, after: int, **options: bool) -> Result:
         DriveError: A page is not there; the message is the guest's.
 
     """
-    settings = ["cache.bytes=64KiB"]  # less than what is written
+    settings = ["cache.bytes=64KiB"]  # less than the guest writes
     drive = serve(DRIVE, set=settings, nvme=HERE, image=image, cut_after=after, **options)
     again = f"tcp://127.0.0.1:{drive.variables['trsvcid']}"
     with ThreadPoolExecutor() as pool, Machine(drive, "nvme") as guest:

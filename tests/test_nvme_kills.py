@@ -1,9 +1,10 @@
 """The server of an NVMe drive is killed under a guest that stays mounted, again and again.
 
 Linux connects again within `ctrl_loss_tmo`: for the drive that is a controller reset after a power
-failure, and for the file system it is a long command. What the drive had acknowledged but not yet
-made durable is gone, and Linux does not write it again. So with the volatile write cache only
-writes that are durable when they return are tried; with the cache off all that ext4 does.
+failure, and for the file system it is a long command. Data that the drive had acknowledged but not
+made durable is gone, and Linux does not write it again. So with the volatile write cache the test
+tries only writes that are durable when they return. With the cache off it tries everything that
+ext4 does.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 DRIVE = "tlc-small"
-# the cache is smaller than what the guest writes between two kills
+# the cache is smaller than the data that the guest writes between two kills
 PAGE = ["drive.blocks=24", "drive.logical_pages=65536", "map.store=demand", "cache.bytes=64KiB"]
 KILLS = 20 // min(ONE_IN, 10)
 
@@ -38,7 +39,7 @@ def kept(begin):
     # the kernel waits a second before it tries to connect again
     return time.monotonic() - begin < 0.9
 """
-"""What both programs of the guest know about the server."""
+"""Functions of both programs of the guest: the state of the connection to the server."""
 
 SLOTS = 64
 IN_PLACE = f"""{AGAIN}
@@ -76,7 +77,7 @@ while connected_again() < int(sys.argv[1]):
 """
 """Program that writes numbers over old ones, the odd ones with FUA and the even ones with a FLUSH.
 
-It ends after a number of connections, or, with 0, says what is there."""
+It ends after the given number of connections. With 0 it only prints the numbers on the drive."""
 
 APPENDED = f"""{AGAIN}
 import fcntl, pathlib, random, struct, sys
@@ -176,7 +177,7 @@ def in_place(killed: Killed, kills: int, wrong: list[str]) -> None:
 
 
 def appended(killed: Killed, kills: int, wrong: list[str]) -> None:
-    """Add how many of the records are missing that the guest appends."""
+    """Add the number of missing records among those that the guest appends."""
     looks = [words[2] for words in killed.lines(APPENDED, kills) if words[:1] == ["found"]]
     assert len(looks) > kills
     wrong += [f"{missing} are missing" for missing in looks if missing != "0"]

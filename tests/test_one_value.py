@@ -1,4 +1,4 @@
-"""An option of one value refuses two, and a folder has only the runs that were written last."""
+"""An option with one value refuses two; a folder has only the runs that were written last."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ DRIVE, SETTINGS = next((drive, settings) for name, drive, settings in cells() if
 
 @pytest.fixture(autouse=True)
 def later_programs(monkeypatch):
-    """Take the suite of Debian whose programs have what these suites try, unless one is asked."""
+    """Take Debian 13, whose programs are new enough, unless a variable names another suite."""
     if not os.environ.get(root.SUITE):
         monkeypatch.setenv(root.SUITE, "trixie")
 
@@ -37,7 +37,7 @@ def copy(variable: str, part: str) -> Path:
 
 
 def in_guest(suite: Path, commands: str) -> str:
-    """Return what commands print beside a folder of the guest's `/tmp`."""
+    """Return the output of commands in the guest's `/tmp`, next to a copy of a folder."""
     if (why := root.missing()) is not None:
         pytest.skip(f"{why} (make system-tests)")
     with (
@@ -54,7 +54,7 @@ NOT_THERE = {
     # interrupt coalescing and vectors (08h, 09h) are of PCI Express; 0Ah is refused (NVME.md)
     "test_get_mandatory_features",
 }
-"""Tests of nvme-cli that ask for what the drive refuses."""
+"""Tests of nvme-cli that ask for features that the drive refuses."""
 
 EARLIER = """\
 #!/bin/sh
@@ -64,7 +64,7 @@ case "$1 $2" in
 esac
 exec nvme "$@"
 """
-"""The nvme-cli of Debian under names of a later one; the suite knows most of the earlier names."""
+"""Debian's nvme-cli with commands of a later version; the suite knows most of the earlier names."""
 
 
 def test_the_suite_of_nvme_cli():

@@ -51,7 +51,7 @@ def test_writes_wait_for_a_step_of_collection(requests):
 
 @pytest.mark.parametrize("store", PAGED)
 def test_every_store_finds_what_was_moved(store):
-    """A lookup need not write a map page only because collection changed its entries."""
+    """A lookup writes no map page for the sole reason that collection changed its entries."""
     settings = DFTL | {"map.store": store}
     paced, burst = run(30_000, settings), run(30_000, settings | BURST)
     assert longest(paced, "read") <= 60

@@ -56,7 +56,7 @@ def test_a_database_finds_every_transaction_that_it_had_committed(client):
 def test_a_drive_that_ignores_flush_is_found_out(client):
     installed(client)
     drive, settings = CELLS["page, demand"]
-    # a drive that never flushes acknowledges much with few operations
+    # without FLUSH the drive acknowledges many items with few operations
     pulls, _ = plug.pull(drive, set=settings, client=client, times=4, within=300, ignore_flush=True)
     assert pulls[-1].lost > 0 or pulls[-1].check
 

@@ -22,7 +22,7 @@ def state(count):
 
 
 def test_many_runs_have_the_time_to_go(now):
-    """By hand: 5 of 20 take 30 s, so 15 take 90 s; a run that was there before does not count."""
+    """By hand: 5 of 20 runs take 30 s, so 15 take 90 s; runs in the store do not count."""
     found = state(20)
     assert found.line() == "0 s: 0.0 of 20 runs"
     now[0] = 30.0
@@ -31,7 +31,7 @@ def test_many_runs_have_the_time_to_go(now):
     found.update(4, "run", 5, 0.5, "requests")
     found.update(5, "run", 5, 0.5, "requests")
     assert found.line() == "30 s: 5.0 of 20 runs, about 1:30 to go"
-    # 5 of 19 that were not there: 14 take 30 * 14 / 5 = 84 s
+    # one run was in the store: 5 of 19 took 30 s, so 14 take 30 * 14 / 5 = 84 s
     found.update(19, THERE, 0, 1.0, "requests")
     assert found.line() == "30 s: 6.0 of 20 runs, 1 there before, about 1:24 to go"
     for run in range(20):
@@ -48,7 +48,7 @@ def test_preconditioning_is_no_part_of_a_run_and_other_phases_are(now):
     found.update(0, "run", 10, 0.03, "requests")
     assert "to go" not in found.line(), "3 of 200 %"
     found.update(0, "simulated", 10, 0.1, "requests")
-    assert found.line().endswith(", about 3:10 to go")  # 10 s for 0.1, 1.9 to go
+    assert found.line().endswith(", about 3:10 to go")  # 10 s for 0.1 of a run; 1.9 runs to go
     # the check is the last phase: otherwise its line would stay until all runs are done
     found.update(1, "check", 10, 0.0, "requests")
     assert "; 1: done" in found.line()

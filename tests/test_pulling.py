@@ -1,4 +1,4 @@
-"""What a pulled plug reports, under kernels of ours that have no file system."""
+"""Reports of pulled plugs, under kernels of ours that have no file system."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_writes_with_fua_are_counted_in_each_life(monkeypatch):
     assert [each.lost for each in pulls] == [0, 0] and pulls[1].acknowledged > 10
     in_each = [pulls[0].acknowledged, pulls[1].acknowledged - pulls[0].acknowledged]
     for each, acknowledged in zip(pulls, in_each, strict=True):
-        # the power fails in one more
+        # the power may fail after one more write and before its acknowledgement
         assert each.fua_writes in (acknowledged, acknowledged + 1)
 
 

@@ -1,7 +1,7 @@
 """Imports between the modules of the Python package: no circle, and no room imports upward.
 
 ``docs/ARCHITECTURE.md`` has the rooms in order, and for each room the rooms that it may import.
-Imports inside of functions count as others do. Imports for type checkers alone do not count.
+Imports inside functions count, too. Imports for type checkers alone do not count.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from conftest import ROOT
 
 PACKAGE = ROOT / "python/flashatlas"
 AT_THE_TOP = 12
-"""The most modules that may stand beside the rooms."""
+"""The largest number of modules outside the rooms."""
 
 NOT_OURS = "templates", "sources"
 """Folders whose files are copied, and belong to no module."""

@@ -27,7 +27,7 @@ def test_commands_in_flight_are_those_of_littles_law() -> None:
     assert in_flight(record()) == 4.0
     assert in_flight(record(passed=0)) is None
     assert in_flight({"config": {}}) is None
-    # four of eight are half; of nine they are less
+    # four of eight requests are half; four of nine are less
     assert crowded(record(depth=8)) and not crowded(record(depth=9))
     assert not crowded(record(mode="open")) and not crowded(record(mode="closed"))
     assert not crowded(record(fmt="generator")), "a generator has no times that could be kept"

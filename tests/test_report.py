@@ -300,9 +300,10 @@ def test_a_distribution_counts_what_is_done_within_a_time():
     xs, ys = cumulate(list(range(1, 100_001)), [1] * 100_000, 200)
     assert 50 < len(xs) < 320
     assert all(y == x / 100_000 for x, y in zip(xs[1:], ys[1:], strict=True)), (
-        "what is kept is exact"
+        "every kept point is exact"
     )
-    # the share that is left falls by at most 2 / 200 of ln(100,000) = 0.115 a step, 0.05 decades
+    # from one point to the next, the rest of the distribution falls by at most 2 / 200 of
+    # ln(100,000) = 0.115, which is 0.05 decades
     steps = [(1 - a) / (1 - b) for a, b in itertools.pairwise(ys[:-1])]
     assert max(steps[:-20]) <= 10**0.06, "so that the tail has as many points as the body"
     assert ys[-2] >= 0.9999

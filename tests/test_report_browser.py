@@ -487,7 +487,7 @@ def test_the_key_of_two_factors_hides_their_values(view):
         buttons.nth(at).click()
         page.wait_for_selector("html[data-charts=drawn]")
 
-    click(0)  # two of six runs have this victim, three of six that cache, one both
+    click(0)  # of six runs, two have this victim, three have that cache, and one has both
     assert lines.count() == drawn * 4 / 6
     click(3)
     assert lines.count() == drawn * 2 / 6

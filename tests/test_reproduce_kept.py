@@ -18,8 +18,8 @@ CASES = [
     {"label": "fifo", "set": ["ftl.victim=fifo"]},
     {"label": "fifo again", "set": ["ftl.victim=fifo"]},
 ]
-"""The first three share a preconditioned drive, as timing does not change it; the last two are the
-same."""
+"""The first three share a preconditioned drive, because timing does not change the drive. The last
+two are the same."""
 
 
 @pytest.fixture

@@ -333,7 +333,7 @@ def test_an_end_that_takes_long_is_not_cut_short():
     os.mkfifo(record)  # the server waits for a reader when it writes the pipe
     server.send_signal(signal.SIGTERM)
     time.sleep(0.5)
-    server.send_signal(signal.SIGUSR2)  # as `stop` does after two seconds
+    server.send_signal(signal.SIGUSR2)  # `stop` does the same after two seconds
     with pytest.raises(subprocess.TimeoutExpired):
         server.wait(timeout=1)
     found = json.loads(record.read_text(encoding="utf-8"))
@@ -464,7 +464,7 @@ def test_a_served_drive_begins_aged_and_the_record_says_so(cli, tmp_path):
 
 
 def test_serving_that_does_not_begin_leaves_no_image(tmp_path):
-    """An image left behind would be another drive's, and the next start would be refused."""
+    """If an image were left behind, the next start would be refused: it is another drive's."""
     image = tmp_path / "drive.img"
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -346,7 +346,7 @@ def killed(image, settings: list[str], rounds: int, **options) -> tuple[int, lis
     clients = [Client(range(300), 1), Client(range(300, 600), 2)]
     for number in range(rounds):
         drive = serve("tiny", set=[*SMALL, *settings], image=image, nvme=HERE, **options)
-        # hosts that the drive knows, and in every other round fresh ones
+        # hosts that the drive knows, and fresh hosts in every second round
         first = 1 if number % 2 == 0 else 3 + 2 * number
         for at, client in enumerate(clients):
             client.check(drive, first + at)
@@ -420,7 +420,7 @@ DOORS = [HERE, pytest.param(None, marks=without_nbdkit)]
 
 
 def runs(pid: int) -> bool:
-    """Return `True` while a thread of the process runs; nobody may have waited for its end yet."""
+    """Return `True` while a thread of the process runs; a zombie does not count."""
     for thread in Path(f"/proc/{pid}/task").glob("*/stat"):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             if ") Z " not in thread.read_text():
@@ -437,7 +437,7 @@ def test_a_server_ends_with_the_process_that_began_it(tmp_path, nvme):
         "print(drive.pid, flush=True)\n"
         "os.kill(os.getpid(), 9)\n"
     )
-    # a server that goes on holds the pipes, and the time runs out
+    # a server that goes on keeps the pipes open, so this call times out
     done = subprocess.run(
         [sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=30
     )
@@ -455,6 +455,6 @@ def test_a_server_ends_with_the_process_that_began_it(tmp_path, nvme):
 def test_a_server_outlives_the_thread_that_began_it(nvme):
     with ThreadPoolExecutor() as pool:
         drive = pool.submit(serve, "tiny", nvme=nvme).result()
-    time.sleep(0.3)  # longer than a server takes to see the end of its parent
+    time.sleep(0.3)  # a server sees the end of its parent sooner than this
     with drive:
         assert runs(drive.pid)

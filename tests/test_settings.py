@@ -1,4 +1,4 @@
-"""Every setting changes a result wherever a run accepts it; elsewhere it is refused by name."""
+"""Every setting changes a result, or the run refuses the setting by name."""
 
 from __future__ import annotations
 
@@ -224,9 +224,9 @@ TEXTS: dict[str, list[str]] = {
 """Values to try for keys whose range alone does not give useful values."""
 
 
-SPARE = "limits what the spare areas may hold; beyond that none is simulated: see `no-ecc-time`"
+SPARE = "limits the use of the spare areas, which are not simulated otherwise: see `no-ecc-time`"
 SUM = "with the other parts it makes `ftl.log_blocks`: any other number is refused"
-DEVICE = "limits where the tables may lie: what does not fit is refused"
+DEVICE = "limits the place of the tables: tables that do not fit are refused"
 
 NOTHING: dict[str, str] = {
     "dram.device_banks": DEVICE,
@@ -234,11 +234,11 @@ NOTHING: dict[str, str] = {
     "drive.spare_bytes": SPARE,
     "drive.summary": "describes the drive",
     "ftl.cold_blocks": SUM,
-    "ftl.idle_free page single": "0 is taken, as that is what single mode does",
-    "hpb.key": "decides what entries look like, and not which are right",
+    "ftl.idle_free page single": "only 0 is accepted, because single mode does the same",
+    "hpb.key": "changes the bits of entries, but not which entries are right",
     "lookup.on_delete": "a drive refuses `leave`, which `flashatlas lookup` takes",
     "lookup.secondary_sets": "a secondary table that any hash may fill holds every address",
-    "map.dram_bytes": "limits the map: what does not fit is refused",
+    "map.dram_bytes": "limits the map: a map that does not fit is refused",
     "mirror.resync": "copies after a power failure, and these runs have none",
     "nand.data": "keeps bytes beside the stamps that stand for them",
 }

@@ -1,4 +1,4 @@
-"""The write curve of a drive with an SLC cache: where it falls, and how far, worked out by hand."""
+"""The write curve of a drive with an SLC cache: the drops of the rate, worked out by hand."""
 
 from __future__ import annotations
 

@@ -30,14 +30,14 @@ def test_the_script_writes_figure_table_and_sentences(tmp_path):
     # the guide shows this study: most of its runs must be steady
     assert sum(row["steady"] == "True" for row in rows) > 40
     found = done.stdout.splitlines()
-    assert len(found) == 2, "two victims against greedy"
+    assert len(found) == 2, "two victims, each against greedy"
     assert all("of 6 repetitions of 18 pairs" in line and "p = " in line for line in found)
 
 
 @pytest.mark.long
 def test_the_notebook_runs_in_a_kernel_and_shows_a_bar(tmp_path):
     notebook = nbformat.read(ROOT / "examples/study.ipynb", as_version=4)
-    # the kernel's cells as they are, with fewer runs
+    # the notebook's cells, with fewer runs
     for cell in notebook.cells:
         cell.source = cell.source.replace("(1, 2, 3)", "(1,)").replace('"8KiB", ', "")
     client = NotebookClient(notebook, resources={"metadata": {"path": str(tmp_path)}}, timeout=300)

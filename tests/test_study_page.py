@@ -186,7 +186,7 @@ def test_the_front_is_that_of_every_pair_compared(opened, large):
     expected = better_in_none(rows, "memory_bytes.map", "waf")
     assert 1 < len(expected) == len(front) < 400
     assert {(row["ftl.victim"], row["map.store"]) for row in front} == {k[:2] for k in expected}
-    # more requests a second are better: the front turns round
+    # more requests a second are better, so the front is computed with -iops
     page.select_option("#front-y", "iops")
     turned = [dict(row, slow=-row["iops"]) for row in rows]
     expected = better_in_none(turned, "memory_bytes.map", "slow")

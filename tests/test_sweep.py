@@ -494,7 +494,7 @@ def test_an_interval_is_that_of_students_table():
     assert few.half is None and (few.least, few.most, few.count) == (1, 3, 3)
     assert estimate([5.0]).half is None and estimate([5.0, 5.0]).half is None
     skewed = estimate([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 9.0], percentile=True)
-    assert skewed.low is not None and skewed.low >= 1, "no mean of these is below the least"
+    assert skewed.low is not None and skewed.low >= 1, "a mean is not below the least value"
     assert estimate([1.0] * 7 + [9.0]).low < 1, "as Student's t would have it"
 
 

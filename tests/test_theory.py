@@ -22,7 +22,7 @@ def test_lambert_w_inverts_its_definition(x):
 
 
 def test_fifo_solves_its_fixed_point():
-    """The other form of the model: x = exp(-(1 - x) / rho), A = 1 / (1 - x)."""
+    """An equivalent form of the model: x = exp(-(1 - x) / rho), A = 1 / (1 - x)."""
     for rho in (0.7, 0.8, 0.9):
         x = 1 - 1 / theory.fifo(rho, 64)
         assert x == pytest.approx(math.exp(-(1 - x) / rho), rel=1e-9)
@@ -92,7 +92,7 @@ def test_without_a_difference_hot_and_cold_are_one():
 
 
 def test_one_choice_does_not_see_hot_pages_and_apart_is_better_than_mixed():
-    """Random victims: 1 / (1 - rho), mixed or apart (Van Houdt 2013). With choices, apart wins."""
+    """Random victims: 1 / (1 - rho), mixed or apart (Van Houdt 2013). If d > 1, apart is better."""
     for model in (theory_hot_cold.d_choices, theory_hot_cold.d_choices_apart):
         assert model(0.8, 16, SKEW, 1) == pytest.approx(5, rel=1e-4)
     mixed, apart = (
@@ -133,8 +133,10 @@ def test_hot_pages_are_described_by_two_shares(cli):
 
 @pytest.mark.long
 def test_sepbit_separates_what_dies_early():
-    """Wang et al., FAST 2022: less write amplification than without separation, where writes are
-    skewed; nothing to gain where they are uniform."""
+    """Wang et al., FAST 2022: separation lowers the write amplification of skewed writes.
+
+    It gains nothing for uniform writes.
+    """
     drive = {"drive.channels": 1, "drive.ways": 1, "drive.blocks": 832, "drive.pages": 32}
     drive |= {"drive.logical_pages": 163840, "ftl.victim": "cost-benefit"}
     runs = [

@@ -34,7 +34,7 @@ def test_info_shows_what_there_is(cli, spc):
         "up to   4.0 KiB",
     ):
         assert words in shown, words
-    assert "jump" not in shown and "bad records" not in shown, "only what there is"
+    assert "jump" not in shown and "bad records" not in shown, "no jumps, no bad records"
 
 
 def test_stats_are_json_with_every_measure(cli, spc):
@@ -53,7 +53,7 @@ def test_requests_of_one_instant_carry_times(cli, tmp_path):
     timed = cli("trace", "info", str(path), "--format", f"columns:time=0:us,{columns}").stdout
     assert "3 in 0.0 s" in timed and "it has no times" not in timed
     untimed = cli("trace", "info", str(path), "--format", f"columns:{columns}").stdout
-    assert "it has no times" in untimed, "no column is named that has them"
+    assert "it has no times" in untimed, "the format names no column of times"
 
 
 def test_device_maps(spc):

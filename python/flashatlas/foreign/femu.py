@@ -1,7 +1,7 @@
 """FEMU's black-box mode (Li and others, FAST 2018): the properties of its QEMU device.
 
-FEMU collects lines, which are blocks of all dies together; our drive collects in each die on its
-own. FEMU has no write cache, and writes one flash page at a time. The properties are taken from
+FEMU collects lines, which are blocks of all dies together; our drive collects in each die by
+itself. FEMU has no write cache, and writes one flash page at a time. The properties are taken from
 MoatLab/FEMU at commit 99ce4fb (August 2026), ``hw/femu/femu.c``.
 """
 
@@ -67,7 +67,7 @@ VICTIMS = {
     "fifo": "fifo",
     "d-choice": "d-choices",
 }
-"""Values of ``gc_policy`` (``ftl-line-gc.c``) and our policies. In FEMU, any other is greedy."""
+"""Values of ``gc_policy`` (``ftl-line-gc.c``) and our policies. Any other is greedy in FEMU."""
 
 D_CHOICES = 4
 """Number of lines that ``gc_policy=d-choice`` draws."""
@@ -85,56 +85,64 @@ LEVELS = {
 }
 """The cell of each ``cell_pages``; page times in thousandths of pg_wr_lat (``ftl-media.c``)."""
 
-OTHER_MODES = "of a mode that is not black-box"
-IDENTIFY = "what the controller announces to the guest; here a workload says what is sent"
+OTHER_MODES = "belongs to another mode than black-box"
+IDENTIFY = "the controller announces it to the guest; here the workload decides what is sent"
 
 KEYS = table(
-    refused("femu_mode", "1", "black-box mode: only that has an FTL"),
+    refused("femu_mode", "1", "black-box mode, the only mode with an FTL"),
     used("secsz", "`drive.page_bytes`, `map.unit`: secsz x secs_per_pg"),
     used("secs_per_pg", "`drive.page_bytes`, `map.unit`: secsz x secs_per_pg"),
     *[used(name, f"`{ours}`") for name, ours in GEOMETRY.items()],
     *[used(name, f"`{ours}`, in nanoseconds") for name, ours in TIMES.items()],
     used("pg_wr_lat", "`timing.t_program`, in nanoseconds"),
     used("ch_xfer_lat", "`timing.channel_rate`: a page in this time (FEMU itself charges none)"),
-    used("devsz_mb", "`drive.logical_pages`; with `op_pcent` it plays no part, as in FEMU"),
-    used("op_pcent", "`drive.logical_pages`: the flash / (1 + op_pcent / 100); 0: `devsz_mb`"),
-    used("gc_thres_pcent_high", "`ftl.low_water`: the blocks above this share"),
+    used("devsz_mb", "`drive.logical_pages`; ignored with `op_pcent`, as in FEMU"),
+    used("op_pcent", "`drive.logical_pages`: flash / (1 + op_pcent / 100); 0: `devsz_mb` decides"),
+    used("gc_thres_pcent_high", "`ftl.low_water`: (1 - gc_thres_pcent_high / 100) x blks_per_pl"),
     left_out(
         "gc_thres_pcent",
-        "FEMU also collects ahead, after any request, above this share; ours does so in idle time "
+        "above this share FEMU also collects after each request; our drive does so in idle time "
         "(`ftl.idle_free`)",
     ),
     used("gc_policy", "`ftl.victim`: " + ", ".join(VICTIMS) + " (`ftl.d` = 4)"),
-    used("mapping", "`map.store`: page is `dram`; dftl, whose cache holds map pages, is `demand`"),
-    used("mapping_cache_mb", "`map.cache_bytes`, with `mapping=dftl`; without it an error"),
-    used("pgtype_lat", "`timing.t_program*`: page kinds, as `cell_pages` says"),
-    used("cell_pages", "`drive.cell` and `timing.t_program*`, with `pgtype_lat`: 1 to 3"),
+    used("mapping", "`map.store`: page sets `dram`, dftl sets `demand` (it caches map pages)"),
+    used("mapping_cache_mb", "`map.cache_bytes`; an error without `mapping=dftl`"),
+    used("pgtype_lat", "`timing.t_program*`: a time for each kind of page of `cell_pages`"),
+    used("cell_pages", "`drive.cell` and `timing.t_program*`, if `pgtype_lat` is on: 1 to 3"),
     used("queues", "`host.queue_depth`: queues x entries, if one is given; otherwise ours"),
     used("entries", "`host.queue_depth`: queues x entries, if one is given; otherwise ours"),
     used("pcie_bandwidth_mbps", "`host.link_rate`"),
     used("pcie_prop_delay_ns", "`host.command_time`"),
-    refused("read_cache_mb", "0", "there is no read cache here"),
-    *nothing("cache_evict", "of the read cache, which is refused"),
+    refused("read_cache_mb", "0", "our drive has no read cache"),
+    *nothing("cache_evict", "belongs to the read cache, which is refused"),
     refused(
         "nand_cell_type",
         "0",
-        "FEMU's own tables of times; give `pgtype_lat=1,cell_pages=N`, or set `timing.t_read*`",
+        "chooses FEMU's tables of times; give `pgtype_lat=1,cell_pages=N`, or set `timing.t_read*`",
     ),
-    refused("trim_lat_ns", "0", "a trim has no time of its own; `host.command_time` is for all"),
-    refused("fw_cpu_ns", "0", "one CPU for all commands is not modelled; `host.command_time` is"),
+    refused(
+        "trim_lat_ns",
+        "0",
+        "a trim has no time of its own; `host.command_time` holds for all commands",
+    ),
+    refused(
+        "fw_cpu_ns", "0", "a CPU that all commands share is not modelled; set `host.command_time`"
+    ),
     refused("err_read_unc_ppm", "0", "no errors are drawn in a run"),
     refused("err_write_fail_ppm", "0", "no errors are drawn in a run"),
     refused("namespaces", "1", "a drive has one namespace"),
     refused("namespace_sizes", "", "a drive has one namespace; give `devsz_mb`"),
     refused("namespace_modes", "", "a drive has one namespace"),
     refused("subsys", "", "flexible data placement is not modelled"),
-    *nothing("gc_strategy fdp_trim_erase_all", "of flexible data placement, which is refused"),
+    *nothing(
+        "gc_strategy fdp_trim_erase_all", "belongs to flexible data placement, which is refused"
+    ),
     *nothing(
         "ecc_step_ns cmd_addr_lat pg_xfer_lat status_lat tplpbsy tplrbsy tplebsy trcbsy",
-        "FEMU's black-box drive waits for its LUN alone and charges nothing for it",
+        "FEMU's black-box drive waits only for its LUN, and charges no time for these",
     ),
-    *nothing("nand_bad_blocks", "FEMU reports it in SMART and places no page otherwise"),
-    *nothing("debug_ftl", "checks of FEMU's own"),
+    *nothing("nand_bad_blocks", "FEMU reports it in SMART; it changes the place of no page"),
+    *nothing("debug_ftl", "FEMU checks itself"),
     *nothing("multipoller_enabled poller_ratio hiops_inline", "threads of the emulator"),
     *nothing(
         "serial vid did mdts vwc oncs oacs max_cqes max_sqes stride aerl acl elpe cqr intc "
@@ -151,7 +159,7 @@ KEYS = table(
         "zns_zasl_bs",
         OTHER_MODES,
     ),
-    *nothing("id bus addr", "where QEMU puts the device"),
+    *nothing("id bus addr", "the device's place in QEMU"),
 )
 """Every property of FEMU's device."""
 
@@ -191,7 +199,7 @@ def _drive(given: Given) -> DriveFile:
     drive.set("drive.dies", 1, "a LUN is a die")
     page = values["secsz"] * values["secs_per_pg"]
     drive.set("drive.page_bytes", page, "secsz x secs_per_pg")
-    drive.set("drive.spare_bytes", max(page // 32, 16), "FEMU has none: what is usual")
+    drive.set("drive.spare_bytes", max(page // 32, 16), "FEMU has no spare area: the usual size")
     drive.set("map.unit", page, "FEMU maps pages")
     _capacity(values, page, drive)
     for name, key in TIMES.items():
@@ -207,9 +215,9 @@ def _drive(given: Given) -> DriveFile:
     low = max(int(share * values["blks_per_pl"]), 2)
     drive.set("ftl.low_water", low, "free lines at gc_thres_pcent_high")
     policy = given.one_of("gc_policy", VICTIMS, "greedy")
-    drive.set("ftl.victim", policy, "gc_policy: of lines there, of blocks here")
+    drive.set("ftl.victim", policy, "gc_policy: FEMU chooses lines, our drive blocks")
     if policy == "d-choices":
-        drive.set("ftl.d", D_CHOICES, "what d-choice draws")
+        drive.set("ftl.d", D_CHOICES, "the lines that d-choice draws")
     _map(given, values, page, drive)
     drive.leave(given.left)
     return drive
@@ -223,7 +231,7 @@ def _capacity(values: dict[str, int], page: int, drive: DriveFile) -> None:
         drive.set(
             "drive.logical_pages",
             flash * 100 // (100 + op) // page,
-            f"the flash / {1 + op / 100:g} (op_pcent); devsz_mb plays no part",
+            f"flash / {1 + op / 100:g} (op_pcent); devsz_mb is ignored",
         )
     else:
         pages = values["devsz_mb"] * 2**20 // page
@@ -239,7 +247,7 @@ def _programs(values: dict[str, int], drive: DriveFile) -> None:
                 f"femu: cell_pages = {bits} is out of range; give 1 to 3: cells are SLC to TLC"
             )
         cell, thousandths = LEVELS[bits]
-    source = "cell_pages" if values["pgtype_lat"] else "FEMU's pages are all alike"
+    source = "cell_pages" if values["pgtype_lat"] else "all pages of FEMU take the same time"
     drive.set("drive.cell", cell, source)
     for kind, share in thousandths.items():
         time = values["pg_wr_lat"] * share // 1000
@@ -272,5 +280,5 @@ def _map(given: Given, values: dict[str, int], page: int, drive: DriveFile) -> N
         drive.set("map.entry_bytes", ENTRY_BYTES, "FEMU's entries")
     elif megabytes:
         raise InputError(
-            f"femu: mapping_cache_mb = {megabytes}: FEMU uses it with mapping=dftl alone; add that"
+            f"femu: mapping_cache_mb = {megabytes}: FEMU uses it with mapping=dftl only; add that"
         )

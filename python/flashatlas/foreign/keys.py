@@ -25,7 +25,7 @@ class Does(enum.Enum):
 
     USED = "used"
     REFUSED = "refused"
-    LEFT_OUT = "left out, said"
+    LEFT_OUT = "left out, with a note"
     NOTHING = "without influence"
 
 

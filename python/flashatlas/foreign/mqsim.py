@@ -66,24 +66,24 @@ def _not_preemptible(found: Found) -> bool:
 
 
 CACHE_DRAM = (
-    "MQSim's write cache is behind one DRAM channel; ours takes no time for its bytes, so that "
-    "`host.link_rate` has to bound it"
+    "MQSim's write cache is behind one DRAM channel; our write cache takes no time: bound its "
+    "rate with `host.link_rate`"
 )
-WEAR = "MQSim's code passes none of the three on: true, true, 100 are what it runs with"
+WEAR = "MQSim ignores the three tags, and runs with true, true and 100"
 
 KEYS = table(
-    used("PCIe_Lane_Bandwidth", "`host.link_rate`: lanes x their GB/s"),
-    used("PCIe_Lane_Count", "`host.link_rate`: lanes x their GB/s"),
-    used("SATA_Processing_Delay", "`host.command_time` with SATA: twice, there and back"),
+    used("PCIe_Lane_Bandwidth", "`host.link_rate`: lanes x GB/s of a lane"),
+    used("PCIe_Lane_Count", "`host.link_rate`: lanes x GB/s of a lane"),
+    used("SATA_Processing_Delay", "`host.command_time` with SATA: twice this delay"),
     *nothing("Enable_ResponseTime_Logging ResponseTime_Logging_Period_Length", "MQSim's log"),
     *nothing("Seed", "`--seed` is the seed of a run"),
     left_out("Enabled_Preconditioning", "run with `--precondition steady`", "false"),
-    refused("Memory_Type", "FLASH", "there is no other"),
+    refused("Memory_Type", "FLASH", "there is no other memory"),
     used("HostInterface_Type", "`host.full_duplex`"),
-    used("IO_Queue_Depth", "`host.queue_depth`: the smaller one"),
-    used("Queue_Fetch_Size", "`host.queue_depth`, with NVME: the smaller one"),
+    used("IO_Queue_Depth", "`host.queue_depth`; with NVME at most Queue_Fetch_Size"),
+    used("Queue_Fetch_Size", "`host.queue_depth`, with NVME: at most this number"),
     left_out("Caching_Mechanism", "there is one write cache for all flows", "ADVANCED"),
-    refused("Data_Cache_Sharing_Mode", "SHARED", "the write cache has no parts"),
+    refused("Data_Cache_Sharing_Mode", "SHARED", "the write cache is not divided"),
     used("Data_Cache_Capacity", "`cache.bytes`"),
     left_out("Data_Cache_DRAM_Row_Size", CACHE_DRAM),
     left_out("Data_Cache_DRAM_Data_Rate", CACHE_DRAM),
@@ -92,26 +92,26 @@ KEYS = table(
     left_out("Data_Cache_DRAM_tCL", CACHE_DRAM),
     left_out("Data_Cache_DRAM_tRP", CACHE_DRAM),
     refused("Address_Mapping", "PAGE_LEVEL", "MQSim does not implement HYBRID"),
-    used("Ideal_Mapping_Table", "`map.store`: true is `dram`, false `dftl`"),
-    used("CMT_Capacity", "`map.cache_bytes`, unless Ideal_Mapping_Table"),
-    refused("CMT_Sharing_Mode", "SHARED", "the cached mapping table has no parts"),
+    used("Ideal_Mapping_Table", "`map.store`: true sets `dram`, false sets `dftl`"),
+    used("CMT_Capacity", "`map.cache_bytes`, if Ideal_Mapping_Table is false"),
+    refused("CMT_Sharing_Mode", "SHARED", "the cached mapping table is not divided"),
     used("Plane_Allocation_Scheme", "`drive.allocation`"),
     refused(
         "Transaction_Scheduling_Policy",
         "OUT_OF_ORDER|PRIORITY_OUT_OF_ORDER",
-        "operations are ordered by their class (`timing.priority`); MQSim has no FLIN either",
+        "our drive orders operations by class (`timing.priority`); MQSim has no FLIN either",
     ),
     used("Overprovisioning_Ratio", "`drive.over_provisioning`"),
-    used("GC_Exec_Threshold", "`ftl.low_water`: the share of the blocks, less one"),
-    used("GC_Block_Selection_Policy", "`ftl.victim`: all but RANDOM_PP; RGA draws `ftl.d`"),
-    refused("Use_Copyback_for_GC", "false", "pages that move use the channel"),
+    used("GC_Exec_Threshold", "`ftl.low_water`: this share of the blocks, minus one"),
+    used("GC_Block_Selection_Policy", "`ftl.victim`: all but RANDOM_PP; RGA sets `ftl.d`, too"),
+    refused("Use_Copyback_for_GC", "false", "moved pages cross the channel"),
     used(
         "Preemptible_GC_Enabled",
-        "`timing.priority`: true puts collection behind the host, false before it",
+        "`timing.priority`: collection comes after the host (true) or before it (false)",
     ),
     left_out(
         "GC_Hard_Threshold",
-        "with Preemptible_GC_Enabled alone: below it MQSim's collection goes first again",
+        "with Preemptible_GC_Enabled, MQSim's collection goes first again below this threshold",
         _not_preemptible,
     ),
     used("Dynamic_Wearleveling_Enabled", f"`ftl.wear_dynamic` ({WEAR})"),
@@ -120,7 +120,7 @@ KEYS = table(
     *[
         left_out(
             name,
-            "MQSim suspends only operations with more than this time left; ours suspends any",
+            "MQSim suspends only operations with more than this time left; our drive suspends any",
             _suspends_nothing,
         )
         for name in (
@@ -133,17 +133,17 @@ KEYS = table(
     *[used(tag, f"`{key}`") for tag, key in GEOMETRY.items()],
     used("Flash_Channel_Width", "`timing.channel_rate`: transfers x bytes"),
     used("Channel_Transfer_Rate", "`timing.channel_rate`: transfers x bytes"),
-    refused("Flash_Comm_Protocol", "NVDDR2", "MQSim has no other"),
+    refused("Flash_Comm_Protocol", "NVDDR2", "MQSim has no other protocol"),
     used("Flash_Technology", "`drive.cell`"),
     used("CMD_Suspension_Support", "`timing.suspend`"),
     *[used(tag, f"`{key}`, in nanoseconds") for tag, key in TIMES.items()],
     *[
-        used(f"Page_{does}_Latency_{name}", f"`timing.t_{key}_*`, where the cell has such a page")
+        used(f"Page_{does}_Latency_{name}", f"`timing.t_{key}_*`, if the cell has such a page")
         for does, key in (("Read", "read"), ("Program", "program"))
         for name in ("CSB", "MSB")
     ],
-    used("Suspend_Erase_Time", "`timing.t_suspend`: the longer one of those in use"),
-    used("Suspend_Program_Time", "`timing.t_suspend`: the longer one of those in use"),
+    used("Suspend_Erase_Time", "`timing.t_suspend`: the longer of the times in use"),
+    used("Suspend_Program_Time", "`timing.t_suspend`: the longer of the times in use"),
 )
 """Every tag of an ``ssdconfig.xml``."""
 
@@ -254,7 +254,7 @@ def _collection(tags: Given, drive: DriveFile) -> None:
         drive.set("ftl.d", int(math.log2(blocks)), "RGA draws log2 of Block_No_Per_Plane")
     # MQSim collects below the threshold, our drive at it; two frontiers need at least two blocks
     free = max(int(tags.real("GC_Exec_Threshold") * blocks) - 1, 2)
-    drive.set("ftl.low_water", free, "GC_Exec_Threshold x Block_No_Per_Plane, less one")
+    drive.set("ftl.low_water", free, "GC_Exec_Threshold x Block_No_Per_Plane, minus one")
     dynamic = "Dynamic_Wearleveling_Enabled"
     drive.set("ftl.wear_dynamic", tags.flag(dynamic), dynamic)
     static = tags.flag("Static_Wearleveling_Enabled")
@@ -273,10 +273,10 @@ def _host(tags: Given, drive: DriveFile) -> None:
     nvme = tags.one_of("HostInterface_Type", {"NVME": True, "SATA": False})
     if nvme:
         depth = min(depth, tags.whole("Queue_Fetch_Size", default=FETCH_SIZE))
-    drive.set("host.queue_depth", depth, "IO_Queue_Depth, and what is fetched of it")
+    drive.set("host.queue_depth", depth, "IO_Queue_Depth, at most Queue_Fetch_Size")
     drive.set("host.full_duplex", nvme, "HostInterface_Type")
     rate = tags.real("PCIe_Lane_Bandwidth") * tags.whole("PCIe_Lane_Count")
-    drive.set("host.link_rate", f"{round(rate * 1000)}MB", "PCIe lanes x their GB/s")
+    drive.set("host.link_rate", f"{round(rate * 1000)}MB", "PCIe lanes x GB/s of a lane")
     if not nvme:
         delay = tags.whole("SATA_Processing_Delay", 0)
         drive.set("host.command_time", f"{2 * delay}ns", "SATA_Processing_Delay, there and back")

@@ -24,14 +24,14 @@ TRACE_BASED = "IO_Flow_Parameter_Set_Trace_Based"
 PARTS = ("Channel_IDs", "Chip_IDs", "Die_IDs", "Plane_IDs")
 
 SHARED: list[Key] = [
-    left_out("Priority_Class", "all jobs are of one priority", "HIGH"),
+    left_out("Priority_Class", "all jobs have the same priority", "HIGH"),
     left_out(
         "Device_Level_Data_Caching_Mode",
-        "the drive has a write cache or none for all: `--set cache.mode=write-through` is none",
+        "all flows share the write cache: `--set cache.mode=write-through` turns it off",
         "WRITE_CACHE",
     ),
     *[
-        used(name, "left out and said where flows differ in it; every job uses the whole drive")
+        used(name, "every job uses the whole drive; a note says so if flows differ in this tag")
         for name in PARTS
     ],
     left_out("Initial_Occupancy_Percentage", "run with `--precondition`"),
@@ -49,20 +49,23 @@ KEYS = table(
     used("Address_Alignment_Unit", "`blockalign`, with Generated_Aligned_Addresses"),
     refused("Request_Size_Distribution", "FIXED", "every request of a job has the average size"),
     used("Average_Request_Size", "`bs`"),
-    *nothing("Variance_Request_Size", "of NORMAL sizes, which are refused"),
+    *nothing("Variance_Request_Size", "belongs to NORMAL sizes, which are refused"),
     used("Seed", "`randseed`"),
     used("Average_No_of_Reqs_in_Queue", "`iodepth`, with QUEUE_DEPTH"),
     used("Bandwidth", "`rate_iops`, with BANDWIDTH"),
     *nothing("Intensity", "MQSim does not read it; it reads Bandwidth"),
     used("Stop_Time", "`runtime`"),
-    used("Total_Requests_To_Generate", "`io_size`, where Stop_Time is 0"),
+    used("Total_Requests_To_Generate", "`io_size`, if Stop_Time is 0"),
 )
 """Every tag of a synthetic flow."""
 
 TRACE_KEYS = table(
     SHARED,
-    used("File_Path", "the file of a part of `--trace merge:`; relative to where the run starts"),
-    used("Percentage_To_Be_Executed", "`requests` of the part: the first of each pass"),
+    used("File_Path", "the file of a part of `--trace merge:`, relative to the current folder"),
+    used(
+        "Percentage_To_Be_Executed",
+        "`requests` of the part: this share of each pass, from its begin",
+    ),
     used("Relay_Count", "`times` of the part, with `gap=0s`"),
     used("Time_Unit", "`format=columns:…,time=0:UNIT` of the part"),
 )
@@ -234,7 +237,7 @@ def _sizes(flow: Given, left: list[str]) -> list[str]:
     lines = [f"bs={sectors * SECTOR}"]
     if flow.flag("Generated_Aligned_Addresses"):
         unit = flow.whole("Address_Alignment_Unit", 1)
-        # a stream skips to the next multiple after each request, which fio has no option for
+        # after each request a stream skips to the next multiple; fio has no option for this
         if flow.text("Address_Distribution") != "STREAMING":
             lines.append(f"blockalign={unit * SECTOR}")
         elif sectors % unit:

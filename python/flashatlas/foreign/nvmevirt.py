@@ -36,27 +36,27 @@ CELLS = {"CELL_MODE_SLC": "slc", "CELL_MODE_MLC": "mlc", "CELL_MODE_TLC": "tlc"}
 
 OPTIONS = ("capacity", "model")
 
-PART_READS = "ours reads flash pages whole"
-FIRMWARE = "one time covers all commands here: the time of a read"
+PART_READS = "our drive reads whole flash pages"
+FIRMWARE = "all commands have the same time here: the time of a read"
 
 KEYS = table(
-    *nothing("NR_NAMESPACES NS_SSD_TYPE_0 NS_SSD_TYPE_1", "how the model is found: SSD_TYPE_CONV"),
-    refused("NS_CAPACITY_0", "(0)|0", "say `,capacity=`"),
-    *nothing("NS_CAPACITY_1", "of a second namespace"),
-    *nothing("MDTS", "the largest request of the guest; here a workload says what is sent"),
+    *nothing("NR_NAMESPACES NS_SSD_TYPE_0 NS_SSD_TYPE_1", "they name the model (SSD_TYPE_CONV)"),
+    refused("NS_CAPACITY_0", "(0)|0", "give `,capacity=`"),
+    *nothing("NS_CAPACITY_1", "belongs to a second namespace"),
+    *nothing("MDTS", "the largest request of the guest; here the workload decides what is sent"),
     *nothing("LBA_BITS LBA_SIZE", "sectors have 512 bytes here"),
     used("CELL_MODE", "`drive.cell`"),
-    left_out("SSD_PARTITIONS", "channels are not divided among FTLs; ours is one", "(1)|1"),
+    left_out("SSD_PARTITIONS", "one FTL has all channels here", "(1)|1"),
     used("NAND_CHANNELS", "`drive.channels`"),
     used("LUNS_PER_NAND_CH", "`drive.ways`"),
     used("PLNS_PER_LUN", "`drive.planes`"),
     used("BLKS_PER_PLN", "`drive.blocks`"),
-    *nothing("BLK_SIZE", "of a model without BLKS_PER_PLN, which is refused"),
-    used("FLASH_PAGE_SIZE", "where ONESHOT_PAGE_SIZE names it"),
+    *nothing("BLK_SIZE", "belongs to a model without BLKS_PER_PLN, which is refused"),
+    used("FLASH_PAGE_SIZE", "if ONESHOT_PAGE_SIZE refers to it"),
     used("ONESHOT_PAGE_SIZE", "`drive.page_bytes`, `drive.pages`"),
     used("NAND_CHANNEL_BANDWIDTH", "`timing.channel_rate`, in MB/s"),
     used("PCIE_BANDWIDTH", "`host.link_rate`, in MB/s"),
-    left_out("MAX_CH_XFER_SIZE", "a page crosses the channel in one piece"),
+    left_out("MAX_CH_XFER_SIZE", "here a page crosses the channel in one piece"),
     *nothing("WRITE_UNIT_SIZE", "NVMeVirt's conventional drive does not read it"),
     left_out("NAND_4KB_READ_LATENCY_LSB", PART_READS),
     left_out("NAND_4KB_READ_LATENCY_MSB", PART_READS),
@@ -169,9 +169,9 @@ def _drive(macros: _Macros, capacity: int) -> DriveFile:
     drive.set("drive.planes", planes, "PLNS_PER_LUN")
     drive.set("drive.blocks", blocks, "BLKS_PER_PLN")
     pages = max(-(-capacity // (channels * ways * planes * blocks * page)), 1)
-    drive.set("drive.pages", pages, "what the capacity leaves a block")
+    drive.set("drive.pages", pages, "the pages of a block, from the capacity")
     drive.set("drive.page_bytes", page, "ONESHOT_PAGE_SIZE")
-    drive.set("drive.spare_bytes", page // 32, "NVMeVirt has none: what is usual")
+    drive.set("drive.spare_bytes", page // 32, "NVMeVirt has no spare area: the usual size")
     cell = CELLS.get(macros.text("CELL_MODE").strip("()"))
     if cell is None:
         raise InputError(f"{macros.path}: CELL_MODE is not one of {', '.join(CELLS)}")

@@ -13,19 +13,19 @@ HEAD = """\
 
 This page lists every key of a drive or a workload that another program describes, and its
 treatment ([how to name a description](howto/describe-a-drive.md#from-another-simulator)).
-`python -m flashatlas.foreign.page` makes this page from the tables that do the work
+`python -m flashatlas.foreign.page` makes this page from the importers' own tables
 (`python/flashatlas/foreign/`), and a test compares them.
 
 | Class | |
 |---|---|
 | used | it sets the keys of FlashAtlas that the row names |
 | refused | an error names the key, and what to do instead |
-| left out, said | it has influence there and no counterpart here: a note before the run names \
-it, and so does the drive's `summary` in every record |
-| without influence | it changes nothing that is measured, there or here |
+| left out, with a note | it has an effect there and no counterpart here: a note before the run \
+names it, and so does the drive's `summary` in every record |
+| without influence | it changes no measured number, there or here |
 
-"unless" names values that are accepted without a note, because FlashAtlas does the same anyway. A
-key that is in no table is an error, with the nearest name.
+After "unless" stand values that are accepted without a note, because FlashAtlas does the same. An
+unknown key is an error that names the most similar key.
 """
 
 SECTIONS = (

@@ -210,4 +210,4 @@ def test_a_year_on_the_shelf_is_found_by_the_next_mount(cli, tmp_path):
     assert found["units"]["written"] == 0
     assert flashatlas.image_check(image)["units"]["written"] == 50, "without errors nothing ages"
     refused = cli("image", "age", str(image), "tomorrow")
-    assert refused.returncode == 2 and "expected a number of hours" in refused.stderr
+    assert refused.returncode == 2 and "give a number of hours" in refused.stderr

@@ -23,8 +23,8 @@ GROUP = "flashatlas.extensions"
 """The group of entry points in which an extension names its module."""
 
 LINK_TOGETHER = (
-    "link them into one: a crate that depends on both names the parts of both, "
-    "`flashatlas::extension!(mine, origin!(…), [&{first}::DEF, &{second}::DEF])`, and is installed "
+    "link them into one: write a crate that depends on both and names the parts of both, "
+    "`flashatlas::extension!(mine, origin!(…), [&{first}::DEF, &{second}::DEF])`, and install it "
     "in their place"
 )
 

@@ -19,7 +19,7 @@ from flashatlas.names import unknown
 
 @dataclass(frozen=True)
 class Source:
-    """A trace inside the source distribution of a Python package; the digests of both are known."""
+    """A trace in the source distribution of a Python package; both have known digests."""
 
     summary: str
     package: str

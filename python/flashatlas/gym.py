@@ -138,7 +138,7 @@ class Placement(_Episodes):
 
 
 class Admission(_Episodes):
-    """Choice whether a map page that a lookup has read stays in memory and evicts another page.
+    """Decision to keep a map page that a lookup has read; a kept page may evict another one.
 
     The drive has ``map.store = demand``. The observation has four numbers: the number of lookups
     and changes since the page was last missed, the number of lookups and changes since the page was

@@ -161,7 +161,7 @@ def _list(found: list[str]) -> None:
 
 
 def _verdict(before: Result, found: list[str]) -> str:
-    """Return whether a rerun gave the same results, in words, and the builds of both runs."""
+    """Return the verdict on a rerun in words, with the builds of both runs."""
     here, there = build()["sources"], before.record.get("build", {}).get("sources")
     if there == here:
         builds = "the same build"

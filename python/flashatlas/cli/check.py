@@ -68,8 +68,8 @@ def check(
 
     One suite tests all parts. It compares the data of a drive with an array of pages under writes,
     reads, trims and FLUSHes. It tries a full drive, a drive that wears out, and power failures,
-    also during mounts. It checks that equal requests get equal answers, and that what a part
-    declares is true. If a promise is broken, the exit code is 4, and a command that shows the
+    also during mounts. It checks that equal requests get equal answers, and that the declarations
+    of a part are true. If a promise is broken, the exit code is 4, and a command that shows the
     failure again is printed.
 
     For example: `flashatlas check --plugin ./mine.so`, `flashatlas check greedy`

@@ -157,12 +157,12 @@ def crash(
     after the operation. Each copy is mounted, every unit is compared with the values that a
     reference model allows, and the tables are checked. Then the copy is mounted again, written, and
     compared once more. The workload is also repeated with faults: in each repetition, one program,
-    erase or page fails. After a failed program or erase, the power of a copy
-    is also cut at each later operation. If anything is wrong, the exit code is 4.
+    erase or page fails. After a failed program or erase, the power of a copy is also cut at each
+    later operation. If anything is wrong, the exit code is 4.
 
     With `--interface nvme`, the commands go through an NVMe controller, several at once. The power
-    also fails while the controller writes its own state. After each mount, the check sees what a
-    host can read by commands: the contents, the saved features and the totals of the SMART log.
+    also fails while the controller writes its own state. After each mount, the check uses host
+    commands to read the contents, the saved features and the totals of the SMART log.
 
     A failure has an identity:
 

@@ -95,7 +95,7 @@ def _seconds(text: str) -> int:
         seconds = 0
     if not 0 < seconds < 1 << 32:
         raise typer.BadParameter(
-            f"`{text}` is not a time at rest: expected a number of hours, days, weeks or years, "
+            f"`{text}` is not a time at rest: give a number of hours, days, weeks or years, "
             "such as 12h, 90d, 2w or 1y, at most 136y"
         )
     return seconds
@@ -114,7 +114,8 @@ def age(
 ) -> None:
     """Let a drive rest, switched off, for a time. THE CLOCK OF THE FILE IS CHANGED.
 
-    The next mount finds what the time did to the bits, if the drive has bit errors (errors.model).
+    If the drive has bit errors (errors.model), the next mount finds bits that went wrong in this
+    time.
 
     For example: `flashatlas image age drive.img 1y`
     """

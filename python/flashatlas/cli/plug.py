@@ -154,9 +154,9 @@ def pull_plug(
 
     A client program makes numbered items durable: records with fsync, or transactions of SQLite,
     PostgreSQL or RocksDB. The power fails at a random flash operation. Then the drive and ext4
-    recover, and so does the database if there is one. Every acknowledged item must exist and be
-    complete, the sums of a database must be right, and e2fsck must find no error. Exit code 4 if
-    anything is lost.
+    recover, and a database recovers, too. Every acknowledged item must exist and be complete, the
+    sums of a database must be right, and e2fsck must find no error. Exit code 4 if anything is
+    lost.
 
     For example: `flashatlas pull-plug -d tlc-small --set map.store=demand --times 10`
     """

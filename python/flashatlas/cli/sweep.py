@@ -266,7 +266,7 @@ def _search(
     where: execution.Where,
     quiet: bool,
 ) -> None:
-    """Search the space of a study, and show the configurations that no other one betters."""
+    """Search the space of a study, and show its Pareto front."""
     asked = definition.search
     assert asked is not None
     combinations = search.check(definition)
@@ -302,7 +302,7 @@ def _search(
 
 
 def _show_front(found: search.Found, kept: Store) -> None:
-    """Print the configurations that no other one betters, and how to repeat the first run."""
+    """Print the Pareto front, and the command that repeats its first run."""
     front = found.front()
     if not front:
         say("No configuration has results.")
@@ -407,8 +407,8 @@ def _ground(found: estimate.Estimate) -> str:
     """Return the basis of an estimate, and the way to improve it."""
     if found.measured:
         return (
-            f"from the times of {found.measured} of its runs in the store; runs unlike those "
-            "may take longer"
+            f"from the times of {found.measured} of its runs in the store; other kinds of "
+            "runs may take longer"
         )
     better = "carry some out (--shard 0/10) and ask again: then their times are the basis"
     if found.core is None:
@@ -423,7 +423,7 @@ def _left_out(plan: Plan) -> str:
 
 
 def _said(plan: Plan, done: execution.Done) -> None:
-    """Print how many runs were carried out, were there before, or failed."""
+    """Print the numbers of runs that were carried out, were in the store before, or failed."""
     said = f"{done.carried_out} runs carried out"
     said += f" in {done.seconds:.1f} s" if done.carried_out else ""
     said += f", {done.there} there before" if done.there else ""

@@ -47,7 +47,7 @@ class Client(ABC):
 
     @abstractmethod
     def found(self, folder: Path) -> tuple[set[int], str]:
-        """Return the numbers that are there and whole, and other faults in words."""
+        """Return the numbers whose items are there and whole, and other faults in words."""
 
 
 def body(number: int) -> bytes:

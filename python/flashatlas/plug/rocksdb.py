@@ -1,4 +1,4 @@
-"""Batches of RocksDB, whose files come and go all the time."""
+"""Batches of RocksDB, which creates and removes files all the time."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class RocksDB(Client):
             with _opened(folder) as database:
                 rows = {key: value for key, value in database.items() if key != LEDGER}
                 ledger = database[LEDGER]
-        except Exception as error:  # see above
+        except Exception as error:  # RocksDB has no class for I/O errors
             return set(), f"RocksDB: {error}"
         numbers = {int.from_bytes(key, "big"): value for key, value in rows.items()}
         there = {n for n, value in numbers.items() if value == body(n)}

@@ -22,7 +22,7 @@ TERMS = {
     "die": "The part of a chip that senses, programs or erases on its own.",
     "dirty": "Data in the write cache that is not yet on flash.",
     "FLUSH": "The host's command to bring all earlier writes to flash.",
-    "fold": "A copy of the valid data of a block in SLC mode to native blocks. Then it is erased.",
+    "fold": "Copying the valid data of an SLC-mode block to native blocks, and erasing the block.",
     "foreground collection": "See collection.",
     "frame": "The unit of a program of the translation layer: one page, the same page of several "
     "planes, or pages on several dies. It has 1 to 64 slots.",
@@ -44,7 +44,7 @@ TERMS = {
     "miss": "A lookup for which the entry of the map was not in memory.",
     "moved": "A log block that gave its valid pages to other log blocks, and was erased.",
     "numbers are steady": "The numbers would stay as they are if the measured part were longer. "
-    "The lines under the table of a run say why they would not, and what to do.",
+    "If not, lines under the table of a run give the reason and advice.",
     "open block": "A block that is being filled.",
     "oracle": "The check of every read: the data read is compared with the data last written "
     "there.",

@@ -17,7 +17,7 @@ Part = Section | tuple[str, str, str]
 
 
 def _coverage(results: list[Result]) -> list[tuple[str, str, str]]:
-    """Return the section with the mechanisms that fired, and how often."""
+    """Return the section with the mechanisms that fired, and their counts."""
     rows = mechanisms.rows(mechanisms.fired(results))
     if not rows:
         return []

@@ -173,7 +173,7 @@ def _kept(
 
 
 def _noted(study: Study, runs: Sequence[Run], kept: Kept) -> tuple[Store, Plan]:
-    """Write the runs of a study into the store's note, each once."""
+    """Write the runs of a study into the store's note; equal runs are written once."""
     from flashatlas.sweep import results  # noqa: PLC0415
     from flashatlas.sweep.plan import Plan  # noqa: PLC0415
 

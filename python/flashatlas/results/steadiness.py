@@ -1,7 +1,7 @@
 """Texts about runs that were not steady, for the notes beside tables of results.
 
 ``crates/sim/src/steadiness.rs`` judges a single run, and writes the verdict into its record
-(``steady``, ``steadiness.reasons``). This module adds what only a comparison of several runs shows.
+(``steady``, ``steadiness.reasons``). This module adds texts that need a comparison of several runs.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ UNLIKE = (
 """The message about runs for which :func:`compares_unlike` is true."""
 
 MOVES = "{} numbers would move with a longer run"
-"""What it means that a run is not steady; the pronoun is filled in."""
+"""Meaning of a run that is not steady; ``{}`` is a possessive such as ``Their``."""
 
 
 def advice(results: Sequence[Result]) -> str:

@@ -303,8 +303,8 @@ def side_by_side(
 ) -> list[Result]:
     """Carry out some runs on the machine's cores.
 
-    Which drives are shared depends on all runs, not only on the runs that are due. The record of a
-    run is therefore the same, whichever other runs are due.
+    The choice of shared drives depends on all runs, not only on the runs that are due. The record
+    of a run is therefore the same, whichever other runs are due.
 
     Args:
         specs: Specifications of all runs.

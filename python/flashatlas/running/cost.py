@@ -1,4 +1,4 @@
-"""Estimates of what a run needs: memory, and time to precondition the drive."""
+"""Estimates of the memory of a run, and of the time to precondition its drive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts of how often each mechanism of a scheme, store or layer was used in a set of runs.
+"""Counts of the use of each mechanism of a scheme, store or layer in a set of runs.
 
 A part declares its mechanisms in Rust, each with a counter of the run record
 (``crates/types/src/mechanism.rs``). Runs in which the counter is 0 do not test the mechanism.
@@ -19,7 +19,7 @@ from flashatlas.running.api import compare
 
 @dataclass(frozen=True)
 class Fired:
-    """A mechanism of a part, and how often it fired."""
+    """A mechanism of a part, with a count of its use."""
 
     part: str
     """Scheme, store or layer."""

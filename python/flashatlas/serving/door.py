@@ -1,8 +1,8 @@
 """The process that serves a drive as an NVMe drive over TCP.
 
-It is to NVMe what nbdkit with our plugin is to NBD: :func:`flashatlas.serve` begins it. It reads
-its plan, and answers with files in the folder of the plan (:mod:`flashatlas.serving.folder`).
-SIGTERM and SIGINT end it in order, SIGUSR1 lets the power fail.
+For NBD, nbdkit with our plugin has this part. :func:`flashatlas.serve` begins the process. The
+process reads its plan, and answers with files in the folder of the plan
+(:mod:`flashatlas.serving.folder`). SIGTERM and SIGINT end it in order, SIGUSR1 lets the power fail.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ PROGRAM = "import sys; sys.path.pop(0); from flashatlas.serving.door import main
 """The program of the process, without the current folder on its path."""
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2)
-"""The signals that the process waits for; its threads inherit that they are blocked."""
+"""The signals that the process waits for; they are blocked in all its threads."""
 
 LISTEN_S = 0.05
-"""Seconds between two looks whether the drive is still served."""
+"""Seconds between two checks that the drive is still served."""
 
 LOOK_S = 0.5
-"""Seconds between two states of the drive in the folder."""
+"""Seconds between two writes of the drive's state into the folder."""
 
 
 def main() -> NoReturn:
@@ -72,7 +72,7 @@ def _announce(server: NvmeServer, folder: Path) -> None:
 
 
 def _wait(server: NvmeServer, plan: dict[str, object]) -> None:
-    """Wait until serving is to end: also when the process that began it is gone."""
+    """Wait for the end of serving; it also ends when the process that began it is gone."""
     next_look, parent = time.monotonic(), os.getppid()
     while os.getppid() == parent:
         if plan["live"] is not None and time.monotonic() >= next_look:

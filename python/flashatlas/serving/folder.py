@@ -1,4 +1,4 @@
-"""The folder of a server, and its exit status: what the server tells the process that began it."""
+"""The folder and the exit status of a server, by which it reports to the process that began it."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def image_age(
     drive: str | os.PathLike[str] | Drive | None = None,
     set: Settings = (),
 ) -> int:
-    """Let an image rest: its clock goes on, and the next mount finds what the time did.
+    """Let an image rest: its clock goes on, and the next mount finds aged bits.
 
     Args:
         image: The file, made by ``flashatlas.serve``. Only its clock is changed.

@@ -1,4 +1,4 @@
-"""The NVMe side of a served drive: its options, and where hosts find it."""
+"""The NVMe side of a served drive: its options, and its address for hosts."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def significance(
 
 
 def _check(runs: Frame, of: str, between: str, each: Sequence[str]) -> None:
-    """Refuse a column if it is no factor or no number, whichever its option needs."""
+    """Refuse a column that is not the factor or the number that its option needs."""
     if len(runs) < 2:
         raise InputError("there is one run: a difference needs at least two")
     for option, name in (("between", between), *(("each", name) for name in each)):

@@ -115,7 +115,7 @@ def archive(
     if missing:
         raise InputError(
             f"--archive: {len(missing)} runs of {len(plan.runs)} are missing, such as "
-            f"`{missing[0]}`: an archive has all of them"
+            f"`{missing[0]}`: an archive needs every run"
         )
     with tempfile.TemporaryDirectory(prefix="flashatlas-") as folder:
         root = Path(folder)
@@ -163,7 +163,7 @@ def _pack_inputs(plan: Plan, root: Path, traces: bool) -> dict[Path, dict[str, A
 
 
 def _input(place: Path, root: Path, kind: str, *, packed: bool) -> dict[str, Any]:
-    """Return the entry of an input that has its place in the archive."""
+    """Return the entry of an input that is already in the archive."""
     return {
         "name": place.relative_to(root).as_posix(),
         "kind": kind,

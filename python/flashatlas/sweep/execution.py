@@ -45,7 +45,7 @@ class Watcher(Protocol):
 
 @dataclass
 class Done:
-    """Counts of runs that were there, carried out, or failed."""
+    """Counts of runs that were in the store before, were carried out, or failed."""
 
     there: int = 0
     """Number of runs that were in the store before."""
@@ -214,7 +214,7 @@ class Crew:
         return found
 
     def _settled(self, run: Run, future: Any, done: Done) -> Mapping[str, Any] | None:
-        """Take note of how a run ended, and return its failure if it failed."""
+        """Record the end of a run, and return its failure if it failed."""
         try:
             answer = future.result()
         except Exception as error:  # the run failed: a worker was killed, or a disk is full

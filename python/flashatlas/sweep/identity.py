@@ -1,4 +1,4 @@
-"""Identity of a run: everything its results depend on, and the digest as its key in a store."""
+"""Identity of a run: everything that determines its results, with a digest as key in a store."""
 
 from __future__ import annotations
 

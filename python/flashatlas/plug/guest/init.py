@@ -38,7 +38,7 @@ Answer = Callable[..., None]
 
 
 def do(*command: str, hear: Callable[[str], None] = lambda _: None) -> str:
-    """Return the output of a command, whose lines ``hear`` gets before; raise if it fails."""
+    """Return the output of a command; ``hear`` gets each line at once. Raise if it fails."""
     said = []
     with subprocess.Popen(
         command,
@@ -80,7 +80,7 @@ def network() -> None:
 
 
 def attached(how: str, address: dict[str, str]) -> str:
-    """Return the drive's device; ``address`` is where an NVMe drive is."""
+    """Return the drive's device; ``address`` is the address of an NVMe drive."""
     if how == "nbd":
         network()
         do("nbd-client", "10.0.2.100", "10809", "/dev/nbd0", "-N", "", "-nofork", "-b", "512")
@@ -136,7 +136,7 @@ def found(device: str, asked: dict[str, Any], _: Answer) -> dict[str, Any]:
 
 
 def run(device: str, asked: dict[str, Any], answer: Answer) -> dict[str, Any]:
-    """Answer with each line of shell commands, in which ``$DRIVE`` is the device; return all."""
+    """Run shell commands with the device in ``$DRIVE``; answer with each line, and return all."""
     os.environ["DRIVE"] = device
     command = ("/bin/busybox", "sh", "-e", "-c", asked["commands"])
     return {"said": do(*command, hear=lambda line: answer(line=line))}

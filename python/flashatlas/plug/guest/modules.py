@@ -1,4 +1,4 @@
-"""Modules of the guest's kernel: those that it needs, with what they depend on."""
+"""Modules of the guest's kernel: the needed modules, and the modules that these depend on."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _loaded(
     name: str,
     done: set[str],
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield a module after those that it depends on, unless they are ``done``."""
+    """Yield a module after its dependencies; leave out modules that are ``done``."""
     if name in done or name in inside:
         return
     done.add(name)
@@ -94,5 +94,5 @@ def _plain_content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
     end = member.name.rpartition(".ko")[2]
     if end not in READERS:
         known = ", ".join(f".ko{each}" for each in READERS)
-        raise DriveError(f"guest: {member.name}: a module is expected to end in {known}")
+        raise DriveError(f"guest: {member.name}: the name of a module must end in {known}")
     return READERS[end](_content(archive, member))

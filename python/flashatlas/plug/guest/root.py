@@ -40,14 +40,14 @@ MODULES = ("virtio_pci", "virtio_blk", "virtio_console", "virtio_net", "nbd", "n
 
 @dataclass(frozen=True)
 class Kind:
-    """What a root has beside :data:`PACKAGES` and :data:`MODULES`."""
+    """Contents of a root besides :data:`PACKAGES` and :data:`MODULES`."""
 
     packages: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     shares: tuple[str, ...] = ()
     """Folders of ``/usr/share`` that its programs read."""
     memory: str = "512M"
-    """The guest's memory: the root is in it, twice for a moment."""
+    """The guest's memory, which holds the root, and two copies of it for a moment."""
 
 
 KINDS = {
@@ -66,7 +66,7 @@ LEFT_OUT = (
     "systemd/*",
     "*.ko",
     "*.ko.*",
-    # of Perl's scripts, of PostgreSQL's compiler
+    # parts of Perl, and of PostgreSQL's compiler
     "perl/*",
     "perl5/*",
     "perl-base/*",
@@ -77,11 +77,11 @@ LEFT_OUT = (
 )
 """Parts of the packages that the guest does not need, matched behind any folder.
 
-Modules come apart.
+The needed modules are added separately.
 """
 
 MERGED = ("bin", "sbin", "lib", "lib64")
-"""Folders that some suites' packages have, and that in others are links into ``/usr``."""
+"""Folders in the packages of some suites; in other suites they are links into ``/usr``."""
 
 PROGRAMS = {
     "qemu-system-x86_64": "qemu-system-x86",

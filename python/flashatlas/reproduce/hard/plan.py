@@ -1,7 +1,6 @@
 """HARD against a superpage-mapped drive alone.
 
-The experiment has figures 14.4 and 14.5, and the questions that these leave out
-(``papers/4-hard``).
+The experiment has figures 14.4 and 14.5, and runs for questions beyond them (``papers/4-hard``).
 """
 
 from __future__ import annotations

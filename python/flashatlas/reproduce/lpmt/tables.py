@@ -306,7 +306,7 @@ def table_6_traces(lpmt: Studies) -> Table:
 
 
 def calibrated(lpmt: Studies) -> Table:
-    """Return the paper's means, with lookups chosen so that they come out."""
+    """Return the paper's means, with lookups that were chosen to reproduce them."""
     given = lpmt.experiment["calibrated"]
     rows = []
     for policy, published in zip(POLICIES, given["published_means"], strict=True):

@@ -127,10 +127,10 @@ class File(apsw.VFSFile):
         return False
 
     def xLock(self, level: int) -> None:
-        """Do nothing: nobody else is here."""
+        """Do nothing: no other connection exists."""
 
     def xUnlock(self, level: int) -> None:
-        """Do nothing: nobody else is here."""
+        """Do nothing: no other connection exists."""
 
     def xClose(self) -> None:
         """Do nothing: there is nothing to close."""

@@ -5,10 +5,10 @@ PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.built
 TESTS  := $(VENV)/.test-tools
 TRACE  := out/traces/postgres.fatr
-# As it is shipped, beside the quick build of .venv.
+# The build as it is shipped; .venv has a quick build.
 SHIPPED := out/shipped
-# Benchmarks are compiled with the profile of a build that counts what it does most
-# (docs/adr/0030); PROFILE=off leaves the profile out, as does a machine without llvm-profdata.
+# Benchmarks are compiled with a profile of the code that runs most (docs/adr/0030). PROFILE=off
+# leaves the profile out; without llvm-profdata it is left out, too.
 PROFILE ?= on
 BUILT := $(or $(CARGO_TARGET_DIR),target)
 profile := $(if $(filter off,$(PROFILE)),,$(BUILT)/profile)
@@ -18,14 +18,13 @@ SOURCES := $(shell find crates devices papers python -not -path '*/tests/*' \
   \( -name '*.rs' -o -name '*.toml' -o -name '*.pyi' \) 2>/dev/null) \
   Cargo.toml Cargo.lock pyproject.toml
 
-# How much the tests prove: one in so many random cases and power failures. `make test-full` takes
-# them all.
+# The tests try one in this number of random cases and power failures. `make test-full` tries all.
 FLASHATLAS_PROOFS ?= 20
 export FLASHATLAS_PROOFS
 
-# What has tests: the bindings have none of their own, and are built by other commands already. The
-# plugin of nbdkit is left in, which is built too: it asks for what the macros of the Python module
-# do, so that nothing is compiled twice.
+# The packages with tests. The bindings have no tests of their own, and other commands build them.
+# The plugin of nbdkit stays in the list: it needs the same features of its dependencies as the
+# Python module, so no dependency is compiled twice.
 TESTED := --workspace --exclude flashatlas-python --exclude flashatlas-module
 
 .DEFAULT_GOAL := help
@@ -100,7 +99,7 @@ demo: $(STAMP) $(TRACE) ## the main job on a real trace, a fio job, a study of e
 	  > out/field.txt
 	@echo "Study of 75 runs: out/field.html"
 
-# A database and a phone, where FLASHATLAS_TRACES names a folder with their traces.
+# A database and a phone, if FLASHATLAS_TRACES names a folder with their traces.
 DATABASE := $(FLASHATLAS_TRACES)/blkreplay_natural/linux-mysql.load.gz
 PHONE := $(FLASHATLAS_TRACES)/mobile_pixel6a
 
@@ -118,12 +117,12 @@ demo-traces: $(STAMP)
 
 ##@ Test
 
-# the longest proofs that are drawn (tests/drawn.py) and have a target of their own
+# the drawn proofs (tests/drawn.py) that have a target of their own
 DRAWN = $(filter seeded-bugs interleavings templates,\
   $(shell FLASHATLAS_PROOFS=$(FLASHATLAS_PROOFS) python3 tests/drawn.py))
 
-# each half leaves the cores idle now and then: linking one crate, starting a process, waiting for a
-# clock. Compiling does not: it comes first, and no test waits for it
+# The two halves run side by side, because each leaves cores idle when it links a crate, starts a
+# process or waits for a clock. Compiling keeps all cores busy, so it comes first.
 test: $(STAMP) $(TESTS) ## all tests; one in FLASHATLAS_PROOFS (20) of the random cases
 	cargo test --release --quiet $(TESTED) --no-run
 	@$(MAKE) --no-print-directory test-python & python=$$!; \
@@ -134,22 +133,22 @@ test-full: ## every random case and power failure, and an hour of swarm (two hou
 	$(MAKE) --no-print-directory FLASHATLAS_PROOFS=1 \
 	  test test-headers test-fuzz test-checked test-guides package swarm
 
-# other cases each day; SWARM_FROM takes those of another one
+# each day has its own cases; SWARM_FROM=YYYYMMDD000000 repeats the cases of another day
 SWARM_SECONDS ?= 3600
 SWARM_FROM ?= $(shell date +%Y%m%d)000000
-swarm: $(STAMP) ## parts together, with faults, drawn at random, for SWARM_SECONDS (3600)
+swarm: $(STAMP) ## random combinations of parts, with faults, for SWARM_SECONDS (3600)
 	$(VENV)/bin/flashatlas check --for $(SWARM_SECONDS) --seed $(SWARM_FROM) --json out/swarm.json
 
 test-rust: tools
 	cargo test --release --quiet $(TESTED)
 
-test-headers: header # the headers are what their interfaces make
+test-headers: header # the headers equal those that the interfaces generate
 	git diff --exit-code -- python/flashatlas/include crates/capi/include
 
-test-fuzz: tools # the fuzz targets compile: nothing else builds them but a run of fuzzing
+test-fuzz: tools # the fuzz targets compile; only a run of fuzzing builds them otherwise
 	cd fuzz && cargo check --quiet --locked
 
-package: tools ## every crate that can be published, packed, and built from that (minutes)
+package: tools ## pack each crate that can be published, and build it from the package (minutes)
 	cargo package --workspace --quiet \
 	  --exclude flashatlas-benches --exclude flashatlas-module --exclude flashatlas-nbdkit
 
@@ -176,13 +175,13 @@ test-slurm: $(STAMP) $(TESTS) ## studies on a real Slurm (Debian, as root; insta
 test-guides: $(STAMP) # the code of the guides compiles and passes the tests
 	$(PY) tests/guides.py
 
-# one process more than cores, as many tests wait for clocks and disks; bytecode first: they start
-# hundreds of processes, a quarter of a second each to compile anew where none may be written
+# One process more than cores, because many tests wait for clocks and disks. Bytecode comes first:
+# tests start hundreds of processes, and each takes a quarter of a second longer without bytecode.
 test-python: $(STAMP) $(TESTS)
 	$(PY) -m compileall -q python/flashatlas
 	$(PY) -m pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadscope
 
-# the programs that tests use, and their packages; QEMU where its proof is drawn
+# the programs that tests use, and their packages; QEMU if its proof is drawn
 PROGRAMS := fio chromium nbdkit nbdcopy valgrind mkfs.ext4
 PACKAGES := fio chromium nbdkit libnbd-bin e2fsprogs valgrind
 GUEST_PROGRAMS := qemu-system-x86_64 qemu-img mmdebstrap bsdtar
@@ -204,12 +203,12 @@ crash: $(STAMP) ## power failures of every part, one in FLASHATLAS_PROOFS (20)
 	$(VENV)/bin/flashatlas crash --one-in $(FLASHATLAS_PROOFS) --json out/crash-4.json \
 	  --interface nvme
 
-# PLUG="--kernel guest --times 2", "--shard 1/4", "--help"; what was tried is kept in out/ and not
-# tried again
+# PLUG="--kernel guest --times 2", "--shard 1/4", "--help"; results are kept in out/, and a cell
+# with a result is not tried again
 pull-plug: $(STAMP) ## the power fails under a real ext4, for every part (root, Linux; minutes)
 	$(PY) tests/pulled_plugs.py $(PLUG)
 
-crash-long: $(STAMP) ## as crash, with more seeds, and mounts that are cut on every geometry (hours)
+crash-long: $(STAMP) ## like crash, with more seeds, and with cut mounts on every geometry (hours)
 	$(VENV)/bin/flashatlas crash --seeds 50
 	$(VENV)/bin/flashatlas crash --depth 2 --seeds 10
 	$(VENV)/bin/flashatlas crash --depth 3 --steps 40 \
@@ -229,16 +228,16 @@ wheel: $(STAMP) ## a source distribution and a wheel (any Linux, Python from 3.1
 	  && install -m 755 $(BUILT)/$(HOST)/dist/libflashatlas_nbdkit.so python/flashatlas/ \
 	  && $(VENV)/bin/maturin build --profile dist --zig --compatibility manylinux2014 --out dist
 
-test-wheel: $(VENV)/.tools # the packages, installed where there is neither Rust nor this tree
+test-wheel: $(VENV)/.tools # install the packages without Rust and without this tree
 	$(PY) packaging/check.py --sdist dist
 
 test-wheel-root: # the wheel in a new Debian root (as root, with mmdebstrap)
 	packaging/clean_root.sh
 
-header: tools ## the C headers anew, from the C ABIs of the crates plugin and capi
+header: tools ## generate the C headers from the C ABIs of the crates plugin and capi
 	cargo run --release --quiet --manifest-path headers/Cargo.toml
 
-# libflashatlas for programs in C; another profile (dist) takes longer and makes it faster
+# CAPI_PROFILE=dist takes longer to build, and makes libflashatlas faster
 PREFIX ?= out/capi
 CAPI_PROFILE ?= release
 
@@ -275,7 +274,7 @@ bench: $(STAMP) $(TESTS) $(profile) ## throughput beside a floor program; PARTS=
 	  $(BUILT)/dist/bench $(if $(TIMES),--times $(TIMES)) $(PARTS)
 	$(if $(PARTS),,$(PY) benches/python_parts.py)
 
-bench-peers: $(STAMP) ## the same loads through MQSim (its binary in FLASHATLAS_MQSIM) and ours
+bench-peers: $(STAMP) ## the same loads on MQSim (its binary in FLASHATLAS_MQSIM) and FlashAtlas
 	@$(if $(FLASHATLAS_MQSIM),$(MAKE) --no-print-directory shipped)
 	PYTHONPATH=$(CURDIR)/$(SHIPPED)/python $(PY) benches/peers.py
 
@@ -289,7 +288,7 @@ shipped: $(STAMP) $(profile)
 bench-served: $(STAMP) ## fio on a served drive and on nbdkit's memory plugin (two minutes)
 	$(PY) benches/served.py
 
-# the same again with loads that take twice as long: DOORS="--seconds 4"
+# DOORS="--seconds 4" doubles the time of each load
 bench-doors: $(STAMP) ## reads through NVMe/TCP, NBD and an NVMe door over memory (three minutes)
 	$(PY) benches/doors.py $(DOORS)
 
@@ -301,7 +300,7 @@ claims: $(STAMP) ## all experiments of the papers, and docs/CLAIMS.md (half an h
 
 ##@ Search for faults
 
-# what cargo-fuzz sets, but for the sanitizer, which needs a nightly compiler and finds nothing in
+# the flags of cargo-fuzz without the sanitizer, which needs a nightly compiler and finds nothing in
 # safe code
 FUZZ_SECONDS := 60
 FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \

@@ -28,25 +28,25 @@ else:
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "CLAIMS.md"
 VERDICTS = {
-    "derived": "follows from what the paper itself gives",
-    "reproduced": "ours says the same, within what the paper says of it, and might not have",
-    "by construction": "ours was built or set to be so: no evidence for what the paper says",
-    "direction only": "ours has the same sign or order, and another size",
-    "contradicted": "ours says the opposite, or the paper contradicts itself",
-    "beyond": "the paper says nothing of it, and should have",
-    "not reproducible": "it rests on what is not published, or ours was chosen to come out",
+    "derived": "follows from numbers that the paper itself gives",
+    "reproduced": "our result agrees within the paper's own bounds, and could have disagreed",
+    "by construction": "our model was built or set to give this result: no evidence",
+    "direction only": "our result has the same sign or order, and another size",
+    "contradicted": "our result is the opposite, or the paper contradicts itself",
+    "beyond": "the paper does not mention it, and should have",
+    "not reproducible": "it needs unpublished data, or our settings were chosen to fit it",
 }
 INTRODUCTION = """\
 # What the papers say, and what comes out
 
-What the five papers claim of their results, ours beside it, and what can be said of it. `make
-claims` makes this page: it repeats the experiments and keeps their tables in
-`papers/*/results.json`. A test compares the page, and the tables of each paper's README, with what
-was kept.
+This page has the claims of the five papers about their results, our results beside them, and a
+verdict on each claim. `make claims` makes this page: it repeats the experiments and keeps their
+tables in `papers/*/results.json`. A test compares the page, and the tables of each paper's README,
+with the kept tables.
 
 The map stores of the DFTL family (`dftl`, `cdftl`, `sftl`, `tpftl`, `leaftl`, `learnedftl`) are
-built after their papers too, and have **no** published number beside them: no row here speaks of
-the hit ratios and gains that those papers print.
+built after their papers too, and have **no** published number beside them: no row here is about the
+hit ratios and gains that those papers print.
 
 | Verdict | |
 |---|---|

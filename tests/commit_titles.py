@@ -19,7 +19,7 @@ TITLE = re.compile(r"[a-z][a-z0-9_.-]*: [a-z`].*[^.]")
 
 
 def fault(title: str) -> str | None:
-    """Return what is wrong with a title, or ``None``."""
+    """Return the fault of a title, or ``None``."""
     if len(title) > COLUMNS:
         return f"{len(title)} characters, at most {COLUMNS}"
     if not TITLE.fullmatch(title):

@@ -174,7 +174,7 @@ def test_a_store_that_is_damaged(cli: Any, store: Path) -> None:
     note = store / "studies/s.json"
     whole = note.read_text()
     for text, said in (
-        (DEEP, "damaged: the content is nested too deeply; it must be what is noted of a study"),
+        (DEEP, "damaged: the content is nested too deeply; it must be the notes on a study"),
         ("[]", "damaged: the content is [], but must be an object"),
         ('{"name": "s"}', "damaged: axes is missing"),
         (

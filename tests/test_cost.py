@@ -71,7 +71,7 @@ def test_what_is_certain_by_hand():
     assert layout["fill_memory_bytes"] == 16 * 3_700_000_000
 
 
-@pytest.mark.skipif(cost.free_memory() is None, reason="Linux says what memory is available")
+@pytest.mark.skipif(cost.free_memory() is None, reason="Linux alone says how much memory is free")
 @pytest.mark.parametrize("precondition", ["fill", "steady"])
 def test_a_drive_that_no_memory_holds_is_refused(cli, precondition):
     """66 TB: on a machine with more than 55 GiB of memory free this would run for minutes."""
@@ -94,7 +94,7 @@ def test_a_drive_that_no_memory_holds_is_refused(cli, precondition):
     assert refused.value.field == "precondition"
 
 
-@pytest.mark.skipif(cost.free_memory() is None, reason="Linux says what memory is available")
+@pytest.mark.skipif(cost.free_memory() is None, reason="Linux alone says how much memory is free")
 def test_the_largest_blank_drive_that_fits_counts_all_tables(cli):
     """One table has 8 x 4,010,803,200 bytes (29.9 GiB); all tables have 24 a unit (89.6 GiB)."""
     settings = [f"--set={key}={value}" for key, value in LARGE.items()]

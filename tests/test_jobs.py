@@ -29,7 +29,7 @@ def test_a_job_file_is_a_workload(cli, tmp_path):
     )
     assert any(
         note["values"].get("option") == "buffer_pattern" for note in record["approximations"]
-    ), "what is not modelled is named"
+    ), "the record names the option that is not modelled"
     fio = json.loads((tmp_path / "fio.json").read_text())
     assert fio["jobs"][0]["write"]["total_ios"] == 32 and fio["jobs"][0]["jobname"] == "one"
     assert json.loads((tmp_path / "out/jobs.json").read_text())["jobs"][0]["write"]["ios"] == 32

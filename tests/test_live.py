@@ -161,7 +161,7 @@ def test_an_address_that_others_reach_is_said():
 
 
 def test_names_of_a_server_that_has_another_address(monkeypatch):
-    """The server is reached at 192.0.2.7, and told to answer to a name of this address."""
+    """The server is reached at 192.0.2.7; a name of this address counts as its own."""
     assert own_names("flash", "192.0.2.7") == {"flash", "192.0.2.7"}
     assert own_names("192.0.2.7", "192.0.2.7") == {"192.0.2.7"}
     monkeypatch.setattr("flashatlas.live.exporter.names_of_machine", lambda: {"flash"})

@@ -49,7 +49,7 @@ print("all there")
 
 @pytest.fixture(scope="module")
 def of():
-    """Return what the guest says of a drive, by question, and the part `nvme` of the record."""
+    """Return the guest's answers about a drive, by question, and the part `nvme` of the record."""
     with serve(DRIVE, nvme=HERE) as drive, Machine(drive, "nvme") as guest:
         port, nqn = drive.variables["trsvcid"], drive.variables["nqn"]
 

@@ -159,7 +159,7 @@ class Killed:
 
 
 def in_place(killed: Killed, kills: int, wrong: list[str]) -> None:
-    """Add what is wrong with the numbers that the guest writes in place."""
+    """Add to `wrong` the faults of the numbers that the guest writes in place."""
     held = {slot: {slot} for slot in range(SLOTS)}
     looks = 0
     for words in killed.lines(IN_PLACE, kills):

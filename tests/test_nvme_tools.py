@@ -85,7 +85,7 @@ QUESTIONS = {
 
 @pytest.fixture(scope="module")
 def of():
-    """Return what the tools say, by question, and the record of the drive."""
+    """Return the tools' answers, by question, and the record of the drive."""
     with serve(DRIVE, set=SETTINGS, nvme=HERE) as drive, Machine(drive, "nvme", kind="tools") as at:
         said = {name: at.ask("run", commands=asked)["said"] for name, asked in QUESTIONS.items()}
     assert drive.result is not None and drive.result.violations == 0

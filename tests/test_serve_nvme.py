@@ -330,7 +330,7 @@ class Client:
                 self.durable += 1
 
     def check(self, drive, identity: int) -> None:
-        """Compare the content; afterwards each unit holds what was found."""
+        """Compare the content; from then on, expect in each unit the content that was found."""
         with Host(drive, identity) as host:
             for slot, held in self.versions.items():
                 data = host.read(slot * BLOCKS, BLOCKS)
@@ -341,7 +341,7 @@ class Client:
 
 
 def killed(image, settings: list[str], rounds: int, **options) -> tuple[int, list[str]]:
-    """Kill the server under two hosts; return how much was durable, and what is wrong."""
+    """Kill the server under two hosts; return how much was durable, and the faults."""
     rng = random.Random(7)
     clients = [Client(range(300), 1), Client(range(300, 600), 2)]
     for number in range(rounds):

@@ -417,7 +417,7 @@ def test_shards_are_the_whole_and_the_script_is_one_that_slurm_takes(cli, study,
     done = cli("sweep", "victims.toml", "--emit", "slurm", "--shards", "2", "--jobs", "2")
     assert done.returncode == 0
     assert "#SBATCH --array=0-1\n#SBATCH --cpus-per-task=2\n" in done.stdout
-    # what a task of the array runs, without Slurm
+    # the command of a task of the array, without Slurm
     script = done.stdout.replace("exec flashatlas", f"exec {sys.executable} -m flashatlas")
     for task in range(2):
         env = {**os.environ, "SLURM_ARRAY_TASK_ID": str(task), "SLURM_CPUS_PER_TASK": "1"}

@@ -81,8 +81,8 @@ def rerun(
     """Run earlier runs again, from their records alone.
 
     The drive is built from the parameters in the record. Traces and job files must have the same
-    content as when the run read them. If you do not have them, ask whoever made the record for a
-    bundle. A run of a bundle reads no files outside the bundle.
+    content as when the run read them. If you do not have them, ask the author of the record for
+    a bundle. A run of a bundle reads no files outside the bundle.
 
     For example: `flashatlas rerun out/demo --check`
 

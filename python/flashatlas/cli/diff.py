@@ -40,7 +40,7 @@ def diff(
             "--of",
             metavar="COLUMN",
             help="Number to compare; may be repeated. The value '*' means all numbers. By default "
-            "the numbers that are asked for most often.",
+            "the most important numbers.",
         ),
     ] = [],  # noqa: B006
     ignored: Annotated[

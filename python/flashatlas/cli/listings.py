@@ -169,7 +169,7 @@ def formats(
     (f,) = chosen
     lines = [
         ("what it is", f["summary"]),
-        ("what the reader does", f["quirks"]),
+        ("how it is read", f["quirks"]),
         ("source", f["source"]),
         ("licence of traces", f["licence"]),
         ("times, operations", f"{f['times']}, {f['operations']}"),

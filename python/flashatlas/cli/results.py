@@ -102,8 +102,7 @@ def show(
         typer.Option(
             "--of",
             metavar="COLUMN",
-            help="Number to show; may be repeated. By default the numbers that are asked for most "
-            "often.",
+            help="Number to show; may be repeated. By default the most important numbers.",
         ),
     ] = [],  # noqa: B006
     out_: Annotated[

@@ -172,7 +172,7 @@ class Trace:
             progress: Called now and then.
 
         Returns:
-            Counts of what was written (``records``, ``bytes``), lost (``times_rounded``,
+            Counts of things that were written (``records``, ``bytes``), lost (``times_rounded``,
             ``trims_dropped`` …) and left out (``account``).
 
         """

@@ -64,7 +64,7 @@ class Records(Client):
             try:
                 there.update(records((folder / str(i)).read_bytes()))
             except OSError:
-                continue  # what cannot be read is lost
+                continue  # the records of a file that cannot be read are lost
         return there, ""
 
 

@@ -424,7 +424,7 @@ def _from_folder(file: str, folder: Path) -> str:
 def _beside(record_path: Path, name: str) -> Any:
     """Return the content of a JSON file beside a record; ``None`` if there is no such file."""
     try:
-        return json_file(record_path.with_name(name), f"what `flashatlas run` writes as {name}")
+        return json_file(record_path.with_name(name), f"the file {name} of `flashatlas run`")
     except FileNotFoundError:
         return None
 

@@ -13,7 +13,7 @@ from flashatlas.results.paths import input_files, with_inputs
 from flashatlas.results.result import with_paths
 
 ASK = (
-    "if you do not have it, ask whoever made the record for a bundle (`flashatlas bundle`), which "
+    "if you do not have it, ask the author of the record for a bundle (`flashatlas bundle`), which "
     "contains the input files"
 )
 """Advice if an input file cannot be found."""

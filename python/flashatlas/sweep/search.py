@@ -2,7 +2,7 @@
 
 A search goes through a study's combinations in another order: its runs are runs of a sweep, in the
 same store. It asks for trials in batches of a fixed size, so that the seed alone decides which
-configurations are tried, whatever the workers are. An interrupted search goes on if it is started
+configurations are tried, for any number of workers. An interrupted search goes on if it is started
 again: the runs that were carried out are in the store.
 """
 

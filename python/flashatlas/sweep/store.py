@@ -189,7 +189,7 @@ class Store:
         """Return the seconds that a run took; ``None`` if it is missing, or nobody measured it."""
         file = self.folder(key) / "made.json"
         try:
-            made = json_file(file, "how long a run took")
+            made = json_file(file, "the duration of a run")
             must_be(made, Made, file)
         except (OSError, InputError):
             return None
@@ -252,7 +252,7 @@ class Store:
         """Return why a run failed; ``None`` if it never failed."""
         file = self.root / "failures" / f"{key}.json"
         try:
-            found: dict[str, Any] = json_file(file, "why a run failed")
+            found: dict[str, Any] = json_file(file, "the reason why a run failed")
             must_be(found, Failure, file)
         except (OSError, InputError):
             return None
@@ -278,7 +278,7 @@ class Store:
             return None
         file = self.root / "studies" / f"{name}.json"
         try:
-            found: dict[str, Any] = json_file(file, "what is noted of a study")
+            found: dict[str, Any] = json_file(file, "the notes on a study")
         except FileNotFoundError:
             return None
         must_be(found, Noted, file)

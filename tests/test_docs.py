@@ -165,7 +165,7 @@ def other(block: Block, folder: Path) -> None:
     elif block.language == "rust":
         return  # test_every_rust_block_is_compiled
     elif block.language == "c":
-        return  # crates/capi/tests/suite/guide.rs compiles and runs those of embed-a-drive.md
+        return  # crates/capi/tests/suite/guide.rs runs the blocks of embed-a-drive.md
     else:
         assert block.language in ("text", "ini"), f"no language is known:\n{block.text}"
     if block.comment:

@@ -75,7 +75,7 @@ impl<'a> Asked<'a> {
 /// build is the same and the seed is the same.
 ///
 /// # Errors
-/// Returns those errors of [`crate::run`] that are found before anything runs.
+/// Returns the errors of [`crate::run`] that are found before the run starts.
 pub fn planned(spec: &RunSpec, env: &Environment<'_>) -> Result<Value, RunError> {
     let Asked { config, inputs, requests } = Asked::of(spec, env)?;
     let mut files: Vec<String> = match &requests {

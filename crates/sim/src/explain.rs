@@ -150,7 +150,8 @@ impl Explain {
     /// Adds a completed request of the measured part.
     pub fn note(&mut self, drive: &Stack, request: Completed) {
         let Completed { op, tag, arrived, submitted, at } = request;
-        // below layers, a request completes when some drive's command completes at the same time
+        // under a layer, a request has no tag: its path is the path of a command that completes at
+        // the same time
         let tag = drive.is_bare().then(|| Tag(tag.into()));
         let paths = drive.drives().into_iter().filter_map(|ssd| ssd.path(tag, at, submitted));
         let path = paths.min_by_key(|steps| before_issue(steps));

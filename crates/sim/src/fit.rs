@@ -162,8 +162,8 @@ impl Mapper {
     ///
     /// Returns `None` for a trim of which no sector is on the drive.
     ///
-    /// Consecutive extents stay consecutive, so a request stays in one piece. A trim is cut to the
-    /// first run of its extents that reads or writes touch.
+    /// Consecutive extents stay consecutive, so a request stays in one piece. A trim is cut to its
+    /// first consecutive extents that reads or writes touch.
     fn compact(&self, r: Request, device: u32) -> Option<Request> {
         let extent = self.extent;
         let place = |e: u64| self.extents.binary_search(&(device, e)).ok();
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(place(&mut m, across), Some((EXTENT - 8, 16)));
         assert_eq!(place(&mut m, far), Some((2 * EXTENT + 7, 16)));
         assert_eq!(place(&mut m, other), Some((3 * EXTENT + 3, 1)));
-        // of the extents 3 to 6, the trim covers the two that are listed
+        // the trim covers extents 3 to 6, and only 4 and 5 are listed
         assert_eq!(
             place(&mut m, record(HostOp::Trim, 0, 3 * EXTENT, 4 * 2048)),
             Some((0, 2 * 2048))

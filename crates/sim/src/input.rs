@@ -81,7 +81,7 @@ pub struct Inputs<'a> {
     pub added: &'a [AddedPart],
     /// Options for reading records.
     pub options: ReadOptions,
-    /// Number of sectors of the drive, if there is one.
+    /// Number of sectors of the drive, if there is a drive.
     pub capacity: Option<u64>,
     /// Files that were measured. A key consists of the path, the format and the options for
     /// reading.
@@ -147,8 +147,7 @@ impl<'a> Inputs<'a> {
     /// With `hashed`, [`Input::digest`] can return the SHA-256 of the file at the end.
     ///
     /// # Errors
-    /// Returns an error if neither or both are given, or if the trace or generator cannot be
-    /// opened.
+    /// Returns an error unless either a trace or a generator is given, or if it cannot be opened.
     pub(crate) fn open(
         &self,
         spec: &RunSpec,

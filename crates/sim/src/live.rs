@@ -40,11 +40,11 @@ pub trait Kept<E> {
     /// Handles a failed mount; `medium` is in the state in which the mount has left it.
     ///
     /// # Errors
-    /// Returns the error to report instead of the mount's own.
+    /// Returns the error to report instead of the mount's own error.
     fn mount_failed(&mut self, medium: &mut Medium) -> Result<(), E>;
 }
 
-/// Origin of a checkpoint, for the record of a drive that begins with its content.
+/// Origin of a checkpoint, for the record of a drive that begins with the checkpoint's content.
 #[derive(Clone, Debug)]
 pub struct Made(Header);
 
@@ -81,7 +81,7 @@ struct Awaited {
     /// For each tag, the ticket of its command, or 0 if nobody waits for the command.
     tickets: Vec<u64>,
     last: u64,
-    /// Completion times of commands that nobody has asked for yet, by ticket.
+    /// Completion times that nobody has asked for yet, by the ticket of the command.
     done: FxHashMap<u64, Ps>,
 }
 

@@ -14,7 +14,8 @@ use flashatlas_workload::{Begin, Merge, MergePart, settings_of};
 /// Maximum number of parts of a merge, including copies. Each of them keeps a file open.
 const MOST_PARTS: usize = 256;
 
-/// Sectors (1 MiB) to a multiple of which a range is rounded up if it is computed from a file.
+/// Step of a range in sectors (1 MiB): a range that is computed from a file is rounded up to a
+/// multiple of this step.
 const RANGE_STEP: u64 = 2048;
 
 /// Number of requests between two checks whether the user asked to stop.

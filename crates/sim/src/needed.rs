@@ -28,7 +28,7 @@ impl NeededPart {
             .map(|(key, value)| (key.to_owned(), crate::record::param(value)))
             .collect();
         let used = in_use(added, &json!({ "config": { "params": &params } }));
-        let part = |part| serde_json::from_value(part).expect("parts are written so");
+        let part = |part| serde_json::from_value(part).expect("parts have this form");
         let all = used.into_iter().map(part);
         let chosen = |kind: &str, key: &str, part: &NeededPart| {
             part.kind != kind || params.get(key).and_then(Value::as_str) == Some(&part.name)

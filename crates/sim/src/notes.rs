@@ -15,7 +15,7 @@ notes! {
     /// A drive that wore out before its workload ended.
     pub(crate) WORN_OUT = "worn-out", 3,
         "the drive is worn out: at request {request}, {retired} blocks were bad, and the data had \
-         no room; the numbers are those of the earlier requests",
+         no room; the numbers cover only the earlier requests",
         "`nand.endurance` and the share of spare flash decide how long a drive lasts.";
 
     /// A format that the user did not name, in a trace whose text names no units.
@@ -33,7 +33,7 @@ notes! {
     /// A drive with much more flash than it exports.
     pub(crate) SPARE_LARGE = "spare-large", 15,
         "the drive has {share:.0} % more flash than it exports, but real drives have 7 to 50 %: \
-         this drive collects little, and its write amplification is not that of real drives",
+         this drive collects little, so it has less write amplification than real drives",
         "Make a drive small with `drive.channels`, `drive.ways` or `drive.dies`, or export more of \
          its flash with `drive.over_provisioning=0.28`.";
 
@@ -76,17 +76,17 @@ notes! {
 
     /// Errors of the flash, whose numbers are partly assumed.
     pub(crate) ERRORS_ASSUMED = "errors-assumed", 12,
-        "bit errors follow {model} with the {unit} as the unit of time, and codes, retries and \
-         spreads of assumed strength: latencies of retries show how they come about, and are no \
+        "bit errors follow {model}, with the {unit} as the unit of time; the strengths of codes, \
+         retries and spreads are assumed: latencies of retries explain a mechanism, and are no \
          forecast for a drive",
         "Take the numbers of your flash: `errors.*` and `ecc.*` (docs/MODELLED.md).";
 
     /// A drive on which a power failure in a program destroys earlier pages.
     pub(crate) LOWER_PAGES_UNDEFENDED = "lower-pages-undefended", 93,
-        "a power failure in a program destroys the earlier pages of the same cells, also flushed \
-         ones: this drive has no defence against that",
-        "Use `ftl.lower_pages`, `nand.plp_bytes` or `drive.program_unit=word-line`. The speed and \
-         the counts of a run without power failures are those of a drive without a defence.";
+        "a power failure in a program destroys the earlier pages of the same cells, even flushed \
+         pages: this drive has no defence",
+        "Use `ftl.lower_pages`, `nand.plp_bytes` or `drive.program_unit=word-line`. Without power \
+         failures, a run has the speed and the counts of a drive without a defence.";
 
     /// Addresses beyond the range of a part.
     pub(crate) WRAPPED_IN_RANGE = "wrapped-in-range", RANK_MIDDLE,
@@ -195,8 +195,8 @@ notes! {
     /// Several drives.
     pub(crate) SEVERAL_DRIVES = "several-drives", RANK_MIDDLE,
         "flash operations and write amplification are the sums over all {drives} drives; map, \
-         blocks, wear and utilisation are those of the first drive (the key `drives` has the \
-         numbers of each)",
+         blocks, wear and utilisation cover only the first drive (the key `drives` has the numbers \
+         of each)",
         "The key `drives` of the record has the numbers of each drive.";
 
     /// Settings of parts that are not in use.
@@ -225,8 +225,8 @@ notes! {
 
     /// Pages that were not looked at after the run.
     pub(crate) NOT_SWEPT = "not-swept", RANK_MIDDLE,
-        "the drive has {pages} pages, which were not all compared again after the run; every read \
-         was compared",
+        "every read was compared, but not all of the drive's {pages} pages were compared again \
+         after the run",
         "All pages of a smaller drive are compared.";
 
     /// A workload that did not settle.
@@ -247,8 +247,8 @@ notes! {
 
     /// A file system between jobs and the drive.
     pub(crate) EXT4_ORDERED = "ext4-ordered", RANK_MIDDLE,
-        "ext4 (data=ordered): data goes to the drive when it is written, no other file changes; \
-         {transactions} transactions, {checkpoints} checkpoints of the journal",
+        "ext4 (data=ordered): data goes to the drive when a job writes it, and no other file \
+         changes; {transactions} transactions, {checkpoints} checkpoints of the journal",
         "See docs/howto/run-a-fio-job.md.";
 
     /// A reason against a steady state: throughput.
@@ -302,7 +302,7 @@ notes! {
     /// Studies of the lookup engine.
     pub(crate) LOOKUP_ALIASES = "lookup-aliases", RANK_MIDDLE,
         "only the lowest {bits} bits of an address count: {aliases} of {requests} requests share \
-         their address with requests to another address",
+         these bits with requests to another address",
         "Use more `lookup.la_bits`, or the addresses `dense`.";
 
     /// Studies of the lookup engine.
@@ -323,7 +323,7 @@ notes! {
 
 /// Replaces the text of every note in a record and in statistics of jobs by the note's code.
 ///
-/// So a program that depends on the wording of a note shows up: see `FLASHATLAS_NOTES` in
+/// This exposes programs that depend on the wording of a note: see `FLASHATLAS_NOTES` in
 /// `docs/FORMATS.md`.
 pub fn say_codes(record: &mut Value, jobs: Option<&mut Value>) {
     let codes = |notes: Option<&mut Value>| {

@@ -123,7 +123,7 @@ impl Oracle {
         }
     }
 
-    /// Compares the stamps that a read returned with the expected ones.
+    /// Compares the stamps that a read returned with the expected stamps.
     #[inline]
     pub fn compare(&mut self, r: &Request, stamps: &[Stamp], request: u64) {
         let first = (r.lba.0 / self.unit_sectors) as usize;

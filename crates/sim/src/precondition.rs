@@ -1,4 +1,4 @@
-//! Preconditioning: a drive is brought into a state without a passing of simulated time.
+//! Preconditioning: a drive is brought into a state in no simulated time.
 //!
 //! A preconditioned drive is then switched off and on again. So the run begins with the content of
 //! the flash alone. A run that loads a checkpoint of this content gives a record with the same

@@ -91,7 +91,7 @@ const V2: Version = Version {
 /// The number is the smallest of these: the bytes that Linux has available (`MemAvailable` of
 /// `/proc/meminfo`), and the bytes left under each limit of the process's control groups. Control
 /// groups of both versions count (`cgroups(7)`). Swap is not counted, because tables are accessed
-/// in random order. `read` returns the content of a file, if there is one.
+/// in random order. `read` returns the content of a file, or `None` if the file does not exist.
 pub fn free_memory(read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
     let available = field(&read("/proc/meminfo")?, "MemAvailable:")?.saturating_mul(1024);
     let own = read("/proc/self/cgroup").unwrap_or_default();

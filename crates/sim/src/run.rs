@@ -234,7 +234,7 @@ fn left_out(account: &Account, reading: &Reading) -> Vec<Note> {
     found
 }
 
-/// Longest time without a completion, while requests are outstanding, that needs no note.
+/// Longest time without a completion that needs no note, if requests are outstanding.
 const STILL: Dur = Dur(1_000_000_000_000);
 
 /// Returns a note if no request completed for longer than [`STILL`] while requests were

@@ -4,9 +4,9 @@
 //! more, and this pass is measured.
 //!
 //! The SNIA Solid State Storage Performance Test Specification (version 2.0.2) does the same with
-//! rounds: it plays rounds until five in a row pass, and at most 25 rounds. It reports the five
-//! rounds that passed. Passes that are chosen because they look alike look more alike than they
-//! are, so here the pass after them is measured.
+//! rounds: it plays rounds until five in a row meet its criterion, and at most 25 rounds. It
+//! reports these five rounds. The choice of five similar passes understates their differences, so
+//! here the pass after them is measured.
 
 use crate::RunError;
 use crate::metrics::{Pace, Start};
@@ -48,8 +48,9 @@ impl Passes {
         if verdict.judged.is_empty() {
             return Err(RunError::option(
                 "until",
-                "no number of this workload can show a steady state: some pass writes nothing, and \
-                 requests arrive at their own times or in no time",
+                "neither throughput nor write amplification can show a steady state of this \
+                 workload: some pass writes nothing, and requests arrive at their own times or in \
+                 no time",
             ));
         }
         self.steady = verdict.reasons.is_empty();

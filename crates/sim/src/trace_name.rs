@@ -301,13 +301,13 @@ mod tests {
         assert_eq!(
             whole("tr.blktrace.0.gz"),
             "tr.blktrace.0.gz",
-            "this file is compressed, the others are not"
+            "this file is compressed, the other files are not"
         );
         assert_eq!(whole("u.blktrace.1"), "u.blktrace.1");
         assert_eq!(
             whole("cpus:tr.blktrace.2"),
             "cpus:tr.blktrace.2",
-            "one file alone can be asked for"
+            "a name of one file stays one file"
         );
         let merge = whole("merge:tr.blktrace.2,times=2;x");
         assert_eq!(

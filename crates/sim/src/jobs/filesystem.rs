@@ -4,7 +4,7 @@
 //! calls share a transaction. [`Ext4`] makes the requests of a transaction.
 //!
 //! Data goes to the drive when a job writes it, as with `direct=1`. The first write to a block of a
-//! file allocates the block (or converts a preallocated one), so the next sync must commit. Later
+//! file allocates the block (or converts a preallocated block), so the next sync must commit. Later
 //! writes overwrite the block. While a transaction is being committed, further calls wait, and all
 //! of them share the next transaction.
 

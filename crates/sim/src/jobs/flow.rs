@@ -30,7 +30,7 @@ pub(super) struct Share {
 impl Flow {
     /// Adds a job with these options to its flow, and returns the job's share.
     ///
-    /// The flow is created if there is none yet. Returns `None` if the job belongs to no flow.
+    /// The flow is created if it does not exist yet. Returns `None` if the job belongs to no flow.
     pub fn join(flows: &mut Vec<Flow>, o: FlowOptions) -> Option<Share> {
         if o.weight == 0 {
             return None;

@@ -56,7 +56,7 @@ pub(crate) struct Jobs {
     pub named: Vec<NamedFile>,
     /// Jobs of the file, laid out on the drive.
     pub layout: Layout,
-    /// Text of the file system that the jobs run on, if there is one.
+    /// Text of the file system, if the jobs run on a file system.
     filesystem: Option<String>,
     /// Number of sectors of the drive.
     capacity: u64,
@@ -134,7 +134,7 @@ impl Jobs {
         self.layout.jobs.iter().any(|job| job.stonewall)
     }
 
-    /// Returns a note for each option that is not simulated as the file asks.
+    /// Returns a note for each option that is not simulated as it is written.
     pub fn warnings(&self) -> impl Iterator<Item = Note> {
         self.layout.warnings.iter().map(|warning| {
             JOB_OPTION.with([
@@ -168,7 +168,8 @@ pub(crate) fn play(
 
 /// Reads a file that the job file `job` names, and returns the file's path and text.
 ///
-/// The file is looked for beside the job file first and then, as fio does, in the current folder.
+/// As fio does, the function looks for the file beside the job file, and then in the current
+/// folder.
 fn read_named(opener: &dyn Opener, job: &str, path: &str) -> std::io::Result<(String, String)> {
     let beside = Path::new(job).parent().unwrap_or(Path::new("")).join(path);
     let beside = beside.to_string_lossy().into_owned();

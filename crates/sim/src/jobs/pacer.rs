@@ -142,7 +142,7 @@ impl Pacer {
         self.last_pause = now;
     }
 
-    /// Counts the bytes that the rate allows in a pause as issued, except one block.
+    /// Counts as issued all bytes that the rate allows during a pause, except one block.
     ///
     /// The option `rate_ignore_thinktime` asks for this.
     fn forgive(&mut self, direction: Direction, pause: Dur, block: u64) {

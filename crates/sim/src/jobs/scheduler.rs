@@ -154,7 +154,8 @@ impl Scheduler<'_> {
         self.unstarted = unstarted;
     }
 
-    /// Returns `true` if the job that a job waits for, or a clone of that job, is not over.
+    /// Returns `true` if job `number` waits for a job by name, and that job or a clone of it is not
+    /// over.
     fn waits_for_a_job(&self, number: usize) -> bool {
         let wait_for = &self.threads[number].stream.job().options.wait_for;
         wait_for.as_ref().is_some_and(|name| {
@@ -265,8 +266,8 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Lets a job sleep until `until` or until its time is up; returns `true` if that time has
-    /// come.
+    /// Lets a job sleep until `until` or until its time is up. Returns `true` if the job need not
+    /// sleep, because that instant has passed.
     pub(super) fn sleep(&mut self, number: usize, until: Ps) -> bool {
         let until = until.min(self.threads[number].deadline());
         self.threads[number].state = ThreadState::Until(until);

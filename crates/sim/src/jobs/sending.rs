@@ -76,7 +76,8 @@ impl Scheduler<'_> {
     pub(super) fn journal(&mut self, request: Option<Request>) -> Result<(), RunError> {
         let Some(request) = request else { return Ok(()) };
         let request = Request { at: self.player.now, ..request };
-        // a request is measured only if its job has left the ramp: name such a job if there is one
+        // a request is measured only if its job has left the ramp, so the request names such a job
+        // if possible
         let job = (0..self.threads.len()).find(|&j| !self.threads[j].in_ramp).unwrap_or(0);
         self.host.push_back(Waiting {
             job,

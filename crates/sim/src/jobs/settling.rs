@@ -101,7 +101,7 @@ impl Watch {
     pub fn look(&mut self, now: Ps, threads: &[Thread]) -> bool {
         let members = &threads[self.members.clone()];
         if members.iter().all(Thread::is_over) {
-            self.due = None; // they ended by themselves
+            self.due = None; // the jobs ended by themselves
             return false;
         }
         let sum = |of: fn(&Completed) -> u64| members.iter().map(|t| of(&t.completed)).sum();

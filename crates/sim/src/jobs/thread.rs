@@ -20,17 +20,18 @@ pub(super) enum ThreadState {
     Call,
     /// The job waits until nothing is in flight; then it pauses for this duration.
     DrainThenPause(Dur),
-    /// The job waits until nothing is in flight; then until this time, unless it has passed.
+    /// The job waits until nothing is in flight, and then until this time, unless the time has
+    /// passed.
     DrainThenUntil(Ps),
-    /// The job waits until enough requests are complete to be reaped; if its queue was full, until
-    /// the queue is low.
+    /// The job waits until enough completed requests can be reaped. If its queue was full, the job
+    /// waits until the queue is low.
     Reap {
         /// `true` if the queue was full.
         full: bool,
     },
-    /// The job has waited since this time for others of its flow to catch up.
+    /// The job has waited since this time for other jobs of its flow to catch up.
     Flow(Ps),
-    /// The job waits until nothing is in flight; then for others of its flow.
+    /// The job waits until nothing is in flight; then it waits for other jobs of its flow.
     DrainThenFlow,
     /// The job waits until this time.
     Until(Ps),

@@ -1,4 +1,4 @@
-//! Jobs that wait for others of their flow, and jobs that end with others.
+//! Jobs that wait for other jobs of their flow, and jobs that end together.
 
 use super::scheduler::Scheduler;
 use super::thread::ThreadState;
@@ -47,7 +47,7 @@ impl Scheduler<'_> {
         let now = self.player.now;
         let thread = &mut self.threads[number];
         let deadline = thread.deadline();
-        let share = thread.share.expect("only a job of a flow waits for others");
+        let share = thread.share.expect("only a job of a flow waits for other jobs");
         if now < deadline && self.flows[share.flow].is_ahead(&share) {
             if deadline < Ps::MAX {
                 self.sleeping.insert((deadline, number));

@@ -43,7 +43,7 @@ pub enum Source {
     Files {
         /// Number of files.
         files: u64,
-        /// Number of which all addresses are multiples.
+        /// Step of the addresses: every address is a multiple of this number.
         #[serde(default = "one")]
         stride: u32,
         /// Share of the requests that ask for the file of the request before.

@@ -126,7 +126,7 @@ impl BlockFrames {
             (0..Role::ALL.len()).rev().max_by_key(|&r| cell.roles[r]).unwrap_or(0) as u8
         };
         let codes = self.frames.iter().flat_map(|f| &f.cells).map(most).collect();
-        // only the tables of drives with an SLC cache name its role, which is the last
+        // only drives with an SLC cache list the role `Slc`, which is the last role
         let codes: Vec<u8> = codes;
         let has_slc = codes.contains(&(Role::Slc as u8));
         let roles = Role::ALL.iter().filter(|&&role| role != Role::Slc || has_slc);

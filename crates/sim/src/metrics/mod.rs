@@ -153,8 +153,8 @@ pub enum Pace {
     Times,
     /// Jobs that begin one after the other, each with a load of its own.
     Stages,
-    /// Clients that wait for replies and pause between requests. Neither their pace nor the wait of
-    /// the last command shows how the drive keeps up.
+    /// Clients that wait for replies and pause between requests. Neither the pace of the clients
+    /// nor the wait of the last command shows whether the drive keeps up.
     Clients,
 }
 

@@ -333,7 +333,7 @@ impl Series {
 
     /// Adds the budget, blocks and share of valid pages of each area of the log.
     ///
-    /// The values are those at the end of each row.
+    /// The values hold at the end of each row.
     fn add_areas(&self, table: &mut Table) {
         for (i, area) in self.readings[0].areas.iter().enumerate() {
             let ends = || self.readings[1..].iter().map(move |r| r.areas[i]);

@@ -1,4 +1,4 @@
-//! Verdict on the steady state of a run: would its numbers move if it were longer?
+//! Verdict on the steady state of a run: would a longer run have other numbers?
 
 use super::{Event, Findings, Metric, MetricDef, Pace, Snapshot, Start, thin_out};
 use crate::notes::BACKLOG;

@@ -115,14 +115,14 @@ pub struct RunOption {
     pub doc: &'static str,
     /// Condition under which the run record keeps the option.
     pub recorded: Recorded,
-    /// Place among the options that a job file sets itself; `None` for an option that it does not
-    /// set.
+    /// Place among the options that a job file sets itself; `None` if a job file does not set the
+    /// option.
     ///
     /// If several of these options are given beside a job file, the error names the first by place.
     pub by_job_file: Option<u8>,
 }
 
-/// Returns an option of a type, whose other fields the table fills in.
+/// Returns an option of type `kind`; the table fills in the other fields.
 pub(crate) const fn option(kind: OptionKind) -> RunOption {
     RunOption {
         name: "",

@@ -12,7 +12,7 @@
 //! | `.recorded(…)` | condition under which the record contains it, and its place ([`Recorded`]) |
 //! | `.by_job_file(n)` | a job file sets it, so it is refused beside a job file; its place is `n` |
 //!
-//! These are made from the rows: the fields of [`Reading`] and [`RunSpec`], their JSON, the keys of
+//! The rows make the following: the fields of [`Reading`] and [`RunSpec`], their JSON, the keys of
 //! the record's `config`, the refusals beside a job file, the keyword arguments and types of
 //! Python, and the options of the command line.
 

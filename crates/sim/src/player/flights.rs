@@ -47,7 +47,7 @@ impl Flights {
         self.count += 1;
     }
 
-    /// Frees the tag of a command that the drive has completed without a passing of time.
+    /// Frees the tag of a command that the drive has completed in no simulated time.
     pub fn completed_at_once(&mut self, tag: u32) {
         self.vacant.push(tag);
     }

@@ -11,7 +11,8 @@ impl Player {
     /// Lets the drive rest as `errors.rest_days` says, and switches it on. From then on the run
     /// goes on after reads whose data cannot be read.
     ///
-    /// Units whose data was lost meanwhile are counted, and are expected as the drive has them.
+    /// Units that lost their data meanwhile are counted. From then on, the oracle expects the
+    /// content that the drive has for them.
     ///
     /// # Errors
     /// Returns an error if the drive cannot be switched on, or if more units changed than the
@@ -50,11 +51,9 @@ impl Player {
                 self.lost_at_rest += u64::from(self.oracle.accept(unit, held));
             }
             let lost = self.lost_at_rest;
-            Violation::unless(
-                lost <= most,
-                "a rest loses units of unreadable frames alone",
-                || format!("{lost} units changed, and the frames held {most}"),
-            )
+            Violation::unless(lost <= most, "a rest loses only units of unreadable frames", || {
+                format!("{lost} units changed, but the unreadable frames held {most}")
+            })
             .map_err(RunError::Broken)?;
         }
         forget_empty(&mut self.drive, self.oracle.empty()).map_err(|e| failed(0, e))

@@ -49,7 +49,7 @@ pub(crate) fn sweep(
         }
     }
     let explained = sum.is_none() || oracle.violations > 0 || oracle.lost > 0;
-    Violation::unless(explained, "the sum of stamps is that of all pages", || {
+    Violation::unless(explained, "the drive's sum of stamps equals the sum over all pages", || {
         format!("all {units} pages hold the right content, but their sum differs")
     })
     .map_err(RunError::Broken)?;

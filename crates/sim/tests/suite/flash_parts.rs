@@ -61,7 +61,7 @@ fn defences_of_lower_pages_cost_what_they_write() {
         assert_eq!(waf(&plp), waf(&none));
         assert!(waf(&backup) > waf(&none), "{cell} {order}");
         assert!(skip["scheme"]["lower_pages_skipped"].as_u64().unwrap() > 0);
-        // each backup is a program more
+        // each backup is an additional program
         let pages = |record: &Value| -> u64 {
             record["nand"]["programs"].as_object().unwrap().values().flat_map(Value::as_u64).sum()
         };

@@ -28,7 +28,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 const PATIENCE: Param<u32> =
-    Param::int("ftl.patience", 1, 9, "closed blocks that are passed over").or("1");
+    Param::int("ftl.patience", 1, 9, "closed blocks that the policy skips").or("1");
 
 /// Policy that collects the newest block, which is the worst choice that still frees a slot.
 struct Newest {
@@ -77,7 +77,7 @@ struct Witness {
 
 const WITNESS: ClassifierDef = ClassifierDef {
     name: "witness",
-    summary: "asserts that the ages and streams of pages are those that it recorded",
+    summary: "asserts that the ages and streams of pages equal its own record of them",
     paper: "none",
     params: &[],
     streams: Some(Streams { host: 2, collection: 3 }),
@@ -272,7 +272,7 @@ fn a_victim_policy_is_run_checked_and_recorded() {
 fn a_classifier_is_told_ages_and_streams() {
     let mine = STANDARD.with(&WITNESS).unwrap();
     let set = ["ftl.classifier=witness", "drive.blocks=64", "drive.over_provisioning=0.5"];
-    // units of a whole page, and units of which four share a page and may be overwritten before it
+    // units of a whole page, and units of a quarter page, which may be overwritten before the page
     // is full
     for unit in ["map.unit=2KiB", "map.unit=512"] {
         let set: Vec<&str> = set.into_iter().chain([unit]).collect();

@@ -88,7 +88,7 @@ fn shape(lanes: u32) -> (Vec<&'static str>, &'static str) {
     }
 }
 
-/// Compares a simulated steady state with the one that the model makes.
+/// Compares a simulated steady state with the steady state that the model makes.
 ///
 /// Five drive writes bring a filled drive close to its steady state, and the sixth is measured. The
 /// drive that begins in the steady state is measured from its first write on. The distributions of

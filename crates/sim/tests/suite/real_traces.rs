@@ -66,7 +66,7 @@ fn traces_packed_on_a_small_drive() {
     }
 }
 
-/// Replays the traces with few requests and one of a database on a block-mapped drive.
+/// Replays the traces with few requests, and one trace of a database, on a block-mapped drive.
 ///
 /// Longer traces would take too long, because block mapping rewrites a block for almost every
 /// write.
@@ -108,7 +108,8 @@ fn a_database_on_log_blocks() {
 /// Replays a phone's trace after its preconditioning trace, on a drive of 128 GB.
 ///
 /// Addresses are not packed, and repeated records are dropped. The expected number of requests is
-/// the number in the list of traces without the repeats, which were counted by other means.
+/// the number in the list of traces less the number of repeats. The repeats were counted by other
+/// means.
 #[test]
 fn phones_with_their_state_before() {
     for (app, requests) in [("cod", 205_426), ("pubg", 61_478)] {

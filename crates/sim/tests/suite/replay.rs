@@ -231,8 +231,8 @@ fn commands_that_nvme_would_split_are_counted() {
 
 /// Checks that suspensions of a program are bounded.
 ///
-/// Without a bound, reads of other pages overtook a program for which reads of its own page were
-/// waiting, and the longest read took 11.6 ms with this workload.
+/// Without a bound, reads of other pages overtook a suspended program, while reads of its own page
+/// waited for the program. With this workload, the longest read then took 11.6 ms.
 #[test]
 fn no_read_waits_long_for_a_program_that_is_suspended() {
     let found = record(json!({ "drive": "tlc-small", "mode": "closed", "depth": 32,

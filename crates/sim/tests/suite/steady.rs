@@ -180,7 +180,7 @@ fn what_does_not_settle_is_measured_and_said() {
          option out"
     );
     let why = with(json!({ "mode": "untimed" }));
-    assert!(why.starts_with("until: no number of this workload can show"), "{why}");
+    assert!(why.starts_with("until: neither throughput nor write amplification can show"), "{why}");
 }
 
 /// Checks that a run is not steady if requests arrive too fast in every pass.

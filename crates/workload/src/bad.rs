@@ -83,7 +83,7 @@ const LOOKED_AT_MOST: u64 = 1_000_000;
 impl Alike {
     /// Counts the records with the fault `kind`, the first one included.
     ///
-    /// `next` reads the next line or record, and returns the kind of its fault, if it has one.
+    /// `next` reads the next line or record, and returns the kind of its fault, if it has a fault.
     /// `next` returns `Ok(None)` at the end of the trace, and an error if reading fails.
     pub(crate) fn to<E>(
         kind: BadKind,

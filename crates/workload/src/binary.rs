@@ -23,8 +23,8 @@ pub(crate) trait Fixed: Send {
     /// Decodes a record; returns `Ok(None)` if it holds no request.
     fn decode(&mut self, record: &[u8]) -> Result<Option<Raw>, Fault>;
 
-    /// Returns the number of bytes that follow `record` and belong to it; the reader passes over
-    /// them.
+    /// Returns the number of bytes that follow `record` and belong to it; the reader skips these
+    /// bytes.
     fn payload(&self, _record: &[u8]) -> u64 {
         0
     }
@@ -101,7 +101,7 @@ impl Records {
         self.offset
     }
 
-    /// Passes over `bytes` bytes, and returns the number of bytes that are missing.
+    /// Skips `bytes` bytes, and returns the number of bytes that are missing.
     fn pass(&mut self, bytes: u64) -> io::Result<u64> {
         let mut left = bytes;
         while left > 0 {
@@ -116,8 +116,8 @@ impl Records {
         Ok(left)
     }
 
-    /// Decodes the record that was read last, and passes over its payload. Returns `Ok(Ok(None))`
-    /// if the record holds no request.
+    /// Decodes the record that was read last, and skips its payload. Returns `Ok(Ok(None))` if the
+    /// record holds no request.
     pub fn decode<F: Fixed>(&mut self, format: &mut F) -> io::Result<Result<Option<Raw>, Fault>> {
         if self.have < format.bytes() {
             return Ok(Err(Fault::whole("a truncated record", format.truncated())));

@@ -175,7 +175,7 @@ impl Read for Explained {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.decoder.read(buffer).map_err(|error| {
             if error.raw_os_error().is_some() || error.kind() == io::ErrorKind::Interrupted {
-                return error; // reading failed, and says nothing about the content
+                return error; // the read failed, which shows nothing about the content
             }
             let name = self.name;
             let why = if error.kind() == io::ErrorKind::UnexpectedEof {

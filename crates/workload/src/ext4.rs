@@ -14,7 +14,8 @@
 //!
 //! The journal is a ring of blocks. When a transaction does not fit the free part, a checkpoint
 //! writes the metadata blocks home, each once. Then a FLUSH and a write of the journal's superblock
-//! free the ring. All requests of a call follow each other, and each waits for the one before.
+//! free the ring. All requests of a call follow each other, and each request waits for the request
+//! before it.
 //!
 //! The model assumes that each call has a transaction of its own, which no other work joins. The
 //! file system is as large as the drive. The metadata blocks of a file stay the same; their number
@@ -156,7 +157,7 @@ impl Ext4 {
     }
 
     /// Appends the requests of a call for which the metadata of `files` must be durable. The caller
-    /// has written the data before.
+    /// has already written the data.
     pub fn commit(&mut self, files: &[u64], out: &mut Vec<Request>) {
         let homes =
             files.iter().flat_map(|f| (0..u64::from(self.metadata_blocks)).map(move |b| (f, b)));
@@ -167,7 +168,7 @@ impl Ext4 {
             self.checkpoint(out);
         }
         self.commits += 1;
-        // descriptor and metadata are one run of blocks; the end of the ring cuts it in two
+        // descriptor and metadata are one run of blocks; the end of the ring cuts the run in two
         self.append(blocks - 1, false, out);
         out.push(FLUSH);
         self.append(1, self.fua, out);

@@ -50,8 +50,8 @@ impl Gate {
     /// Returns the record to deliver for `raw`, which was decoded at `place`, or `Ok(None)` if the
     /// options leave it out.
     ///
-    /// A record that is refused or not selected has no effect on the next record. The next record
-    /// is compared with a duplicate, not with the record that it repeats.
+    /// A record that is refused or not selected has no effect on the next record. After a
+    /// duplicate, the next record is compared with the duplicate, not with the record before it.
     #[inline]
     pub fn admit(&mut self, raw: &Raw, place: Place) -> Result<Option<Record>, Fault> {
         let device = match self.options.device_map {
@@ -182,7 +182,8 @@ impl Gate {
             (self.options.device_map, self.account.not_selected > 0)
         {
             error.why = format!("the trace holds no request of device {number}").into();
-            error.expected = "the number of a device that it has, counted from 0 as they appear";
+            error.expected = "the number of a device of the trace, counted from 0 in order of \
+                              appearance";
         }
         Err(self.fail(error))
     }

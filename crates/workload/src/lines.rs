@@ -9,11 +9,11 @@ use crate::raw::{Fault, Raw};
 use crate::source::{Account, ReadOptions, Record, RecordSource};
 use std::io::{self, BufRead};
 
-/// Maximum number of bytes of a line. The rest of a longer line is passed over without being kept.
+/// Maximum number of bytes of a line. The rest of a longer line is skipped.
 pub(crate) const MAX_LINE: usize = 64 << 10;
 
-/// Number of bytes of a line that are kept. It is above [`MAX_LINE`], so that a line that is too
-/// long stays too long without its byte order mark and its carriage return.
+/// Number of bytes of a line that are kept. The number is above [`MAX_LINE`]: a line that is too
+/// long is still too long without its byte order mark and its carriage return.
 const KEPT: usize = MAX_LINE + 8;
 
 /// Maximum number of records that [`sniff`] looks at.

@@ -22,7 +22,7 @@ pub enum Begin {
 /// Function that opens a part anew, or returns the reason for which it cannot.
 pub type Reopen<'a> = Box<dyn Fn() -> Result<Box<dyn RecordSource>, String> + Send + 'a>;
 
-/// A trace among others.
+/// One of the merged traces.
 pub struct MergePart<'a> {
     /// Name of the file, for errors.
     pub name: String,
@@ -184,7 +184,7 @@ impl Part<'_> {
         let wrong = |why: &'static str, expected| Err(TraceError::new(place(), why, expected));
         if record.device != 0 {
             return wrong(
-                "a second address space in a part, whose range holds only one",
+                "a second address space in a part, which may have only one",
                 "`device_map=collapse` or `device_map=select:N` of the part",
             );
         }

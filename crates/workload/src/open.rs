@@ -47,9 +47,10 @@ impl Registry {
     /// of a format may be followed by its parameters: `blkparse:action=C`.
     ///
     /// # Errors
-    /// Returns an error for a format name or parameter that does not exist, for a stream that is
-    /// empty or damaged at the start, for content that no format, or more than one, recognises, and
-    /// for an operation assumed for a trace that has its own.
+    /// Returns an error for a format name or parameter that does not exist, and for a stream that
+    /// is empty or damaged at the start. Returns an error for content that no format or more than
+    /// one format recognises. Returns an error for an assumed operation if the trace names
+    /// operations.
     pub fn open(
         &self,
         reader: Box<dyn Read + Send>,
@@ -230,8 +231,8 @@ impl Registry {
         Cow::Borrowed(known)
     }
 
-    /// Returns the format that recognises the first line of text alone, and the place where it
-    /// stops.
+    /// Returns the format that recognises the first line of text alone, and the place where the
+    /// format's reader stops.
     fn begins_well(&self, head: &[u8]) -> Option<String> {
         let first = first_line(head);
         if first.len() == head.len() {

@@ -28,8 +28,8 @@ impl Registry {
     pub const STANDARD: Registry =
         Registry { formats: Entries::of(FORMATS), generators: Entries::of(GENERATORS) };
 
-    /// Returns the registry with one more format. No other format may recognise content that this
-    /// one recognises.
+    /// Returns the registry with one more format. No other format may recognise content that the
+    /// new format recognises.
     ///
     /// # Errors
     /// Returns an error if another format has the name.

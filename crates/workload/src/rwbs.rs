@@ -90,8 +90,8 @@ impl Action {
         }
     }
 
-    /// Returns the action that `params` names, else the preferred action of those that occur, else
-    /// D.
+    /// Returns the action that `params` names, else the preferred action among the occurring
+    /// actions, else D.
     pub fn chosen(params: &Params, occurring: impl Iterator<Item = Action>) -> Action {
         if let Some(action) = Action::named(params.get(ACTION).as_bytes()) {
             return action;

@@ -40,7 +40,7 @@ pub(crate) fn parse(
     raw.resolve(&defs, |_| None).map_err(|e| e.at(name))
 }
 
-/// Checks that there is a parameter `key`; the error names the nearest.
+/// Checks that there is a parameter `key`; the error names the nearest key.
 fn check_key(key: &str, defs: &[ParamDef]) -> Result<(), ConfigError> {
     let names: Vec<&str> = defs.iter().map(|p| p.key).collect();
     if names.contains(&key) {

@@ -14,13 +14,13 @@ pub struct Bounds {
     pub to: Option<Ps>,
     /// Number of records within these times that are left out at the start.
     pub skip: u64,
-    /// Maximum number of records that are taken after the skipped ones; then reading stops. `None`
-    /// takes all.
+    /// Maximum number of records that are taken after the skipped records; then reading stops.
+    /// `None` takes all.
     pub count: Option<u64>,
 }
 
-/// Records of a source that are within bounds. Their times count from the first of them; a record
-/// with an earlier time is at 0.
+/// Records of a source that are within bounds. Their times count from the first of these records; a
+/// record with an earlier time is at 0.
 pub struct Slice {
     source: Box<dyn RecordSource>,
     bounds: Bounds,
@@ -76,7 +76,8 @@ impl RecordSource for Slice {
                           the slice"
                         .to_owned(),
                     n => format!(
-                        "the slice holds no request: it has {n} requests, but {} are left out",
+                        "the slice holds no request: {n} requests have times within the slice, but \
+                         {} of them are left out",
                         self.bounds.skip
                     ),
                 };

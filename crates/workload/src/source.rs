@@ -35,13 +35,13 @@ pub trait RecordSource: Send {
     /// Returns the next record, or `Ok(None)` at the end. After an error the source is at its end.
     ///
     /// # Errors
-    /// Returns an error with the place of a record that cannot be read (beyond those that
-    /// [`ReadOptions::skip_bad`] and [`ReadOptions::skip_kinds`] allow), of a damaged or
-    /// truncated compressed stream, or of the end of a trace that holds no request.
+    /// Returns an error for a record that cannot be read, unless [`ReadOptions::skip_bad`] or
+    /// [`ReadOptions::skip_kinds`] allows the record. Returns an error for a damaged or truncated
+    /// compressed stream, and at the end of a trace that holds no request. The error has the place.
     fn next(&mut self) -> Result<Option<Record>, TraceError>;
 
-    /// Returns an account of what was left out and changed so far. It copies the names of the
-    /// devices, so it is not meant for every record.
+    /// Returns an account of the records that were left out or changed so far. The account copies
+    /// the names of the devices, so do not call this for every record.
     fn account(&self) -> Account;
 
     /// Returns the number of bytes of input consumed so far, as stored (compressed); 0 for a
@@ -72,14 +72,14 @@ pub trait RecordSource: Send {
     }
 }
 
-/// Account of what a source left out of its input and changed in it, so far.
+/// Account of the records that a source left out or changed so far.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Account {
     /// Bad records skipped, as [`ReadOptions::skip_bad`] or [`ReadOptions::skip_kinds`] allows.
     pub skipped_bad: u64,
     /// Number of these records of each kind in [`BadKind::ALL`].
     pub skipped_kinds: [u64; BadKind::ALL.len()],
-    /// Records that repeated the one before ([`ReadOptions::drop_duplicates`]).
+    /// Records that repeated the record before ([`ReadOptions::drop_duplicates`]).
     pub duplicates_dropped: u64,
     /// Number of records of devices that [`DeviceMap::Select`] leaves out.
     pub not_selected: u64,
@@ -157,7 +157,7 @@ impl FromStr for DeviceMap {
 /// Options of reading a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReadOptions {
-    /// Number of bad records that are skipped and counted; the next one is an error.
+    /// Number of bad records that are skipped and counted; the next bad record is an error.
     pub skip_bad: u64,
     /// Kinds of bad records that are skipped and counted, whatever their number.
     pub skip_kinds: BadKinds,
@@ -167,7 +167,7 @@ pub struct ReadOptions {
     pub device_map: DeviceMap,
     /// Time within which repeated records are dropped. A record is repeated if the record before it
     /// on the same device has the same operation, address and length, and is at most this much
-    /// earlier or later. A dropped record is the reference for the next. `None` drops none.
+    /// earlier or later. A dropped record is the reference for the next record. `None` drops none.
     pub drop_duplicates: Option<Dur>,
     /// Longest step of time. A longer forward step is cut to this length, and all later times move
     /// along. A longer backward step is taken for a clock that was set, and counts as a step of

@@ -13,7 +13,8 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// Options of writing a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WriteOptions {
-    /// `true` to drop or round what the format cannot hold, and count it; `false` to refuse it.
+    /// `true` to drop or round the parts of records that the format cannot hold, and count them;
+    /// `false` to refuse such records.
     pub lossy: bool,
 }
 
@@ -48,7 +49,7 @@ pub trait RecordSink: Send {
     fn finish(self: Box<Self>) -> Result<Written, WriteError>;
 }
 
-/// Account of what was written, and of what was lost on the way.
+/// Account of the records that were written, and of the parts that were lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Written {
     /// Number of records written.
@@ -269,7 +270,7 @@ impl Fitting {
         }
     }
 
-    /// Returns the account of what was written, or an error if nothing was.
+    /// Returns the account of the writing, or an error if no record was written.
     pub fn finish(self) -> Result<Written, WriteError> {
         if self.written.records > 0 {
             return Ok(self.written);

@@ -160,7 +160,7 @@ pub struct Position {
 }
 
 /// Moves `input` to the first block with a record at `from` or later, or to the end record if there
-/// is none.
+/// is no such block.
 ///
 /// `input` is a whole file that is not compressed. Every record before that block is earlier than
 /// `from`. [`resume`](super::resume) reads on from there.

@@ -1,7 +1,7 @@
 //! The atlas format: traces in compact blocks of columns, with checksums and an index by time.
 //!
-//! A file is a [header](HEADER_BYTES), blocks, an end record with the index, and a trailer that
-//! says where the end record is. It can be read as a stream, without the index, or from a time on
+//! A file is a [header](HEADER_BYTES), blocks, an end record with the index, and a trailer with the
+//! offset of the end record. It can be read as a stream, without the index, or from a time on
 //! ([`seek`] and [`resume`]). All numbers are little-endian; every part has a CRC-32C (Castagnoli)
 //! of its own. docs/FORMATS.md has the layout byte by byte.
 

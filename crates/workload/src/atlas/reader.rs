@@ -46,7 +46,7 @@ struct Atlas {
     records: Vec<Record>,
     /// Number of these records that were taken.
     taken: usize,
-    /// Number of records in all blocks up to the end of this one.
+    /// Number of records in all blocks up to the end of this block.
     count: u64,
     stored: Vec<u8>,
     content: Vec<u8>,
@@ -85,7 +85,7 @@ impl Atlas {
         let start = self.offset;
         self.input.read_exact(bytes).map_err(|error| {
             let why = match error.kind() {
-                // a compressed stream that ends too early says so itself
+                // the decoder of a compressed stream that ends too early returns its own error
                 io::ErrorKind::UnexpectedEof if error.get_ref().is_none() => {
                     format!("the trace is truncated in {what}")
                 }

@@ -22,7 +22,8 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Returns a writer with blocks compressed by Zstandard at `level`, or not at all if that is 0.
+    /// Returns a writer that compresses blocks by Zstandard at `level`, or does not compress them
+    /// if `level` is 0.
     pub fn new(create: Create, level: i32) -> Writer {
         Writer {
             output: create.output,

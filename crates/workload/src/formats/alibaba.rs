@@ -15,7 +15,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     summary: "Alibaba block traces, CSV: device,R|W,offset,length,timestamp",
     quirks: "Offsets and lengths are bytes: a request is widened to the sectors that it touches. \
              Timestamps are microseconds. Every volume is a device. A line of column names is \
-             passed over.",
+             skipped.",
     source: "Li, Wang, Lee, Lui: An In-Depth Analysis of Cloud Block Storage Workloads in \
              Large-Scale Production, IISWC 2020; traces at \
              https://github.com/alibaba/block-traces.",

@@ -21,7 +21,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     quirks: "There are no operations and no times: requests are reads unless an operation is \
              assumed (`assume_op`), and all are at time 0. Addresses and counts are blocks. The \
              files do not hold the size of a block: the paper gives 512 bytes for P1 to P14 and \
-             4 KiB for the others that it describes.",
+             4 KiB for its other traces.",
     source: "Megiddo, Modha: ARC, A Self-Tuning, Low Overhead Replacement Cache, FAST 2003.",
     licence: "Cite the paper.",
     times: Presence::Never,

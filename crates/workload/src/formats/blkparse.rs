@@ -14,15 +14,16 @@ use std::io::BufRead;
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "blkparse",
     summary: "blkparse text: device cpu sequence time pid action flags sector + sectors [process]",
-    quirks: "One kind of event is read: D (issued) if the first 64 KiB hold any, else C \
-             (completed), else Q (queued); action=C chooses. All other events are passed over. So \
-             are commands that were passed through (N, or bytes in brackets), and lines that begin \
-             with a letter: the summary for each CPU at the end. Times are seconds, addresses and \
-             lengths sectors of 512 bytes. A flag F before the operation is delivered as a flush \
-             before the request. An append to a zone (ZA) is a write at the sector of its event. A \
-             reset (ZR) is a trim if the event has a length. A reset without a length is passed \
-             over, and so are ZRA, ZO, ZC and ZF, which carry no data. Every device is an address \
-             space of its own. Some files hold absurd times (see --time-gap-max).",
+    quirks: "One kind of event is read: D (issued) if the first 64 KiB hold a D event, else C \
+             (completed), else Q (queued); `action=C` names the kind. All other events are \
+             skipped. Pass-through commands (N, or bytes in brackets) are skipped, too, and so are \
+             lines that begin with a letter: the summary for each CPU at the end. Times are \
+             seconds, addresses and lengths sectors of 512 bytes. A flag F before the operation is \
+             delivered as a flush before the request. An append to a zone (ZA) is a write at the \
+             sector of its event. A reset (ZR) is a trim if the event has a length. A reset \
+             without a length is skipped, and so are ZRA, ZO, ZC and ZF, which carry no data. \
+             Every device is an address space of its own. Some files hold absurd times (see \
+             --time-gap-max).",
     source: "blktrace (https://git.kernel.dk/cgit/blktrace): blkparse(1), default output.",
     licence: "Whoever recorded a trace sets its terms.",
     times: Presence::Always,

@@ -12,16 +12,16 @@ use flashatlas_types::{Dur, HostOp};
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "blkreplay",
     summary: "blkreplay load: start ; sector ; length ; op ; replay_delay ; replay_duration",
-    quirks: "Everything before the line of column names is a preamble and is passed over. A load \
-             that was passed on twice has a second preamble with its own column names before the \
-             first request; the second preamble is passed over, too. Lines must have the number of \
-             columns of the latest line of column names. Starts are seconds, addresses and lengths \
-             sectors of 512 bytes. Operations are blktrace flags: R, W or D (trim), then A (read \
-             ahead), S (synchronous) and M (metadata), which change nothing, and F (forced unit \
-             access); F alone is a flush.",
+    quirks: "Everything before the line of column names is a preamble and is skipped. A load that \
+             was published twice has a second preamble with its own column names before the first \
+             request; the second preamble is skipped, too. Lines must have the number of columns \
+             of the latest line of column names. Starts are seconds, addresses and lengths sectors \
+             of 512 bytes. Operations are blktrace flags: R, W or D (trim), then A (read ahead), S \
+             (synchronous) and M (metadata), which change nothing, and F (forced unit access); F \
+             alone is a flush.",
     source: "Thomas Schöbel-Theuer, blkreplay (https://github.com/schoebel/blkreplay); loads of \
              1&1 Internet come with it.",
-    licence: "The natural loads may be passed on; changed ones must be renamed.",
+    licence: "The natural loads may be passed on; changed loads must be renamed.",
     times: Presence::Always,
     operations: Presence::Always,
     params: &[],
@@ -38,7 +38,7 @@ const OPS: &str = "R, W or D and then any of A, S, M, F; or F alone";
 
 #[derive(Default)]
 struct Blkreplay {
-    /// Number of columns in the line of column names; 0 before it.
+    /// Number of columns in the line of column names; 0 before this line is read.
     columns: usize,
     /// `true` once the first request was read: no preamble follows.
     begun: bool,

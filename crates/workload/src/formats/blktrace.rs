@@ -30,15 +30,16 @@ use std::io::BufRead;
 
 pub(crate) const FORMAT: FormatDef = FormatDef {
     name: "blktrace",
-    summary: "blktrace, binary: the events of each CPU, or of all as `blkparse -d` merges them",
+    summary: "blktrace, binary: the events of each CPU, or the events of all CPUs, merged by \
+              `blkparse -d`",
     quirks: "Both byte orders are read. One kind of event is read: D (issued) if the first 64 KiB \
-             hold any, else C (completed), else Q (queued); action=C chooses. All other events, \
-             commands that were passed through, and payloads are passed over. blktrace writes a \
-             file for each CPU, `NAME.blktrace.0` and so on. If one of these files is named, the \
-             other files beside it are also read, in order of time; `cpus:FILE;FILE` names the \
-             files to read. Times are nanoseconds, addresses sectors of 512 bytes, lengths bytes. \
-             A request that asks for a flush first is read as a flush and a request. Every \
-             device is an address space of its own.",
+             hold a D event, else C (completed), else Q (queued); `action=C` names the kind. All \
+             other events, pass-through commands, and payloads are skipped. blktrace writes a file \
+             for each CPU, `NAME.blktrace.0` and so on. If one of these files is named, the other \
+             files beside it are also read, in order of time; `cpus:FILE;FILE` names the files to \
+             read. Times are nanoseconds, addresses sectors of 512 bytes, lengths bytes. A request \
+             that asks for a flush first is read as a flush and a request. Every device is an \
+             address space of its own.",
     source: "Linux, include/uapi/linux/blktrace_api.h; blktrace \
              (https://git.kernel.dk/cgit/blktrace).",
     licence: "Whoever recorded a trace sets its terms.",
@@ -143,7 +144,7 @@ fn open(input: Box<dyn BufRead + Send>, start: &Start<'_>) -> Result<Reader, Ope
 ///
 /// # Errors
 /// Returns the number of the faulty file and the reason: the file does not begin with an event, or
-/// its byte order is not the one of the first file.
+/// its byte order differs from the byte order of the first file.
 pub(crate) fn open_together(
     pieces: Vec<Piece>,
     heads: &[&[u8]],
@@ -227,7 +228,7 @@ impl Fixed for Blktrace {
             _ if flush && length == 0 => HostOp::Flush,
             _ if word & DISCARD != 0 => HostOp::Trim,
             _ if word & WRITE != 0 => HostOp::Write,
-            _ if length == 0 => return Ok(None), // no data, no flush: blkparse prints `N`
+            _ if length == 0 => return Ok(None), // neither data nor a flush: blkparse prints `N`
             _ => HostOp::Read,
         };
         let extent =

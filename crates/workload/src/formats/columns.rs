@@ -16,11 +16,12 @@ pub(crate) const FORMAT: FormatDef = FormatDef {
     summary: "delimited text by specification: \
               columns:time=0:us,op=1,offset=2:bytes,size=3:sectors",
     quirks: "The format is never recognised: it must be named, with its columns. If no format \
-             recognises a file, the error offers a guess at the columns. A column is a number \
-             from 0 or, if there is a header line, a name in it. Units follow a colon. Without \
-             `time` every request is at time 0; without `op` it is a read unless an operation is \
-             assumed (`assume_op`). Every text in the column `device` is a device. Quoted fields \
-             are not known. Byte ranges are widened to the sectors that they touch.",
+             recognises a file, the error offers a guess at the columns. A column is a number from \
+             0, or a name in the header line if there is a header line. Units follow a colon. \
+             Without `time` every request is at time 0; without `op` it is a read unless an \
+             operation is assumed (`assume_op`). Each distinct text in the column `device` is a \
+             device. Quoted fields are not supported. Byte ranges are widened to the sectors that \
+             they touch.",
     source: "None: this format is for traces that no other format reads.",
     licence: "As the trace.",
     times: Presence::Sometimes,

@@ -13,8 +13,9 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     name: "csv",
     summary: "FlashAtlas CSV: time_ps,op,sector,sectors,fua,device",
     quirks: "The first line names the columns and shows the format. Times are picoseconds since \
-             the first record of the trace, even if this file begins with a later one. Operations \
-             are read, write, trim and flush; fua is 0 or 1. Devices are numbers, which are kept.",
+             the first record of the trace, even if this file begins with a later record. \
+             Operations are read, write, trim and flush; fua is 0 or 1. The numbers of devices are \
+             kept.",
     source: "FlashAtlas, docs/FORMATS.md.",
     licence: "As the trace that was converted.",
     times: Presence::Always,

@@ -18,13 +18,13 @@ const SIZE: Param<u64> = Param::bytes(
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "disksim",
     summary: "DiskSim ASCII: time device sector size op, in milliseconds",
-    quirks: "1 is a read, 0 a write. Addresses are sectors of 512 bytes, and so are sizes; in the \
-             traces that are known as uFLIP, whose columns are separated by tabs, sizes are pages \
-             of 4 KiB (size=4KiB). Every device is an address space of its own. The text names no \
-             units. The format must be named if other units are plausible, too: seconds, bytes or, \
-             for times without decimals, the nanoseconds of SSDsim and MQSim.",
+    quirks: "1 is a read, 0 a write. Addresses and sizes are sectors of 512 bytes. In the uFLIP \
+             traces, sizes are pages of 4 KiB (`size=4KiB`), and tabs separate the columns. Every \
+             device is an address space of its own. The text names no units. The format must be \
+             named if other units are plausible, too: seconds, bytes or, for times without \
+             decimals, the nanoseconds of SSDsim and MQSim.",
     source: "Bucy and others: The DiskSim Simulation Environment, version 4.0, CMU-PDL-08-101 \
-             (2008); the SSD extension of Microsoft Research comes with traces in it.",
+             (2008); the SSD extension of Microsoft Research comes with traces in this format.",
     licence: "As the trace that was converted.",
     times: Presence::Always,
     operations: Presence::Always,
@@ -34,7 +34,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     writer: None,
 };
 
-/// Specification of a reading of the five columns that has no format of its own.
+/// Specification of `columns` for a reading of the five columns that no other format covers.
 macro_rules! columns {
     ($time:literal, $unit:literal) => {
         concat!(
@@ -76,7 +76,7 @@ const NS_BYTES: Alternative = Alternative {
 };
 
 /// Returns all readings of five columns. The text names no unit, and times with decimals do not
-/// prove that it is DiskSim's.
+/// prove that the text comes from DiskSim.
 fn sniff(head: &[u8]) -> Sniff {
     Sniff::Perhaps(match (look(head), may_be_bytes(head)) {
         (None, _) => return Sniff::No,

@@ -15,9 +15,9 @@ const ASSUMES: &str = "times are seconds, addresses and sizes bytes";
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "events",
     summary: "WiscSee events: pid action op offset length time gap sync",
-    quirks: "One kind of event is read: D (issued) if the first 64 KiB hold any, else C \
-             (completed), else Q (queued); action=C chooses. Offsets and lengths are bytes, times \
-             seconds. Operations are read, write and discard (a trim).",
+    quirks: "One kind of event is read: D (issued) if the first 64 KiB hold a D event, else C \
+             (completed), else Q (queued); `action=C` names the kind. Offsets and lengths are \
+             bytes, times seconds. Operations are read, write and discard (a trim).",
     source: "He and others: The Unwritten Contract of Solid State Drives, EuroSys 2017 \
              (https://github.com/junhe/wiscsee).",
     licence: "Cite the paper.",

@@ -14,8 +14,8 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     name: "fiu",
     summary: "FIU IODedup and SRCMap: timestamp pid process lba sectors R|W major minor md5",
     quirks: "Timestamps are nanoseconds, addresses and lengths sectors of 512 bytes. Major and \
-             minor number together are a device. What follows them (the digests of the content) is \
-             not read.",
+             minor number together are a device. The digests of the content, which follow these \
+             numbers, are not read.",
     source: "Koller, Rangaswami: I/O Deduplication, FAST 2010; Verma and others: SRCMap, FAST \
              2010; traces at SNIA IOTTA (https://iotta.snia.org).",
     licence: super::SNIA_LICENCE,

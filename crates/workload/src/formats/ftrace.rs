@@ -17,10 +17,10 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     name: "ftrace",
     summary: "the kernel's text of block events: task-pid [cpu] seconds: block_rq_issue: …",
     quirks: "This is the text that /sys/kernel/tracing/trace, trace-cmd report and perf script \
-             print. One kind of event is read: D (block_rq_issue) if the first 64 KiB hold any, \
-             else C (block_rq_complete), else Q (block_bio_queue); action=C chooses. All other \
-             events, lines that begin with #, and commands that were passed through (N) are \
-             passed over. Times are seconds, addresses and lengths sectors of 512 bytes. Flags, \
+             print. One kind of event is read: D (block_rq_issue) if the first 64 KiB hold a D \
+             event, else C (block_rq_complete), else Q (block_bio_queue); `action=C` names the \
+             kind. All other events, lines that begin with #, and pass-through commands (N) are \
+             skipped. Times are seconds, addresses and lengths sectors of 512 bytes. Flags, \
              flushes and zones are as in blkparse. Every device is an address space of its own.",
     source: "Linux, include/trace/events/block.h and Documentation/trace/ftrace.rst.",
     licence: "Whoever recorded a trace sets its terms.",
@@ -96,7 +96,7 @@ impl LineFormat for Ftrace {
         }
         let flags = rwbs::flags(flags)?;
         let Some(op) = flags.op else { return Ok(None) };
-        // some events have the bytes and the command before the sector, others do not
+        // some events have the bytes and the command before the sector, other events do not
         let mut before = [Field::default(); 2];
         let plus = rest.by_ref().find(|field| {
             before = [before[1], *field];

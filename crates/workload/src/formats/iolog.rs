@@ -26,7 +26,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
              start of the log, as fio replays it. A wait for an instant that has passed has no \
              effect. Every file is a device; files are numbered in the order in which the log \
              names them first. `sync` and `datasync` are flushes; `add`, `open`, `close` and \
-             `unlink` are passed over. Offsets and lengths are bytes: a request is widened to the \
+             `unlink` are skipped. Offsets and lengths are bytes: a request is widened to the \
              sectors that it touches. A version 2 log counts as a log with times if there is a \
              `wait` in its first 64 KiB.",
     source: "fio (https://fio.readthedocs.io, trace file formats); `fio --write_iolog` records it.",
@@ -115,7 +115,7 @@ pub fn entry(version: Version, line: &[u8]) -> Result<Entry<'_>, Fault> {
             Action::Data(op, offset, length)
         }
         (None, text @ (b"sync" | b"datasync")) => {
-            columns(line, count, &[2, 4], "a file and an action, and no or two numbers")?;
+            columns(line, count, &[2, 4], "a file and an action, and either two numbers or none")?;
             Action::Sync { data_only: text == b"datasync" }
         }
         (None, b"add" | b"open" | b"close" | b"unlink") => {

@@ -13,12 +13,12 @@ use std::io::BufRead;
 
 pub(crate) const FORMAT: FormatDef = FormatDef {
     name: "jsonl",
-    summary: "an object of JSON a line, by specification: \
+    summary: "JSON objects, one a line, by specification: \
               jsonl:time=ts:us,op=op,offset=lba:sectors,size=len:bytes",
     quirks: "The format is never recognised: it must be named, with its keys. If no format \
              recognises a file, the error offers a guess at the keys. A place is a key; a dot \
-             leads into an object within (`io.offset`). Numbers may stand in quotes; texts with \
-             escapes are not known. All other rules are those of `columns`.",
+             separates the keys of nested objects (`io.offset`). Numbers may stand in quotes; \
+             texts with escapes are not supported. All other rules are the same as for `columns`.",
     source: "https://jsonlines.org",
     licence: "As the trace.",
     times: Presence::Sometimes,
@@ -63,15 +63,15 @@ fn object<'a>(line: &[u8], text: &'a [u8]) -> Result<Object<'a>, Fault> {
     serde_json::from_slice(text).map_err(|error| {
         let at = offset(line, text) + error.column().saturating_sub(1);
         Fault {
-            why: "no object of JSON".into(),
-            expected: "an object with the keys of the specification, whole in its line",
+            why: "not a JSON object:".into(),
+            expected: "a whole object on one line, with the keys of the specification",
             span: (at, usize::MAX),
             kind: None,
         }
     })
 }
 
-/// Returns the value of a key, which may lead into objects within.
+/// Returns the value of a key, which may name a value in nested objects.
 fn value<'a>(line: &[u8], object: &Object<'a>, key: &str) -> Result<Field<'a>, Fault> {
     if let Some(value) = object.get(key) {
         return plain(line, value.get().as_bytes());

@@ -34,7 +34,7 @@ use flashatlas_types::{ConfigError, Param, Params, SECTOR_BYTES};
 
 /// The terms of the SNIA IOTTA repository.
 const SNIA_LICENCE: &str = "SNIA Trace Data Files Download License: cite the paper and the \
-                            repository, and read it before passing traces on.";
+                            repository, and read the licence before you pass traces on.";
 
 /// Every format.
 pub const FORMATS: &[FormatDef] = &[

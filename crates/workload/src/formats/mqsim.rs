@@ -12,7 +12,8 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     summary: "MQSim text: time device sector sectors op, in nanoseconds",
     quirks: "1 is a read, 0 a write. Addresses and lengths are sectors of 512 bytes. Every device \
              is an address space of its own. SSDsim reads the same text in the same way; DiskSim \
-             reads times as milliseconds, so name the format of a file with whole numbers.",
+             reads times as milliseconds, so name the format if the times of a file are whole \
+             numbers.",
     source: "Tavakkol and others: MQSim, FAST 2018 (https://github.com/CMU-SAFARI/MQSim), with \
              traces of TPC-C and web search.",
     licence: "MQSim is under the MIT licence; cite the paper.",

@@ -17,7 +17,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     summary: "MSR Cambridge CSV: timestamp,host,disk,Read|Write,offset,size,response",
     quirks: "Timestamps are units of 100 ns since 1601. Offsets and sizes are bytes: a request is \
              widened to the sectors that it touches. Each host and disk together is a device. The \
-             response time is not read. A line of column names is passed over.",
+             response time is not read. A line of column names is skipped.",
     source: "Narayanan, Donnelly, Rowstron: Write Off-Loading, FAST 2008; traces at SNIA IOTTA \
              (https://iotta.snia.org).",
     licence: super::SNIA_LICENCE,

@@ -5,7 +5,7 @@
 //! | time in seconds | `u32` at 0 |
 //! | object | `u64` at 4 |
 //! | bytes | `u32` at 12 |
-//! | number of the record that asks for the object next; -1 or the largest: none | `i64` at 16 |
+//! | number of the next record of the object; -1 or the largest number: none | `i64` at 16 |
 
 use crate::binary::{Fixed, FixedSource, bytes_at};
 use crate::error::OpenError;
@@ -25,11 +25,12 @@ const UNIT: Param<u64> = Param::bytes(
 pub(super) const FORMAT: FormatDef = FormatDef {
     name: "oraclegeneral",
     summary: "oracleGeneral of libCacheSim, binary",
-    quirks: "No operations: requests are reads unless an operation is assumed (`assume_op`). Times \
-             are whole seconds. The number of an object is read as an address, in units of `unit` \
-             bytes. This is right for block traces whose objects are sectors (or blocks, with \
-             `unit=4KiB`), but has no meaning if objects are hashes. The format is recognised by \
-             the number that each record has for the next request for its object.",
+    quirks: "Records have no operations: requests are reads unless an operation is assumed \
+             (`assume_op`). Times are whole seconds. The number of an object is read as an \
+             address, in units of `unit` bytes. This is right for block traces whose objects are \
+             sectors (or blocks, with `unit=4KiB`), but has no meaning if objects are hashes. Each \
+             record has the number of the next record of its object; the reader recognises the \
+             format by these numbers.",
     source: "https://github.com/1a1a11a/libCacheSim, oracleGeneralBin.h; many public cache traces.",
     licence: "As the trace.",
     times: Presence::Always,
@@ -50,8 +51,8 @@ const NEXT: usize = 16;
 /// Maximum number of records of the head that are looked at; all must agree.
 const TELLING_RECORDS: usize = 64;
 
-/// Returns `true` if the first records have possible sizes, agree on the next record of their
-/// object, and no time goes back.
+/// Returns `true` if the first records have possible sizes and times that never go back, and agree
+/// on the next record of their object.
 fn fits(head: &[u8]) -> bool {
     let records: Vec<&[u8]> = head.chunks_exact(BYTES).collect();
     let object = |record: &[u8]| u64::from_le_bytes(bytes_at(record, OBJECT));

@@ -15,8 +15,9 @@ pub(super) const FORMAT: FormatDef = FormatDef {
              written as binary fractions: they are rounded to the microsecond that was recorded. \
              Gaps between sessions last days, and some records step back in time (see \
              --time-gap-max). In the public traces, 2 to 13 % of the records repeat the previous \
-             record within 5 ms (see --drop-duplicates). Flags are those of the block layer. A \
-             comma in the name of a process is part of it. The line with column names is skipped.",
+             record within 5 ms (see --drop-duplicates). Flags are operation flags of the Linux \
+             block layer. A comma in the name of a process is part of it. The line with column \
+             names is skipped.",
     source: "Space-efficient FTL for Mobile Storage via Tiny Neural Nets; traces at \
              https://github.com/acsl-technion/MobileBlockIOTraces: of phone applications while \
              they are installed (precond) and while they run (exec).",

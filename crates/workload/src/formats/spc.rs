@@ -17,8 +17,9 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     name: "spc",
     summary: "Storage Performance Council: ASU,LBA,size,opcode,timestamp",
     quirks: "LBAs are sectors of 512 bytes, sizes are bytes (rounded up to sectors), timestamps \
-             are seconds. Opcodes come in both cases. Every ASU is a device, an address space of \
-             its own. Fields after the fifth, which the specification leaves open, are not read.",
+             are seconds. Opcodes are letters in upper or lower case. Every ASU is a device, an \
+             address space of its own. Fields after the fifth, which the specification leaves \
+             open, are not read.",
     source: "Storage Performance Council, SPC trace file format specification, revision 1.0.1 \
              (2002); Financial and WebSearch at the UMass Trace Repository \
              (https://traces.cs.umass.edu).",

@@ -9,7 +9,8 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     summary: "SSDsim text: time device sector sectors op, in nanoseconds",
     quirks: "1 is a read, 0 a write. Addresses and lengths are sectors of 512 bytes. Every device \
              is an address space of its own. MQSim reads the same text in the same way; DiskSim \
-             reads times as milliseconds, so name the format of a file with whole numbers.",
+             reads times as milliseconds, so name the format if the times of a file are whole \
+             numbers.",
     source: "Hu and others: Performance Impact and Interplay of SSD Parallelism, ICS 2011; its \
              example holds only the first minutes of Financial1 (UMass), and must not be reported \
              as that trace.",

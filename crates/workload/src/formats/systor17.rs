@@ -15,7 +15,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     summary: "Systor '17 (Fujitsu VDI), CSV: Timestamp,Response,IOType,LUN,Offset,Size",
     quirks: "Timestamps are seconds since 1970, offsets and sizes bytes. Records were written as \
              requests completed: a quarter is out of order. Response times may be missing and are \
-             not read. Every LUN is a device. The line of column names is passed over.",
+             not read. Every LUN is a device. The line of column names is skipped.",
     source: "Lee and others: Understanding Storage Traffic Characteristics on Enterprise Virtual \
              Desktop Infrastructure, SYSTOR 2017; traces at SNIA IOTTA (https://iotta.snia.org).",
     licence: super::SNIA_LICENCE,

@@ -15,7 +15,7 @@ pub(super) const FORMAT: FormatDef = FormatDef {
     summary: "Tencent CBS, CSV: timestamp,offset,size,0|1,volume",
     quirks: "Timestamps are whole seconds since 1970: requests of a second arrive together. \
              Offsets and sizes are sectors of 512 bytes. 0 is a read, 1 a write. Every volume is a \
-             device. A line of column names is passed over.",
+             device. A line of column names is skipped.",
     source: "Zhang and others: OSCA, USENIX ATC 2020; traces at SNIA IOTTA \
              (https://iotta.snia.org/traces/parallel/28064).",
     licence: super::SNIA_LICENCE,

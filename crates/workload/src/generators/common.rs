@@ -92,7 +92,7 @@ pub(super) fn range_sectors(params: &Params, capacity_sectors: u64) -> u64 {
     }
 }
 
-/// Returns the number of sectors of a request of `bytes` bytes; an error blames `key`.
+/// Returns the number of sectors of a request of `bytes` bytes; an error names `key`.
 pub(super) fn whole_sectors(key: &str, bytes: u64) -> Result<u32, ConfigError> {
     let sector = u64::from(SECTOR_BYTES);
     match u32::try_from(bytes / sector) {
@@ -121,8 +121,8 @@ impl Slots {
         Slots::within(SIZE.key(), sectors, range_sectors(params, capacity_sectors))
     }
 
-    /// Returns all slots of `sectors` sectors in `range` sectors; if there is none, the error
-    /// blames `key`.
+    /// Returns all slots of `sectors` sectors in `range` sectors; if no slot fits, the error names
+    /// `key`.
     pub fn within(key: &str, sectors: u32, range: u64) -> Result<Slots, ConfigError> {
         let count = range / u64::from(sectors);
         if count == 0 {

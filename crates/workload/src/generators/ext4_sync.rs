@@ -29,8 +29,8 @@ const SYNCS_PER_TICK: Param<u64> = Param::int(
     "syncs_per_tick",
     1,
     1 << 20,
-    "number of calls in a tick of the kernel's clock (1/hz): one in this number of fsyncs after \
-     overwrites finds a new time of modification and commits",
+    "number of calls in a tick of the kernel's clock (1/hz): after overwrites, one fsync in this \
+     number finds a new time of modification and commits",
 )
 .or("1");
 

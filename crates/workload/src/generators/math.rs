@@ -4,7 +4,7 @@
 //! from one platform to the next. A load must be the same everywhere. IEEE 754 fixes the basic
 //! operations, and so the results of this module. The relative error is below `1e-14`.
 
-/// ln 2 in two parts: the first has few enough bits that a small integer times it is exact.
+/// ln 2 in two parts: the first part has few bits, so its product with a small integer is exact.
 const LN2_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000);
 const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 

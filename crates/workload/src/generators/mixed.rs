@@ -40,14 +40,15 @@ const MAX_SIZES: usize = 64;
 const MAX_WEIGHT: u64 = 1_000_000;
 
 struct Mixed {
-    /// Sizes for random requests, each with the sum of the weights up to its own, included.
+    /// Sizes of random requests, each with the sum of the weights up to and including its own
+    /// weight.
     sizes: Vec<(Slots, u64)>,
     streams: Vec<Stream>,
     sequential: f64,
 }
 
 struct Stream {
-    /// First sector of its part of the range.
+    /// First sector of the stream's part of the range.
     base: u64,
     slots: Slots,
     next: u64,
@@ -66,7 +67,8 @@ impl Mixed {
         let mut streams = Vec::new();
         for (i, (size, _)) in (0..count).zip(sizes.iter().cycle()) {
             let sectors = u64::from(size.sectors);
-            // the part may start off alignment: the stream begins at the next aligned sector
+            // the part may start at an unaligned sector: the stream begins at the next aligned
+            // sector
             let base = (i * part).next_multiple_of(sectors);
             let room = ((i + 1) * part).saturating_sub(base);
             streams.push(Stream {

@@ -29,8 +29,8 @@ pub struct GeneratorDef {
     pub summary: &'static str,
     /// Parameters, including those that all generators share. Keys have no section.
     pub params: &'static [ParamDef],
-    /// `true` if each of its requests waits until the one before is complete: it is played in a
-    /// closed loop with one request in flight.
+    /// `true` if each of its requests waits until the request before it is complete: the generator
+    /// is played in a closed loop with one request in flight.
     pub serial: bool,
     /// Function that makes the source, for a drive with a given number of sectors. The same
     /// parameters, capacity and seed give the same requests.

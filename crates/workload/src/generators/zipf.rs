@@ -65,8 +65,8 @@ impl Pattern for Zipf {
 struct ZipfSampler {
     n: u64,
     theta: f64,
-    /// Integral from 1 to 1½, less the law at 1. The area of rank 1 begins here, so that it equals
-    /// the law at 1.
+    /// Integral from 1 to 1½, less the law at 1. The area of rank 1 begins here, so that this area
+    /// equals the law at 1.
     low: f64,
     /// Integral from 1 to `n + ½`.
     high: f64,
@@ -132,8 +132,8 @@ impl Scatter {
 
     fn place(&self, rank: u64) -> u64 {
         let mut x = rank;
-        // the loop ends, because an orbit of a permutation returns to `rank`, which is inside; it
-        // takes fewer than two turns on average
+        // the loop ends, because an orbit of a permutation returns to `rank`, which is inside; the
+        // loop takes fewer than two turns on average
         loop {
             for odd in [0x9e37_79b9_7f4a_7c15_u64, 0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb] {
                 x = x.wrapping_add(odd >> 32).wrapping_mul(odd) & self.mask;

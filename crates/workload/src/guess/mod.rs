@@ -17,8 +17,8 @@ use std::io::Cursor;
 /// Maximum number of lines that are looked at.
 const LINES: usize = 200;
 
-/// Returns a specification that reads content beginning with `head`, or `None` if none can be
-/// guessed.
+/// Returns a specification that reads content beginning with `head`, or `None` if no specification
+/// can be guessed.
 pub(crate) fn guess(head: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(&head[..memchr::memrchr(b'\n', head).unwrap_or(head.len())]);
     text.ok()?;
@@ -99,7 +99,8 @@ fn of_json(lines: &[&str]) -> Option<String> {
     Some(format!("jsonl:{}", described(columns)?))
 }
 
-/// Adds the keys of numbers and texts in an object to `keys`; a dot leads into an object within.
+/// Adds the keys of numbers and texts in an object to `keys`; a dot separates the keys of nested
+/// objects.
 fn gather(before: &str, object: &Map<String, Value>, keys: &mut Vec<String>) {
     for (key, value) in object {
         match value {
@@ -123,8 +124,8 @@ fn text_of(object: &Map<String, Value>, key: &str) -> Option<String> {
     }
 }
 
-/// Returns the parameters of [`crate::described`] for these columns, or `None` if none of them
-/// holds addresses.
+/// Returns the parameters of [`crate::described`] for these columns, or `None` if no column holds
+/// addresses.
 fn described(columns: Vec<Column<'_>>) -> Option<String> {
     let found = roles::find(columns);
     let has = |role| found.iter().any(|(known, ..)| *known == role);

@@ -42,7 +42,7 @@ impl Role {
     }
 }
 
-/// A column: its place in a specification, its name in the trace (empty if there is none), and its
+/// A column: its place in a specification, its name in the trace (empty if it has no name), and its
 /// first values.
 pub(super) struct Column<'a> {
     pub place: String,

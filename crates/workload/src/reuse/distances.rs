@@ -91,7 +91,7 @@ impl Distances {
     /// Lowers the threshold until the number of units followed is at most the limit.
     fn shrink(&mut self) {
         while self.seen.len() > self.limit {
-            let &(largest, _) = self.by_hash.peek().expect("a unit for each that is seen");
+            let &(largest, _) = self.by_hash.peek().expect("every followed unit has an entry");
             while let Some(&(hash, unit)) = self.by_hash.peek()
                 && hash == largest
             {
@@ -155,9 +155,9 @@ impl Distances {
         ((self.followed - hits) / expected).clamp(0.0, 1.0)
     }
 
-    /// Returns the intervals from an access to a unit to its next, counted in accesses. Each item
-    /// is the largest interval of a bin and the share of the accesses in it. The first access to
-    /// each unit is not counted.
+    /// Returns the intervals from an access to a unit to the next access to that unit, counted in
+    /// accesses. Each item is the largest interval of a bin and the share of the accesses in that
+    /// bin. The first access to each unit is not counted.
     pub fn intervals(&self) -> Vec<(u64, f64)> {
         let total = self.intervals.total();
         self.intervals.iter().map(|(most, weight)| (most, weight / total)).collect()

@@ -73,7 +73,8 @@ impl Reuse {
     /// | `page_bytes`, `entries` | bytes that an entry maps, entries in a map page |
     /// | `map_pages`, `map_entries` | LRU caches of them: `accesses`, `distinct`, `sampled_share` (1: exact), `curve`: list of `[size, miss ratio]`, sizes in map pages or entries |
     /// | `updates.intervals` | list of `[at most, share]`: number of pages written from one write of a page to its next, and share of all writes except the first of each page |
-    /// | `updates.skew` | list of `[share of the pages written, share of their writes]`, those written most often first |
+    /// | `updates.skew` | list of `[share of the pages written, share of their writes]`, the pages
+    /// written most often first |
     pub fn to_json(&self) -> Value {
         json!({
             "page_bytes": self.units.page_bytes, "entries": self.units.entries,

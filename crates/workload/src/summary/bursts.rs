@@ -7,8 +7,8 @@ const WINDOW_PS: u64 = 1_000_000_000_000;
 
 /// Numbers of arrivals in windows of a second, from the first record to the window of the latest.
 ///
-/// Windows without requests count too, and the last window counts as a whole one. A record with an
-/// earlier time than one before it counts in the latest window.
+/// Windows without requests count too, and the last window counts as a whole window. A record with
+/// an earlier time than one before it counts in the latest window.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Bursts {
     /// Window that is being counted.
@@ -17,7 +17,7 @@ pub(super) struct Bursts {
     count: u64,
     /// Sum of the squares of the counts of the windows before.
     squares: f64,
-    /// Largest count of a window before.
+    /// Largest count of the windows before.
     peak: u64,
     requests: u64,
 }
@@ -83,7 +83,7 @@ mod tests {
         assert!((dispersion - 14.0 / 12.0).abs() < 1e-12, "{dispersion}");
         assert_eq!(peak, 2.25);
         assert_eq!(bursts(&[0, 1000, 2000, 3000]), (0.0, 1.0), "one in each second");
-        // the early one counts in the second window: 1, 2
+        // the early record counts in the second window: 1, 2
         assert_eq!(bursts(&[0, 1500, 200]).1, 2.0 / 1.5);
         assert_eq!(bursts(&[]), (0.0, 0.0));
     }

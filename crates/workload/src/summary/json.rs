@@ -17,7 +17,7 @@ impl TraceSummary {
     /// | `devices` | address spaces |
     /// | `duration_s` | the latest time |
     /// | `unaligned_share`, `sequential_share` | of all requests but flushes |
-    /// | `out_of_order` | records with an earlier time than the one before |
+    /// | `out_of_order` | records with an earlier time than the record before |
     /// | `zero_time` | `true` if every record is at time 0 |
     /// | `jumps` | steps of time of more than a day |
     /// | `repeats` | records that repeat the previous record of the same device within 5 ms |

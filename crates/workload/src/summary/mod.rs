@@ -129,8 +129,8 @@ impl TraceSummary {
         self.bursts.add(at);
     }
 
-    /// Returns the number of records that repeat operation, address and length of the one before on
-    /// the same device within [`REPEAT`]. Some tracers record a request twice.
+    /// Returns the number of records that repeat, within [`REPEAT`], the operation, address and
+    /// length of the previous record of the same device. Some tracers record a request twice.
     pub fn repeats(&self) -> u64 {
         self.repeats
     }
@@ -230,8 +230,8 @@ impl TraceSummary {
         share(self.unaligned, self.requests() - self.flushes())
     }
 
-    /// Returns the share of requests that start where the one before on the same device ended,
-    /// among all but flushes, 0 to 1.
+    /// Returns the share of requests that start where the previous request of the same device
+    /// ended, among all but flushes, 0 to 1.
     pub fn sequential_share(&self) -> f64 {
         share(self.sequential, self.requests() - self.flushes())
     }
@@ -250,9 +250,9 @@ impl TraceSummary {
     /// Returns the index of dispersion of counts: the variance of the counts over their mean.
     ///
     /// Requests are counted in windows of a second from the first record to the window of the
-    /// latest, empty ones included. The index is 0 if every second has the same number of requests,
-    /// 1 for a Poisson process, and more for bursts. A record with an earlier time than one before
-    /// it counts in the latest window.
+    /// latest, empty windows included. The index is 0 if every second has the same number of
+    /// requests, 1 for a Poisson process, and more for bursts. A record with an earlier time than
+    /// one before it counts in the latest window.
     pub fn dispersion(&self) -> f64 {
         self.bursts.dispersion()
     }

@@ -215,7 +215,7 @@ fn blktrace_of_both_byte_orders() {
         assert_eq!(drain(&mut *source).0, [record(0, Read, 16, 1, 0)]);
         assert_eq!(source.account().device_names, ["8,16"]);
         assert_eq!(source.bytes_read(), bytes.len() as u64);
-        // without issued events, the completed ones
+        // without issued events, the completed events are read
         let others: Vec<Event<'_>> = events.iter().copied().filter(|e| e.3 & 0xff != 7).collect();
         assert_eq!(read(&blktrace(&others, big)).unwrap(), [record(0, Read, 16, 1, 0)]);
     }

@@ -82,8 +82,8 @@ fn json_lines_say_what_is_wrong_and_where() {
     let of = |text: &str| error("jsonl:offset=at:sectors,size=n:sectors", text);
     assert_eq!(
         of("{\"at\": 1, \"n\": 2}\n{\"at\": 1, \"n\": 2\n"),
-        "2:16: no object of JSON `2`; the reader expects an object with the keys of the \
-         specification, whole in its line"
+        "2:16: not a JSON object: `2`; the reader expects a whole object on one line, with the \
+         keys of the specification"
     );
     assert_eq!(
         of("{\"at\": 1}\n"),

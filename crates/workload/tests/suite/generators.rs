@@ -138,7 +138,7 @@ fn uniform_is_uniform() {
 fn sequential_goes_round() {
     let records = make("sequential:requests=40,size=64MiB,range=0.99");
     for (i, record) in records.iter().enumerate() {
-        assert_eq!(record.request.lba.0, (i as u64 % 15) << 17, "0.99 of 16 slots: 15 whole ones");
+        assert_eq!(record.request.lba.0, (i as u64 % 15) << 17, "0.99 of 16 slots: 15 whole slots");
     }
 }
 

@@ -66,8 +66,8 @@ fn devices_stay_apart_meet_or_are_selected() {
     let options = ReadOptions { device_map: DeviceMap::Select(2), ..ReadOptions::default() };
     assert_eq!(
         error_of(text, &options),
-        "4:1: the trace holds no request of device 2; the reader expects the number of a device \
-         that it has, counted from 0 as they appear"
+        "4:1: the trace holds no request of device 2; the reader expects the number of a device of \
+         the trace, counted from 0 in order of appearance"
     );
 }
 

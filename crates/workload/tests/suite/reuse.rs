@@ -6,7 +6,7 @@ use flashatlas_types::Seed;
 use flashatlas_workload::reuse::Distances;
 use flashatlas_workload::{MapUnits, Reuse, generate};
 
-/// Returns the pages that a generator asks for.
+/// Returns the pages that the requests of a generator touch.
 fn pages(text: &str) -> Vec<u64> {
     let mut source = generate(text, 1 << 23, Seed(7)).unwrap();
     drain(&mut *source).0.iter().map(|record| record.request.lba.0 / 8).collect()

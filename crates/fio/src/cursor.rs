@@ -38,7 +38,7 @@ impl Draw {
     }
 
     /// Starts the same random numbers again, but keeps the count of requests up to the next random
-    /// one.
+    /// request.
     pub fn repeat(&mut self, seed: Seed, number: u32) {
         *self = Draw { until_random: self.until_random, ..Draw::new(seed, number) };
     }

@@ -394,7 +394,8 @@ fn rate(arg: &Arg<'_>) -> Result<u64, String> {
 fn directory(arg: &Arg<'_>) -> Result<Option<String>, String> {
     let text = arg.text()?;
     if text.contains(':') {
-        Err("several directories are given; give one, and write a job for each of the others"
+        Err("several directories are given; give one, and write a job for each of the other \
+             directories"
             .into())
     } else {
         Ok(Some(text.trim_end_matches('/').to_owned()))

@@ -72,7 +72,7 @@ pub struct Job {
 pub struct Layout {
     /// The jobs, in the order of their numbers.
     pub jobs: Vec<Job>,
-    /// Warnings about parts that are not simulated as the file asks, besides
+    /// Warnings about parts that are not simulated as they are written, besides
     /// [`JobFile::warnings`].
     pub warnings: Vec<Warning>,
     /// Options of the global sections: see [`JobFile::global`].
@@ -172,7 +172,7 @@ fn names_drive(name: &str) -> bool {
 }
 
 impl Job {
-    /// Returns the names of the files: the given ones, or fio's `name.clone.number`.
+    /// Returns the names of the files: the given names, or fio's default names `name.clone.number`.
     fn names(&self, section: &Section) -> Vec<String> {
         let o = &self.options;
         if o.filenames.is_empty() {

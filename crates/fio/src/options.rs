@@ -118,7 +118,7 @@ pub enum Generator {
     Lfsr,
 }
 
-/// Numbers of requests that are sent and reaped at a time; fio's defaults send and reap one.
+/// Numbers of requests that are sent and reaped at a time; by fio's defaults, one request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Batching {
     /// `iodepth_batch`; 0 means the value of `iodepth`.
@@ -176,7 +176,7 @@ pub struct Options {
     /// `rw=rand…:N`: one random offset every `N` requests; 1 makes every offset random.
     pub random_every: u64,
     /// `rw=…:N` of sequential patterns: number of bytes between a request and the next; with a
-    /// negative number, the next request lies before the request.
+    /// negative number, the next request lies before this request.
     pub hole: i64,
     /// `rw_sequencer`.
     pub sequencer: Sequencer,

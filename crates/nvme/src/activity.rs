@@ -38,17 +38,17 @@ impl Activity {
         *table.entry(code).or_default() += 1;
     }
 
-    /// Returns the number of commands of each code of this kind, with the name of the code: what
-    /// has no name in the specification has its number.
+    /// Returns the number of commands of each code of this kind. The code has its name, or its
+    /// number if the specification gives it no name.
     ///
     /// # Panics
-    /// Panics if codes of this kind are not of commands.
+    /// Panics if this kind is no kind of command.
     pub fn commands(&self, kind: Kind) -> impl Iterator<Item = (String, u64)> + '_ {
         let table = match kind {
             Kind::Admin => &self.admin,
             Kind::Fabrics => &self.fabrics,
             Kind::Io => &self.io,
-            Kind::Feature | Kind::Log | Kind::Identify => panic!("commands have codes of {kind:?}"),
+            Kind::Feature | Kind::Log | Kind::Identify => panic!("{kind:?} is a kind of command"),
         };
         table.iter().map(move |(&code, &count)| {
             let row = rows(kind).iter().find(|row| row.code == code);

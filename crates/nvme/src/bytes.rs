@@ -9,7 +9,7 @@ impl Page {
         Page(vec![0; bytes])
     }
 
-    /// Writes a field of as many bytes as the number has.
+    /// Writes a field of `N` bytes.
     pub fn put<const N: usize>(&mut self, offset: usize, field: [u8; N]) -> &mut Page {
         self.0[offset..offset + N].copy_from_slice(&field);
         self

@@ -97,7 +97,7 @@ impl Entry {
         self.0[0]
     }
 
-    /// Returns the fused operation field (FUSE): 0 for a command by itself.
+    /// Returns the fused operation field (FUSE): 0 for a command that is not fused.
     pub const fn fuse(&self) -> u8 {
         self.0[1] & 3
     }
@@ -141,7 +141,7 @@ impl Entry {
         u64::from(self.at(10)) | u64::from(self.at(11)) << 32
     }
 
-    /// Returns the number of blocks, which the command counts from 0.
+    /// Returns the number of blocks; the field in the command counts from 0.
     pub fn blocks(&self) -> u32 {
         (self.at(12) & 0xFFFF) + 1
     }
@@ -176,12 +176,12 @@ impl Sgl {
     pub const TRANSPORT: u8 = 0x5A;
 }
 
-/// A completion queue entry, without what the transport adds (Base 4.2).
+/// A completion queue entry, without the fields that the transport adds (Base 4.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
     /// The command.
     pub id: CommandId,
-    /// Dwords 0 and 1: what the command returns beside data.
+    /// Dwords 0 and 1: the value that the command returns beside data.
     pub result: u64,
     /// The status.
     pub status: Status,
@@ -198,7 +198,7 @@ impl Completion {
         Completion { id, result, status: Status::SUCCESS }
     }
 
-    /// Returns the 16 bytes. The transport knows the head of the submission queue (SQHD).
+    /// Returns the 16 bytes. The transport provides the head of the submission queue (SQHD).
     pub fn to_bytes(&self, submission_head: u16) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.result.to_le_bytes());

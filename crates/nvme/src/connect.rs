@@ -7,7 +7,7 @@ use crate::{Completion, ControllerId, Entry, QueueId, Status};
 /// Bytes of the data of Connect.
 pub const CONNECT_BYTES: usize = 1024;
 
-/// A refused Connect: the status, and the parameter that it is about.
+/// A refused Connect: the status, and the parameter at fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Invalid {
     status: Status,
@@ -67,7 +67,8 @@ impl Connect {
         entry.opcode() == fabrics::OPCODE && entry.fabrics_type() == fabrics::CONNECT
     }
 
-    /// Reads a Connect command. A server of several subsystems finds the right one by its name.
+    /// Reads a Connect command. A server of several subsystems finds the right subsystem by its
+    /// name.
     ///
     /// # Errors
     /// Returns the completion that refuses the command.
@@ -124,7 +125,7 @@ impl Connect {
 pub struct Connected {
     /// Queue at its controller.
     pub place: crate::Place,
-    /// Entries of the queue: the host has one command less in it at once.
+    /// Entries of the queue. At most one command less is in the queue at once.
     pub entries: u32,
     /// `false` if the transport answers with FFFFh for the head of the submission queue, and uses
     /// no flow control.

@@ -15,16 +15,16 @@ use std::net::IpAddr;
 /// Namespaces that the changed namespace list holds (Base 5.1.12.1.5).
 pub(crate) const CHANGED: usize = 1024;
 
-/// Rest of a command, for when the media are done with it.
+/// Step of a command that follows when the media have carried it out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Then {
-    /// Count a read of this many bytes; `command` if it is a host read command.
+    /// Count a read of this many bytes; `command` is `true` for a host read command.
     Read { bytes: u64, command: bool },
     /// Count a write of this many bytes.
     Write { bytes: u64 },
     /// Nothing: the command changes data, and no total counts it.
     Nothing,
-    /// Switch the volatile write cache off, and save that.
+    /// Switch the volatile write cache off, and save the new value if `save` is set.
     CacheOff { save: bool },
     /// Shut the controller down.
     Shutdown,
@@ -39,7 +39,7 @@ pub(crate) struct InFlight {
     pub then: Then,
 }
 
-/// A command that waits until others are complete.
+/// A command that waits until other commands are complete.
 struct Waiting {
     after: BTreeSet<u64>,
     command: IoCommand,
@@ -58,16 +58,16 @@ pub(crate) struct Controller {
     pub features: Features,
     pub errors: ErrorLog,
     pub events: Events,
-    /// Critical warnings that the host has or had a chance to hear of.
+    /// Critical warnings that hold now and whose events the host has asked for.
     pub warnings: u8,
     pub changed: BTreeSet<NamespaceId>,
     /// Address at which the host has reached the controller.
     pub reached: Option<IpAddr>,
-    /// Completions without a call that they answer.
+    /// Completions that answer no call: events, and aborted requests.
     pub outbox: Vec<Completion>,
     in_flight: BTreeMap<u64, InFlight>,
-    /// Commands from before a reset that the media still carry out. Nobody waits for them, and the
-    /// controller is not ready before they are done.
+    /// Commands from before a reset that the media still carry out. Nobody waits for these
+    /// commands, and the controller is not ready before they are done.
     stopping: BTreeSet<u64>,
     waiting: Vec<Waiting>,
 }
@@ -116,9 +116,9 @@ impl Controller {
         self.in_flight.values().any(|other| other.queue == queue)
     }
 
-    /// Takes a command in, and returns it if it need not wait for others.
+    /// Accepts a command, and returns it if it need not wait for other commands.
     ///
-    /// If it is to come after `all`, it waits for every command that is in flight.
+    /// With `all`, the command waits for every command that is in flight.
     pub fn take_in(
         &mut self,
         command: IoCommand,
@@ -137,8 +137,8 @@ impl Controller {
         None
     }
 
-    /// Returns the command of a ticket if a host still waits for it, and appends the commands that
-    /// waited for it alone.
+    /// Returns the command of a ticket if a host still waits for it. Appends to `released` the
+    /// commands that waited only for this command.
     pub fn done(&mut self, number: u64, released: &mut Vec<IoCommand>) -> Option<InFlight> {
         self.stopping.remove(&number);
         for waiting in &mut self.waiting {
@@ -150,17 +150,17 @@ impl Controller {
         self.in_flight.remove(&number)
     }
 
-    /// Follows the configuration: the controller is ready once nothing from before is carried out.
+    /// Updates CSTS.RDY: a controller becomes ready when the media have no older command in flight.
     pub fn settle(&mut self) {
         self.properties.settle(self.stopping.is_empty());
     }
 
-    /// Waits, before it is ready, for commands of associations that are gone.
+    /// Keeps the controller from being ready until commands of ended associations are done.
     pub fn wait_for(&mut self, orphans: &BTreeSet<u64>) {
         self.stopping.extend(orphans);
     }
 
-    /// Ends a queue. Nobody waits for its commands any more.
+    /// Ends a queue. Nobody waits for the commands of this queue any more.
     pub fn end_queue(&mut self, queue: QueueId) {
         self.queues.remove(&queue);
         self.in_flight.retain(|&number, other| {
@@ -180,10 +180,10 @@ impl Controller {
         self.in_flight.keys().chain(&self.stopping).copied().filter(move |one| !waiting(one))
     }
 
-    /// Forgets what a controller level reset resets (Base 3.7.2). `features` are the values after
-    /// it.
+    /// Clears the state that a controller level reset clears (Base 3.7.2). `features` are the
+    /// values after the reset.
     pub fn reset(&mut self, features: Features) {
-        // what waits for others never began: it is forgotten
+        // commands that wait for other commands never began, so they are dropped
         let waiting = self.waiting.drain(..).map(|waiting| waiting.command.ticket.number);
         let never_began: BTreeSet<u64> = waiting.collect();
         let began = std::mem::take(&mut self.in_flight).into_keys();
@@ -212,7 +212,7 @@ impl Controller {
         for bit in (0..8).filter(|bit| warnings & !self.warnings & 1 << bit != 0) {
             self.events.raise(Event::warning(bit));
         }
-        // a warning that the host does not ask for yet is told when it asks
+        // a warning that the host has not asked for is reported once the host asks for it
         self.warnings = warnings;
     }
 

@@ -19,8 +19,8 @@ pub enum AddressFamily {
 pub struct DiscoveryEntry {
     /// Family of the address.
     pub family: AddressFamily,
-    /// Address, as text. An unspecified address (`0.0.0.0`, `::`) stands for the one at which the
-    /// host has reached the service.
+    /// Address, as text. An unspecified address (`0.0.0.0`, `::`) stands for the address at which
+    /// the host has reached the service.
     pub address: String,
     /// TCP port, as text.
     pub service: String,
@@ -62,7 +62,7 @@ impl Subsystem {
         }
     }
 
-    /// Says at which address a host has reached a controller, for the discovery log.
+    /// Notes the address at which a host has reached a controller, for the discovery log.
     pub fn set_reached(&mut self, controller: ControllerId, at: IpAddr) {
         if let Some(controller) = self.controllers.get_mut(&controller) {
             controller.reached = Some(at);

@@ -17,7 +17,7 @@ use crate::{
 };
 use flashatlas_types::SeededBug;
 
-/// Refusal of a command, or the next step of one that is not refused.
+/// Refusal of a command, or the next step of the command.
 type Outcome = Result<Next, Refused>;
 
 /// Next step of a command.
@@ -26,7 +26,7 @@ enum Next {
     Done(u64),
     /// Wait for an event.
     Held,
-    /// Work for the media, which begins after everything in flight if `after_all`.
+    /// Work for the media. With `after_all`, it begins after all commands in flight.
     Io { work: Work, then: Then, after_all: bool },
 }
 
@@ -39,7 +39,7 @@ enum Direction {
 }
 
 impl Direction {
-    /// Returns the direction that the opcode says (Base, Figure 91). No command here has two.
+    /// Returns the direction in the opcode (Base, Figure 91). No command here has two directions.
     const fn of(opcode: u8) -> Direction {
         match opcode & 3 {
             1 => Direction::FromHost,
@@ -54,7 +54,7 @@ impl Subsystem {
     /// before [`Subsystem::begin`]. It is at most the largest transfer of the settings.
     ///
     /// # Errors
-    /// Returns the completion if the command is refused as it is. It is not begun then.
+    /// Returns the completion if the command is refused before it begins.
     pub fn wants(&mut self, place: Place, entry: &Entry) -> Result<u32, Completion> {
         let checked = self.check(place, entry);
         match checked {
@@ -66,7 +66,7 @@ impl Subsystem {
 
     /// Takes a command from a queue, with its `data` from the host.
     ///
-    /// `out` receives the bytes that a command returns which is complete at once.
+    /// If the command is complete at once, `out` receives the bytes that it returns.
     pub fn begin(&mut self, place: Place, entry: &Entry, data: &[u8], out: &mut Vec<u8>) -> Step {
         out.clear();
         self.activity.command(place.queue, entry);
@@ -94,7 +94,7 @@ impl Subsystem {
         }
     }
 
-    /// Checks what commands have in common, and returns the bytes that this one transfers.
+    /// Checks the fields that all commands have, and returns the number of bytes to transfer.
     fn check(&self, place: Place, entry: &Entry) -> Result<u64, Refused> {
         let controller = self.controllers.get(&place.controller).ok_or(Status::SEQUENCE_ERROR)?;
         if !controller.queues.contains_key(&place.queue) {
@@ -146,7 +146,7 @@ impl Subsystem {
         Ok(())
     }
 
-    /// Returns the completion of a refused command. A refused Fabrics command is no entry of the
+    /// Returns the completion of a refused command. A refused Fabrics command makes no entry in the
     /// error log.
     fn refuse_any(&mut self, place: Place, entry: &Entry, refused: Refused) -> Completion {
         if entry.opcode() == fabrics::OPCODE {
@@ -159,10 +159,10 @@ impl Subsystem {
         let id = place.controller;
         let eight_bytes = entry.at(10) & 7 == 1;
         match entry.fabrics_type() {
-            // Connect creates a queue; this one is there
+            // Connect creates a queue, but this queue already exists
             fabrics::CONNECT => Err(Status::SEQUENCE_ERROR.into()),
             fabrics::DISCONNECT => self.disconnect(place, entry),
-            // properties are the admin queue's
+            // properties are accessed only through the admin queue
             _ if place.queue != QueueId::ADMIN => Err(invalid(0, 0)),
             _ if entry.at(10) & 7 > 1 => Err(invalid(10, 0)),
             fabrics::PROPERTY_GET => {
@@ -210,7 +210,7 @@ impl Subsystem {
                 let then = Then::Shutdown;
                 Ok(Next::Io { work, then, after_all: true })
             }
-            // the host does not wait: nothing is flushed
+            // an abrupt shutdown, or a discovery service: nothing is flushed
             Some(_) => {
                 self.shut_down(id);
                 Ok(Next::Done(0))
@@ -219,7 +219,7 @@ impl Subsystem {
         }
     }
 
-    /// Ends a shutdown. The drive is not in use any more once no controller is.
+    /// Ends a shutdown. The drive is no longer in use when no controller is in use.
     pub(crate) fn shut_down(&mut self, id: ControllerId) {
         if let Some(controller) = self.controllers.get_mut(&id) {
             controller.properties.shutdown = Shutdown::Done;
@@ -257,7 +257,7 @@ impl Subsystem {
                 Ok(Next::Held)
             }
             admin::ABORT => Ok(Next::Done(self.abort(id, entry))),
-            // Keep Alive: that it came is what counts
+            // Keep Alive: the command has no effect but its arrival
             _ => Ok(Next::Done(0)),
         }
     }
@@ -296,7 +296,7 @@ impl Subsystem {
         Ok(Next::Done(0))
     }
 
-    /// Clears the events of a log that was read, unless the host `retain`s them.
+    /// Clears the events of a log that was read, unless `retain` is set.
     pub(crate) fn log_was_read(&mut self, id: ControllerId, log: u8, retain: bool) {
         if retain {
             return;
@@ -329,7 +329,7 @@ impl Subsystem {
         match set {
             SetResult::Set(value) => Ok(Next::Done(value.into())),
             SetResult::CacheOff { save } => {
-                // what is in flight is written as before, and the flush comes after it
+                // writes in flight still go to the cache, and the flush follows them
                 let work = nvm::flush_unless(SeededBug::SwitchWithoutFlush);
                 let after_all = !SeededBug::SwitchOvertakes.is_active();
                 Ok(Next::Io { work, then: Then::CacheOff { save }, after_all })
@@ -351,7 +351,7 @@ fn admin_bytes(entry: &Entry) -> u64 {
     match entry.opcode() {
         admin::IDENTIFY => identify::BYTES as u64,
         admin::GET_LOG_PAGE => logs::bytes(entry),
-        // Other selects and the identifier of 64 bits are refused, whatever buffer they come with.
+        // Other selects and the identifier of 64 bits are refused, with any buffer.
         admin::GET_FEATURES
             if entry.at(10) as u8 == feature::HOST_ID
                 && entry.at(10) >> 8 & 7 < 3

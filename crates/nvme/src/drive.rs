@@ -42,7 +42,8 @@ pub fn health(stack: &Stack, powered: Ps, host_bytes: u64) -> Health {
     }
 }
 
-/// Returns the percentage of the spare blocks that are left; 100 if the drive never had one.
+/// Returns the percentage of the spare blocks that are left; 100 if the drive never had a spare
+/// block.
 pub fn available_spare(stack: &Stack) -> u8 {
     let medium = stack.ssd().medium();
     let (layout, rules) = (medium.layout(), medium.rules());

@@ -38,9 +38,9 @@ pub struct Totals {
     pub power_cycles: u64,
     /// Times that the power failed without a shutdown.
     pub unsafe_shutdowns: u64,
-    /// Commands that met data that cannot be read.
+    /// Commands that failed because data could not be read.
     pub media_errors: u64,
-    /// Entries of the error log; the number of the last one.
+    /// Entries of the error log, which is also the number of the last entry.
     pub errors: u64,
     /// Simulated time with power, in milliseconds, before the power came on last.
     pub powered_ms: u64,
@@ -115,12 +115,12 @@ impl std::fmt::Display for DurableError {
                 write!(f, "the NVMe state has {found} bytes instead of {BYTES}")
             }
             DurableError::Magic => {
-                f.write_str("NVMe state: byte 0: the bytes are not such a record")
+                f.write_str("NVMe state: byte 0: the bytes are not a record of NVMe state")
             }
             DurableError::Version { found } => {
                 write!(
                     f,
-                    "NVMe state: byte 8: the version is {found}, but this program knows {VERSION}"
+                    "NVMe state: byte 8: the version is {found}, but this program reads {VERSION}"
                 )
             }
             DurableError::Checksum => {
@@ -164,7 +164,7 @@ impl Durable {
         self.in_use = false;
     }
 
-    /// Returns the time with power in milliseconds, `powered` of which is not in the totals.
+    /// Returns the time with power in milliseconds: the total, plus `powered` since power-on.
     pub(crate) fn powered_ms(&self, powered: Ps) -> u64 {
         self.totals.powered_ms.saturating_add(powered.0 / 1_000_000_000)
     }

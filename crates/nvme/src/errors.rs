@@ -9,7 +9,7 @@ pub(crate) const ENTRIES: usize = 64;
 /// Bytes of an entry.
 const ENTRY: usize = 64;
 
-/// A refusal: the status, and the place in the command that it is about.
+/// A refusal: the status, and the field of the command at fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Refused {
     pub status: Status,
@@ -68,7 +68,7 @@ impl ErrorLog {
         });
     }
 
-    /// Notes an error that no command is about.
+    /// Notes an error that belongs to no command.
     pub fn event(&mut self, count: u64, status: Status) {
         let (queue, id) = (QueueId::NONE, CommandId::NONE);
         let nsid = NamespaceId::NONE;

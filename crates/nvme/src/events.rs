@@ -3,9 +3,10 @@
 use crate::{CommandId, Completion, Status};
 use std::collections::VecDeque;
 
-/// Asynchronous Event Requests that wait at once: the specification recommends at least four.
+/// Maximum number of Asynchronous Event Requests that wait at once. The specification recommends at
+/// least four.
 pub(crate) const REQUESTS: usize = 4;
-/// Events of different kinds that wait for a request. Others of the same kind are one event.
+/// Maximum number of events that wait for a request. Equal events count as one event.
 const PENDING: usize = 16;
 
 /// An event, as dword 0 of a completion has it (Base, Figure 147).
@@ -19,7 +20,7 @@ pub(crate) struct Event {
 }
 
 impl Event {
-    /// An error that no command tells about (Base, Figure 149: persistent internal error).
+    /// An error that no completion reports (Base, Figure 149: persistent internal error).
     pub const INTERNAL_ERROR: Event = Event { kind: 0, info: 3, log: 0x01 };
     /// The attributes of a namespace have changed (Base, Figure 151).
     pub const NAMESPACE_CHANGED: Event = Event { kind: 2, info: 0, log: 0x04 };

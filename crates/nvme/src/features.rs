@@ -12,7 +12,7 @@ pub(crate) const CRITICAL_KELVINS: u16 = 353;
 /// Granularity of the keep alive timeout in milliseconds (KAS: one unit of 100 ms).
 pub(crate) const KEEP_ALIVE_STEP: u32 = 100;
 
-/// Feature identifiers that are there.
+/// Identifiers of the supported features.
 pub mod id {
     #![allow(missing_docs)]
     pub const ARBITRATION: u8 = 0x01;
@@ -37,7 +37,7 @@ pub(crate) struct Features {
     pub cache: bool,
     /// `true` while the cache is being switched off.
     pub switching: bool,
-    /// I/O queues that the host has asked for and got.
+    /// Number of I/O queues that were allocated to the host on its request.
     pub queues: Option<u16>,
     /// `true` if the host does without AWUN and NAWUN (DN). Writes are as atomic as before.
     disable_normal: bool,
@@ -63,7 +63,7 @@ pub(crate) struct Limits {
 pub(crate) enum SetResult {
     /// The value is set; dword 0 of the completion.
     Set(u32),
-    /// The cache is to be flushed first.
+    /// The cache must be flushed first.
     CacheOff { save: bool },
 }
 
@@ -94,7 +94,7 @@ const fn is_changeable(feature: u8) -> bool {
 }
 
 impl Features {
-    /// Returns the values after a reset: the saved ones, or the defaults. `keep_alive` is the
+    /// Returns the values after a reset: the saved values, or the defaults. `keep_alive` is the
     /// timeout of the Connect command.
     pub fn new(saved: &Saved, keep_alive: u32) -> Features {
         Features {
@@ -116,7 +116,7 @@ impl Features {
             || self.switching && !SeededBug::SwitchTooLate.is_active()
     }
 
-    /// Answers Get Features for a feature that is there.
+    /// Answers Get Features for a supported feature.
     pub fn get(&self, entry: &Entry, limits: &Limits, saved: &Saved) -> Result<Got, Refused> {
         let feature = entry.at(10) as u8;
         let nsid = entry.nsid();
@@ -164,7 +164,7 @@ impl Features {
         Ok(got)
     }
 
-    /// Answers Set Features for a feature that is there.
+    /// Answers Set Features for a supported feature.
     pub fn set(
         &mut self,
         entry: &Entry,
@@ -182,7 +182,7 @@ impl Features {
             id::POWER => self.workload_hint = (value >> 5 & 7) as u8,
             id::TEMPERATURE => self.set_temperature(value, save.then_some(saved))?,
             id::WRITE_CACHE if !limits.cache => return Err(invalid(10, 0)),
-            // one switch after the other: nobody could tell which of them holds
+            // one switch at a time, because the order of two switches would be unknown
             id::WRITE_CACHE if self.switching => return Err(Status::SEQUENCE_ERROR.into()),
             id::WRITE_CACHE if value & 1 == 0 && self.cache => {
                 self.switching = true;
@@ -249,7 +249,7 @@ impl Features {
         if submission == u16::MAX || completion == u16::MAX {
             return Err(invalid(11, if submission == u16::MAX { 0 } else { 16 }));
         }
-        // what was allocated stays until a reset
+        // the number of allocated queues stays until a reset
         let pairs = submission.min(completion) + 1;
         let got = *self.queues.get_or_insert(pairs.min(limits.queues));
         Ok(queues_value(got))
@@ -275,7 +275,7 @@ fn check_namespace(feature: u8, nsid: NamespaceId, limits: &Limits) -> Result<()
     }
 }
 
-/// Returns the number of queues as the feature has it: of both kinds, counted from 0.
+/// Returns the value of the feature: the numbers of queues of both kinds, counted from 0.
 fn queues_value(queues: u16) -> u32 {
     let last = u32::from(queues - 1);
     last | last << 16

@@ -24,7 +24,7 @@ pub(crate) struct Identified<'a> {
 }
 
 impl Identified<'_> {
-    /// Returns the data structure that a command asks for, one that is there.
+    /// Returns the data structure that a command asks for; the structure must be supported.
     pub fn answer(&self, entry: &Entry) -> Result<Vec<u8>, Refused> {
         let (cns, csi) = (entry.at(10) as u8, entry.at(11) >> 24);
         if matches!(cns, 0x05..=0x07) && csi != NVM {
@@ -112,7 +112,7 @@ impl Identified<'_> {
             .u16(520, capabilities(Field::Oncs, discovery) | SAVE_AND_SELECT)
             .u8(525, u8::from(volatile) | FLUSH_OF_ALL)
             // AWUN, AWUPF: one block. A write that does not lie in one unit may be cut by a power
-            // failure between two of its blocks; the units' own promise is in NAWUPF.
+            // failure between two of its blocks; NAWUPF has the promise for units.
             .u16(526, 0)
             .u16(528, 0)
             .text(768, 256, self.identity.nqn.as_str())
@@ -139,7 +139,7 @@ const SGLS: u32 = 1 | 1 << 18 | 1 << 20 | 1 << 21;
 fn namespace_page(namespace: &Namespace) -> Vec<u8> {
     let shape = &namespace.shape;
     let mut page = Page::new(BYTES);
-    // after a power failure a trimmed unit may hold its old data again: nothing is promised then
+    // after a power failure a trimmed unit may hold its old data again, so nothing is promised
     let zeros_and_deallocate = 1 | 1 << 3;
     page.u64(0, shape.blocks)
         .u64(8, shape.blocks)
@@ -163,7 +163,7 @@ fn namespace_page(namespace: &Namespace) -> Vec<u8> {
             .u16(44, last) // NABSPF
             .u16(64, last) // NPWG: smaller writes are read, changed and written
             .u16(66, last) // NPWA
-            .u16(68, last) // NPDG: a trim leaves units that it covers in part
+            .u16(68, last) // NPDG: a trim does not change units that it covers only in part
             .u16(70, last); // NPDA
     }
     page.take()

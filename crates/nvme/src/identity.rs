@@ -48,7 +48,8 @@ impl Nqn {
         Ok(Nqn(name.into()))
     }
 
-    /// Returns the name in a field of 256 bytes that a zero byte ends, or `None` if there is none.
+    /// Returns the name before the first zero byte of a field of 256 bytes, or `None` if the name
+    /// is not valid.
     pub(crate) fn from_field(field: &[u8]) -> Option<Nqn> {
         let end = field.iter().position(|&byte| byte == 0)?;
         Nqn::new(std::str::from_utf8(&field[..end]).ok()?).ok()
@@ -112,7 +113,7 @@ impl Identity {
     }
 }
 
-/// A namespace: its names, and the shape of the media that it stands on.
+/// A namespace: its names, and the shape of its media.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Namespace {
     /// Names of the namespace.

@@ -1,13 +1,14 @@
 //! An NVMe controller without transport, clock, thread or file: commands and buffers go in,
 //! completions come out.
 //!
-//! A [`Subsystem`] has controllers, one for each association with a host, and a namespace. It
-//! decides what a command does; the media carry that out without it ([`IoCommand`]). So a server
-//! locks the subsystem for moments only, however long the media take.
+//! A [`Subsystem`] has controllers, one for each association with a host, and a namespace. The
+//! subsystem decides the effect of a command, and the media carry out the command without the
+//! subsystem ([`IoCommand`]). So a server locks the subsystem only for moments, even if the media
+//! are slow.
 //!
 //! The sources are NVM Express Base Specification 2.1 ("Base") and NVM Command Set Specification
-//! 1.1 ("NVM"). What is there and what is refused is in one table ([`support`]), from which
-//! `docs/NVME.md` is made.
+//! 1.1 ("NVM"). One table ([`support`]) lists what is supported and what is refused. `docs/NVME.md`
+//! is made from this table.
 //!
 //! ```
 //! use flashatlas_nvme::{

@@ -9,7 +9,7 @@ use crate::{Entry, Health, NamespaceId, Status, Vitals};
 use flashatlas_types::plan::Cause;
 use std::collections::BTreeSet;
 
-/// Log page identifiers that are there.
+/// Identifiers of the supported log pages.
 pub mod id {
     #![allow(missing_docs)]
     pub const SUPPORTED: u8 = 0x00;
@@ -34,7 +34,7 @@ pub(crate) struct Part {
     bytes: usize,
 }
 
-/// Log page that is made of the health of the media.
+/// Log page that is made from the health of the media.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct HealthLog {
     pub log: u8,
@@ -54,7 +54,7 @@ impl HealthLog {
     }
 }
 
-/// Bytes of the pages that are made of the health.
+/// Bytes of the pages that are made from the health.
 const SMART_BYTES: usize = 512;
 
 impl Part {
@@ -91,7 +91,7 @@ pub(crate) enum Answer {
 }
 
 impl Logs<'_> {
-    /// Answers Get Log Page for a log that is there.
+    /// Answers Get Log Page for a supported log.
     pub fn answer(&self, entry: &Entry) -> Result<Answer, Refused> {
         let log = entry.at(10) as u8;
         if entry.at(14) >> 23 & 1 != 0 {
@@ -143,8 +143,8 @@ impl Logs<'_> {
         page.take()
     }
 
-    /// Returns Commands Supported and Effects (Base 5.1.12.1.6). The opcode of Fabrics commands is
-    /// an admin opcode there.
+    /// Returns Commands Supported and Effects (Base 5.1.12.1.6). In this page, the opcode of
+    /// Fabrics commands is an admin opcode.
     fn effects(&self) -> Vec<u8> {
         let mut page = words(4096, 0, &effects(Kind::Admin, self.discovery));
         page.u32(usize::from(crate::command::fabrics::OPCODE) * 4, 1);
@@ -196,7 +196,7 @@ fn smart(durable: &Durable, features: &Features, health: &Health) -> Vec<u8> {
     page.take()
 }
 
-/// Returns write amplification by cause, a page of our own.
+/// Returns write amplification by cause, a vendor-specific page.
 ///
 /// | Bytes | Content |
 /// |---|---|

@@ -1,4 +1,4 @@
-//! Media: what a namespace stands on.
+//! Media: the storage of a namespace.
 
 use flashatlas_types::plan::Cause;
 use flashatlas_types::{Ps, SECTOR_BYTES};
@@ -19,7 +19,7 @@ pub enum MediaError {
     Other,
 }
 
-/// Name of a command that media have taken, and that is not complete.
+/// Identifier of a command that media have accepted and not completed.
 #[must_use = "the command completes after a wait"]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Later(pub u64);
@@ -96,8 +96,8 @@ pub struct Health {
 }
 
 impl Default for Health {
-    /// Returns the health of new media at 25 °C, which is what simulated media without a
-    /// temperature report.
+    /// Returns the health of new media at 25 °C. Simulated media without a temperature report this
+    /// value.
     fn default() -> Health {
         Health {
             kelvins: 298,
@@ -131,14 +131,14 @@ pub trait Media {
     /// Returns a [`MediaError`] if a part cannot be read.
     fn read(&mut self, offset: u64, out: &mut [u8]) -> Result<(), MediaError>;
 
-    /// Writes `data` at `offset`; with `fua` it is durable when this returns.
+    /// Writes `data` at `offset`. With `fua`, the data is durable when the method returns.
     ///
     /// # Errors
     /// Returns a [`MediaError`] if the data is not written. The content of the range is unknown.
     fn write(&mut self, offset: u64, data: &[u8], fua: bool) -> Result<(), MediaError>;
 
-    /// Trims the units that lie in the range as a whole. They read as zeros from then on, until the
-    /// power fails or, if trims survive, until they are written.
+    /// Trims the units that lie in the range as a whole. These units then read as zeros until they
+    /// are written. If trims do not survive, the units read as zeros only until the power fails.
     ///
     /// # Errors
     /// Returns a [`MediaError`] if the range is not trimmed.
@@ -147,17 +147,17 @@ pub trait Media {
     /// Makes every change so far durable.
     ///
     /// # Errors
-    /// Returns a [`MediaError`] if that is not certain.
+    /// Returns a [`MediaError`] if some change may not be durable.
     fn flush(&mut self) -> Result<(), MediaError>;
 
-    /// Returns `true` if media would take a small read or write now without a wait for another
-    /// command. A transport need not give it to another thread before it has to wait.
+    /// Returns `true` if the media would accept a small read or write now without a wait for
+    /// another command. A transport then needs another thread only to wait for the completion.
     fn is_free(&mut self) -> bool {
         false
     }
 
-    /// Takes a read as [`Media::read`] does, without the wait for its completion. Returns what is
-    /// left to wait for. `out` has the bytes already.
+    /// Accepts a read as [`Media::read`] does, without the wait for its completion. Returns the
+    /// command to wait for, or `None` if the read is complete. `out` already has the bytes.
     ///
     /// # Errors
     /// Returns a [`MediaError`] if a part cannot be read.
@@ -165,8 +165,8 @@ pub trait Media {
         self.read(offset, out).map(|()| None)
     }
 
-    /// Takes a write without FUA as [`Media::write`] does, without the wait for its completion.
-    /// Returns what is left to wait for.
+    /// Accepts a write without FUA as [`Media::write`] does, without the wait for its completion.
+    /// Returns the command to wait for, or `None` if the write is complete.
     ///
     /// # Errors
     /// Returns a [`MediaError`] if the data is not written. The content of the range is unknown.
@@ -174,10 +174,10 @@ pub trait Media {
         self.write(offset, data, false).map(|()| None)
     }
 
-    /// Waits for the completion of a command that the media have taken.
+    /// Waits for the completion of a command that the media have accepted.
     ///
     /// # Errors
-    /// Returns a [`MediaError`] if it does not complete.
+    /// Returns a [`MediaError`] if the command does not complete.
     fn wait(&mut self, _later: Later) -> Result<(), MediaError> {
         Ok(())
     }
@@ -188,8 +188,8 @@ pub trait Media {
         false
     }
 
-    /// Says for how many commands hosts wait. It is said before each command is carried out, which
-    /// is one of them.
+    /// Tells the media the number of commands that hosts wait for. The method is called before each
+    /// command is carried out, and the number includes this command.
     fn waited_for(&mut self, _commands: usize) {}
 
     /// Returns the health now.
@@ -197,8 +197,8 @@ pub trait Media {
         Health::default()
     }
 
-    /// Returns the part of the health that critical warnings are about. It is asked for after every
-    /// command that changes the media, so it should take little time.
+    /// Returns the part of the health that critical warnings are about. The method is called after
+    /// every command that changes the media, so it should take little time.
     fn vitals(&mut self) -> Vitals {
         self.health().vitals()
     }

@@ -44,16 +44,16 @@ pub(crate) fn namespace<'a>(
     let nsid = entry.nsid();
     if nsid == NamespaceId::ALL {
         let all = entry.opcode() == io::FLUSH;
-        // one namespace is all of them
+        // the only namespace is all namespaces
         return namespaces.first().filter(|_| all).ok_or(invalid(1, 0));
     }
     let namespace = (nsid.0 as usize).checked_sub(1).and_then(|index| namespaces.get(index));
     namespace.ok_or(Status::INVALID_NAMESPACE.at(1, 0))
 }
 
-/// Returns the work of a command that is there, and what its completion counts.
+/// Returns the work of a supported command, and the step that follows.
 ///
-/// Writes are durable when they complete if `through`.
+/// With `through`, writes are durable when they complete.
 pub(crate) fn work(
     entry: &Entry,
     namespace: &Namespace,
@@ -85,7 +85,7 @@ pub(crate) fn work(
         io::WRITE => (Work::Write { offset, bytes, fua }, Then::Write { bytes }),
         _ => {
             let unit = u64::from(shape.unit_blocks) * u64::from(shape.block_bytes);
-            // zeros must not give way to old data after a power failure
+            // old data must not replace the zeros after a power failure
             let trim = entry.at(12) & DEALLOCATE != 0 && shape.trims_survive
                 || SeededBug::ZeroesForgotten.is_active();
             (Work::Zero { offset, bytes, unit, trim, durable: fua }, Then::Nothing)
@@ -100,7 +100,8 @@ pub(crate) fn flush_unless(bug: SeededBug) -> Work {
 
 /// Checks the options of a command that names one range of blocks.
 ///
-/// Limited Retry is ignored: reads are not retried. Hints of dataset management are, too.
+/// Limited Retry is ignored, because reads are not retried. Hints of dataset management are
+/// ignored, too.
 fn check_options(entry: &Entry, namespace: &Namespace) -> Result<(), Refused> {
     let options = entry.at(12);
     if options & PROTECTION != 0 {
@@ -113,7 +114,7 @@ fn check_options(entry: &Entry, namespace: &Namespace) -> Result<(), Refused> {
     match entry.opcode() {
         io::WRITE if options & DIRECTIVE != 0 => Err(invalid(12, 20)),
         io::WRITE_ZEROES if options & DEALLOCATE != 0 && !namespace.shape.trims_survive => {
-            Err(invalid(12, 25)) // DLFEAT says so
+            Err(invalid(12, 25)) // DLFEAT reports this
         }
         io::WRITE_ZEROES if options & NAMESPACE_ZEROES != 0 => Err(invalid(12, 23)),
         _ => Ok(()),
@@ -131,8 +132,8 @@ fn range(namespace: &Namespace, first: u64, blocks: u32) -> Result<(u64, u64), R
 
 /// Returns the work of Dataset Management (NVM 3.3.3).
 ///
-/// Every range is checked before one is trimmed. Nothing is done without the Deallocate attribute:
-/// hints about future reads and writes change nothing.
+/// Every range is checked before any range is trimmed. Nothing is done without the Deallocate
+/// attribute: hints about future reads and writes change nothing.
 fn deallocate(
     entry: &Entry,
     namespace: &Namespace,

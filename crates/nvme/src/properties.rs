@@ -4,8 +4,8 @@ use crate::errors::{Refused, invalid};
 
 /// Version of the specification that the controllers follow: 2.1.
 pub(crate) const VERSION: u32 = 0x0002_0100;
-/// Longest time in which a controller becomes ready, in units of 500 ms: 30 s. Linux waits that
-/// long for commands that the media still carry out.
+/// Longest time until a controller is ready, in units of 500 ms: 30 s. For this time, Linux waits
+/// for commands that the media still carry out.
 const READY_TIMEOUT: u64 = 60;
 
 /// Offsets of the properties.
@@ -26,7 +26,7 @@ pub(crate) enum Shutdown {
     Done = 2,
 }
 
-/// Requests of a write of the configuration.
+/// Requests in a write of the configuration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Asked {
     pub reset: bool,
@@ -154,8 +154,8 @@ impl Properties {
         Ok(asked)
     }
 
-    /// Follows the configuration with CSTS.RDY, if the controller is `idle`: the media carry out
-    /// nothing from before a reset.
+    /// Sets CSTS.RDY as the configuration asks, if the controller is `idle`. A controller is idle
+    /// if the media carry out no command from before a reset.
     pub fn settle(&mut self, idle: bool) {
         if idle && (!self.is_enabled() || self.shutdown == Shutdown::None) {
             self.ready = self.is_enabled();

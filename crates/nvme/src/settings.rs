@@ -5,19 +5,19 @@ use crate::Nqn;
 /// Limits of a subsystem.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// Associations at once.
+    /// Maximum number of associations at once.
     pub controllers: u16,
-    /// I/O queues of a controller.
+    /// Maximum number of I/O queues of a controller.
     pub queues: u16,
-    /// Entries of an I/O queue.
+    /// Maximum number of entries of an I/O queue.
     pub entries: u16,
-    /// Entries of an admin queue: at least 32 (Base 5.1.12.3.1).
+    /// Maximum number of entries of an admin queue: at least 32 (Base 5.1.12.3.1).
     pub admin_entries: u16,
-    /// Bytes of data that a command capsule carries: a multiple of 16.
+    /// Maximum number of bytes of data in a command capsule: a multiple of 16.
     pub capsule_data: u32,
     /// Largest transfer of a command (MDTS): 4 KiB times two to this power, 1 to 12.
     pub transfer_pages_log2: u8,
-    /// Commands of a controller that the media carry out at once.
+    /// Maximum number of commands of a controller that the media carry out at once.
     pub fetch_window: u16,
     /// Hosts that may connect; `None` admits every host.
     pub hosts: Option<Vec<Nqn>>,
@@ -26,10 +26,10 @@ pub struct Settings {
 impl Default for Settings {
     /// Returns limits for a server of few hosts.
     ///
-    /// Queues of 128 entries and 32 on the admin queue are what Linux asks for. A capsule holds
-    /// 8 KiB, so that small writes need no second round; a transfer is at most 1 MiB. The fetch
-    /// window is 32, the default of `host.queue_depth`: a window beyond what the drive takes at
-    /// once would only decide commands earlier than a drive does.
+    /// Linux asks for I/O queues of 128 entries and an admin queue of 32 entries. A capsule holds 8
+    /// KiB, so that small writes need no second round trip; a transfer is at most 1 MiB. The fetch
+    /// window is 32, the default of `host.queue_depth`. With a larger window, commands would only
+    /// be decided earlier than a drive decides them.
     fn default() -> Settings {
         Settings {
             controllers: 16,

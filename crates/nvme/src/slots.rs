@@ -1,19 +1,19 @@
-//! The two slots in which a home of the durable record keeps it.
+//! The two slots that keep the durable record.
 //!
-//! Records go into the slots in turn. A write that is torn leaves the record before it.
+//! Records go into the slots in turn. After a torn write, the record before it is still there.
 
 use flashatlas_types::SeededBug;
 
-/// Slots of a home.
+/// Number of slots.
 pub const SLOTS: u64 = 2;
 /// Bytes of a slot before the record: the checksum of the rest, the length of the record, and its
 /// number.
 pub const HEAD: usize = 16;
 
-/// The newest record of a home.
+/// The newest record in the slots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Newest<'a> {
-    /// Number of the record, counted from 1 over the life of the home.
+    /// Number of the record, counted from 1 over the life of the slots.
     pub number: u64,
     /// The record.
     pub record: &'a [u8],
@@ -45,7 +45,7 @@ pub fn newest<'a>(slots: impl IntoIterator<Item = &'a [u8]>) -> Option<Newest<'a
     slots.into_iter().filter_map(decode).max_by_key(|newest| newest.number)
 }
 
-/// Returns the number of the next record, and the slot that it goes over: the older one.
+/// Returns the number of the next record, and the slot that it overwrites: the older slot.
 pub fn next(newest: Option<Newest<'_>>) -> (u64, u64) {
     let number = newest.map_or(0, |newest| newest.number) + 1;
     (number, if SeededBug::RecordInPlace.is_active() { 0 } else { number % SLOTS })
@@ -67,7 +67,7 @@ mod tests {
                 let mut left = slots.clone();
                 left[slot as usize][..torn].copy_from_slice(&written[..torn]);
                 let found = newest(left.iter().map(Vec::as_slice)).map(|n| n.record.to_vec());
-                // the last byte of a record may be as before
+                // the last byte of a record may equal the byte that it overwrites
                 let whole = left[slot as usize][..written.len()] == written[..];
                 assert!(whole || found == before, "{torn} bytes of record {last}");
             }

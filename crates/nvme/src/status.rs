@@ -13,12 +13,12 @@ pub struct Status {
     pub more: bool,
 }
 
-/// Makes a status whose retry is useless.
+/// Makes the status of a command whose retry is useless.
 const fn never(kind: u8, code: u8) -> Status {
     Status { kind, code, do_not_retry: true, more: false }
 }
 
-/// Makes a status whose retry may succeed.
+/// Makes the status of a command whose retry may succeed.
 const fn retry(kind: u8, code: u8) -> Status {
     Status { kind, code, do_not_retry: false, more: false }
 }

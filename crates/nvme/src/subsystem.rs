@@ -20,45 +20,45 @@ use crate::{
 use flashatlas_types::{Ps, SeededBug};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Units of 512 bytes that the totals may be ahead of the durable record: 32 MiB.
+/// Maximum lead of the totals over the durable record, in units of 512 bytes: 32 MiB.
 const TOTALS_LAG: u64 = 1 << 16;
 
-/// Result of a command that was taken in.
+/// Result of a command that was accepted.
 #[must_use = "the host waits for its completion"]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Step {
     /// The command is complete.
     Done(Completion),
-    /// The media are to carry it out.
+    /// The media must carry out the command.
     Io(IoCommand),
     /// The command waits. [`Subsystem::finish`] hands it out as an [`IoCommand`], or
     /// [`Subsystem::take_completions`] completes it.
     Held,
 }
 
-/// Result of a command that the media are done with.
+/// Result of a command that the media have carried out.
 #[must_use = "the host waits for its completion"]
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Finished {
     /// Completion, and the queue that it goes to. `None` if nobody waits for it any more.
     pub completion: Option<(Place, Completion)>,
-    /// Commands that waited for this one: the media are to carry them out now.
+    /// Commands that waited for this command: the media must carry them out now.
     pub released: Vec<IoCommand>,
 }
 
 /// Part of an association that a transport has lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lost {
-    /// The queue. The others go on.
+    /// The queue. The other queues go on.
     Queue,
-    /// The association. The connections of its other queues are to be closed.
+    /// The association. The connections of its other queues must be closed.
     Association,
 }
 
 /// A subsystem with its controllers, or a discovery service.
 ///
-/// No method waits. A server keeps the subsystem in a lock, and carries out what the media are to
-/// do without it.
+/// No method waits. A server keeps the subsystem in a lock, and does not hold the lock while the
+/// media work.
 pub struct Subsystem {
     pub(crate) settings: Settings,
     pub(crate) discovery: bool,
@@ -67,12 +67,12 @@ pub struct Subsystem {
     pub(crate) controllers: BTreeMap<ControllerId, Controller>,
     pub(crate) entries: Vec<DiscoveryEntry>,
     pub(crate) generation: u64,
-    /// Commands of associations that are gone, which the media still carry out. A controller that
-    /// begins after them is not ready before they are done: they could undo its writes.
+    /// Commands of ended associations that the media still carry out. A new controller is not ready
+    /// before these commands are done, because they could undo its writes.
     orphans: BTreeSet<u64>,
     next_controller: u16,
     next_ticket: u64,
-    /// `true` if the durable record is to be written.
+    /// `true` if the durable record must be written.
     pub(crate) changed: bool,
     /// Totals in the record that was written last.
     written: Totals,
@@ -84,8 +84,8 @@ pub struct Subsystem {
 }
 
 impl Subsystem {
-    /// Powers on a subsystem with one namespace. `durable` is the record from before the power
-    /// went, or a new one.
+    /// Powers on a subsystem with one namespace. `durable` is the record from before the power went
+    /// off, or a new record.
     ///
     /// # Panics
     /// Panics if the shape of the media or the settings are out of range.
@@ -192,8 +192,8 @@ impl Subsystem {
         if connect.queue == QueueId::ADMIN { self.associate(connect) } else { self.add(&connect) }
     }
 
-    /// Allocates a controller: dynamic controllers have no state from earlier associations but the
-    /// saved features, which are the subsystem's here.
+    /// Allocates a controller. Dynamic controllers have no state from earlier associations except
+    /// the saved features, which belong to the subsystem here.
     fn associate(&mut self, connect: Connect) -> Result<ControllerId, Invalid> {
         if connect.controller != ControllerId::DYNAMIC {
             return Err(Invalid::data(16));
@@ -201,7 +201,7 @@ impl Subsystem {
         if self.controllers.len() >= usize::from(self.settings.controllers) {
             return Err(Status::CONTROLLER_BUSY.into());
         }
-        // fewer controllers than identifiers: one is free
+        // there are fewer controllers than identifiers, so one identifier is free
         let free = |id: &ControllerId| !self.controllers.contains_key(id);
         let ids = (0..ControllerId::RESERVED)
             .map(|step| self.next_controller.wrapping_add(step) % ControllerId::RESERVED);
@@ -245,11 +245,11 @@ impl Subsystem {
         Ok(controller.id)
     }
 
-    /// Ends a queue whose connection is lost, and the association with the admin queue (Base 3.1.2,
-    /// 3.3.2.4).
+    /// Ends a queue whose connection is lost. The loss of the admin queue ends the association
+    /// (Base 3.1.2, 3.3.2.4).
     ///
-    /// The association goes on without an I/O queue, whatever the host said of deleting queues:
-    /// Linux closes its I/O queues before it shuts the controller down.
+    /// The association goes on without an I/O queue, even if the host has not announced that it
+    /// deletes queues: Linux closes its I/O queues before it shuts the controller down.
     pub fn lost(&mut self, place: Place) -> Lost {
         match self.controllers.get_mut(&place.controller) {
             Some(controller) if place.queue != QueueId::ADMIN => {
@@ -270,8 +270,9 @@ impl Subsystem {
     /// Returns `true` if the transport may fetch another command of this controller, from any of
     /// its queues.
     ///
-    /// The effect of a command is decided when it is fetched (ADR 0005). The window is how far that
-    /// runs ahead of the completions. Asynchronous Event Requests take no place in it.
+    /// The effect of a command is decided when the command is fetched (ADR 0005). The window bounds
+    /// the number of fetched commands that are not complete. Asynchronous Event Requests take no
+    /// place in the window.
     pub fn may_fetch(&self, controller: ControllerId) -> bool {
         let window = usize::from(self.settings.fetch_window);
         self.controllers.get(&controller).is_some_and(|one| one.in_flight() < window)
@@ -284,7 +285,7 @@ impl Subsystem {
 
     /// Returns the keep alive timeout in milliseconds while it is active (Base 3.9.2).
     ///
-    /// Every command of the host starts it anew (Base 3.9.4). The clock is the transport's.
+    /// Every command of the host starts the timeout anew (Base 3.9.4). The transport has the clock.
     pub fn keep_alive(&self, controller: ControllerId) -> Option<u32> {
         let one = self.controllers.get(&controller)?;
         let timeout = one.features.keep_alive;
@@ -304,7 +305,7 @@ impl Subsystem {
     /// closes its connections.
     ///
     /// The controller stops with the Controller Fatal Status (CSTS.CFS; Base 3.3.2.5 and 3.3.2.6).
-    /// No host reads that here: a dynamic controller goes with its association.
+    /// No host reads this status here, because a dynamic controller ends with its association.
     pub fn overrun(&mut self, place: Place) {
         drop(self.end(place.controller));
     }
@@ -320,13 +321,13 @@ impl Subsystem {
         taken
     }
 
-    /// Returns the durable record if it is to be written before the completion of the last command
-    /// goes out.
+    /// Returns the durable record if it must be written before the completion of the last command
+    /// is sent.
     ///
-    /// It is written at power-on, when a controller is enabled, and after a saved feature, a
-    /// shutdown and an entry of the error log. It is also written when 32 MiB were read or written,
-    /// so that a power failure takes at most that much from the totals. When a host reads SMART, it
-    /// is written so that no total goes back behind what the host saw.
+    /// The record is written at power-on, when a controller is enabled, and after a saved feature,
+    /// a shutdown and an entry of the error log. It is also written after every 32 MiB of reads and
+    /// writes, so that a power failure takes at most 32 MiB from the totals. When a host reads
+    /// SMART, the record is written, so that no total falls below the value that the host saw.
     pub fn durable_changed(&mut self) -> Option<Durable> {
         let (now, before) = (&self.durable.totals, &self.written);
         let moved = now.units_read - before.units_read + now.units_written - before.units_written;
@@ -338,13 +339,13 @@ impl Subsystem {
         Some(Durable { totals: self.written, ..self.durable.clone() })
     }
 
-    /// Returns the totals as a record has them now.
+    /// Returns the totals for a record that is written now.
     fn kept_totals(&self) -> Totals {
         let powered_ms = self.durable.powered_ms(self.powered);
         Totals { powered_ms, ..self.durable.totals }
     }
 
-    /// Switches the power off in order, with everything durable: returns the record to keep. No
+    /// Switches the power off in order, with everything durable, and returns the record to keep. No
     /// command may be in flight.
     pub fn power_off(&mut self, health: &Health) -> Durable {
         self.observe(health);
@@ -353,12 +354,12 @@ impl Subsystem {
         self.durable_changed().expect("the durable state has changed")
     }
 
-    /// Returns what hosts did since the power came on.
+    /// Returns the activity of hosts since the power came on.
     pub fn activity(&self) -> &Activity {
         &self.activity
     }
 
-    /// Tells the hosts of the health of the media: a critical warning that is new becomes an event.
+    /// Reports the health of the media to the hosts: each new critical warning becomes an event.
     pub fn observe(&mut self, health: &Health) {
         self.powered = health.powered;
         self.durable.totals.percentage_used =
@@ -461,7 +462,7 @@ impl Subsystem {
                 if let Some(controller) = self.controllers.get(&id) {
                     *out = log.make(&self.durable, &controller.features, health);
                 }
-                // what a host has seen does not go back after a power failure
+                // no total that a host has seen falls in a power failure
                 self.changed |= log.log == logs::id::SMART
                     && self.kept_totals() != self.written
                     && !SeededBug::SeenNotKept.is_active();
@@ -471,8 +472,8 @@ impl Subsystem {
         Ok(())
     }
 
-    /// Follows a failure: a switch of the cache does not happen, and hosts hear of media that
-    /// cannot go on.
+    /// Handles a failure: the cache is not switched, and hosts get an event if the media cannot go
+    /// on.
     fn failed(&mut self, id: ControllerId, then: Then, failure: Failure) {
         if matches!(failure, Failure::Media { error: MediaError::Unreadable, .. }) {
             self.durable.totals.media_errors += 1;
@@ -525,8 +526,8 @@ impl Subsystem {
         }
     }
 
-    /// Makes a command for the media, and remembers what is to follow. It waits for everything in
-    /// flight if `after_all`.
+    /// Makes a command for the media, and keeps the step that follows. With `after_all`, the
+    /// command waits for all commands in flight.
     pub(crate) fn io(
         &mut self,
         place: Place,

@@ -3,12 +3,12 @@
 use crate::{ControllerId, Health, Later, Media, MediaError, Status, Vitals};
 use flashatlas_types::SeededBug;
 
-/// Bytes of a small read or write, at most.
+/// Maximum number of bytes of a small read or write.
 const SMALL: u64 = 64 << 10;
 /// Bytes that zeroing, comparing and verifying take at once.
 const PIECE: usize = 1 << 16;
 
-/// Name of a command in flight, unique while its subsystem lives.
+/// Identifier of a command in flight, unique while its subsystem lives.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Ticket {
     pub(crate) controller: ControllerId,
@@ -18,7 +18,8 @@ pub struct Ticket {
 /// Work of a command on the media. Ranges are bytes inside the namespace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Work {
-    /// `first_durable`: what the cache holds is made durable, and then read (FUA of a read).
+    /// With `first_durable`, the content of the cache is made durable before the read (FUA of a
+    /// read).
     Read {
         offset: u64,
         bytes: u64,
@@ -75,12 +76,12 @@ pub struct IoResult {
     pub(crate) vitals: Option<Vitals>,
 }
 
-/// A small command that the media have taken.
+/// A small command that the media have accepted.
 #[derive(Debug)]
 pub enum Submitted {
     /// The command is complete.
     Done(IoResult),
-    /// The command completes later: [`IoCommand::complete`] waits for that.
+    /// The command completes later: [`IoCommand::complete`] waits for the completion.
     Later(Later),
 }
 
@@ -111,13 +112,13 @@ impl Failure {
 }
 
 impl IoCommand {
-    /// Returns the name of the command, by which a transport may remember it.
+    /// Returns the identifier of the command, by which a transport may remember the command.
     pub const fn ticket(&self) -> Ticket {
         self.ticket
     }
 
     /// Returns `true` for a read or write of at most 64 KiB that makes nothing durable. Media that
-    /// are free take it without a wait ([`Media::is_free`]).
+    /// are free accept it without a wait ([`Media::is_free`]).
     pub fn is_small(&self) -> bool {
         match self.work {
             Work::Read { bytes, first_durable: durable, .. }
@@ -126,8 +127,8 @@ impl IoCommand {
         }
     }
 
-    /// Lets the media take the command, without a wait for its completion if it is small. It
-    /// takes the arguments of [`IoCommand::carry_out`].
+    /// Hands the command to the media, without a wait for its completion if the command is small.
+    /// The arguments are the same as for [`IoCommand::carry_out`].
     pub fn submit<M: Media + ?Sized>(
         &self,
         media: &mut M,
@@ -160,7 +161,8 @@ impl IoCommand {
         }
     }
 
-    /// Waits for a command that the media have taken. `out` is what [`IoCommand::submit`] left.
+    /// Waits for a command that the media have accepted. `out` is the buffer from
+    /// [`IoCommand::submit`].
     pub fn complete<M: Media + ?Sized>(
         &self,
         media: &mut M,
@@ -175,7 +177,7 @@ impl IoCommand {
     /// Carries the command out; may wait as long as the media do.
     ///
     /// `data` has the bytes from the host that [`crate::Subsystem::begin`] got. `out` receives the
-    /// bytes that the command returns; what it held before is gone.
+    /// bytes that the command returns; the earlier content of `out` is lost.
     pub fn carry_out<M: Media + ?Sized>(
         &self,
         media: &mut M,
@@ -262,8 +264,8 @@ impl Work {
     }
 }
 
-/// Makes a range read as zeros: units that lie in it are trimmed if `unit` is given, and zeros are
-/// written elsewhere.
+/// Makes a range read as zeros. If `unit` is given, the units that lie in the range as a whole are
+/// trimmed. Zeros are written elsewhere.
 fn zero<M: Media + ?Sized>(
     media: &mut M,
     range: std::ops::Range<u64>,

@@ -26,7 +26,7 @@ pub static ADMIN: &[Row] = &[
     no(0x11, "Firmware Image Download", "Base 5.1.9", "the firmware is the simulator"),
     no(0x14, "Device Self-test", "Base 5.1.5", "`flashatlas crash` tests"),
     no(0x15, "Namespace Attachment", "Base 5.1.20", "there is one namespace, the drive"),
-    both(admin::KEEP_ALIVE, "Keep Alive", "Base 5.1.14", "the clock is the transport's")
+    both(admin::KEEP_ALIVE, "Keep Alive", "Base 5.1.14", "the transport has the clock")
         .effects(CONTROLLER),
     no(0x19, "Directive Send", "Base 5.1.7", "no streams yet"),
     no(0x1A, "Directive Receive", "Base 5.1.6", "no streams yet"),

@@ -1,5 +1,5 @@
-//! The one table of what is there and what is refused: commands, features, log pages and Identify
-//! data structures.
+//! The only table of supported and refused commands, features, log pages and Identify data
+//! structures.
 //!
 //! The dispatch, the effects logs, the capability bits of Identify Controller and `docs/NVME.md`
 //! are made from it.
@@ -9,7 +9,7 @@ mod pages;
 
 use crate::Status;
 
-/// Kind of a row, which says what its code is.
+/// Kind of a row, which gives the code its meaning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Opcode of an admin command.
@@ -43,8 +43,8 @@ impl Kind {
         }
     }
 
-    /// Returns the status of a command that asks for what is not there (Base 4.2.3.1, 4.4,
-    /// 5.1.12, 5.1.13.1).
+    /// Returns the status of a command with an unsupported code (Base 4.2.3.1, 4.4, 5.1.12,
+    /// 5.1.13.1).
     pub const fn refusal(self) -> Status {
         match self {
             Kind::Admin | Kind::Io => Status::INVALID_OPCODE,
@@ -89,9 +89,9 @@ pub struct Row {
     pub section: &'static str,
     /// Controllers that answer.
     pub by: By,
-    /// Reason, or how far the support goes.
+    /// Reason of a refusal, or extent of the support.
     pub why: &'static str,
-    /// Effects beyond being supported, as the logs of effects have them (Base 5.1.12.1.6).
+    /// Bits of the logs of effects, besides the bit of a supported code (Base 5.1.12.1.6).
     pub effects: u32,
     /// Bit of a capability field.
     pub capability: Option<(Field, u8)>,
@@ -172,7 +172,7 @@ pub fn capabilities(field: Field, discovery: bool) -> u16 {
         .fold(0, |bits, (_, bit)| bits | 1 << bit)
 }
 
-/// Returns the effects of each code of this kind: bit 0 says that it is there.
+/// Returns the effects of each code of this kind: bit 0 is set if the code is supported.
 pub fn effects(kind: Kind, discovery: bool) -> [u32; 256] {
     let mut effects = [0; 256];
     for row in rows(kind).iter().filter(|row| row.there(discovery)) {

@@ -44,7 +44,7 @@ pub static FEATURES: &[Row] = &[
         .effects(CONTROLLER),
     no(0x1D, "Flexible Data Placement", "Base 5.1.25.1.20", "no data placement yet"),
     no(0x80, "Software Progress Marker", "Base 5.1.25.1.27", "nothing boots from the drive"),
-    yes(0x81, "Host Identifier", "Base 5.1.25.1.28", "what Connect said; cannot be changed")
+    yes(0x81, "Host Identifier", "Base 5.1.25.1.28", "the value from Connect; cannot be changed")
         .effects(CONTROLLER),
     no(0x84, "Namespace Write Protection Config", "Base 5.1.25.1.31", "optional"),
 ];

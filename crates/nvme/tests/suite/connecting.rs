@@ -98,7 +98,7 @@ fn each_parameter_of_an_io_queue_is_checked() {
     }
     let without_id = with(|one| one.host_id = [0; 16]);
     rig.try_connect(&without_id).expect("a host identifier of zeros is ignored");
-    assert_eq!(refused(&mut rig, &good).0, Status::SEQUENCE_ERROR, "the queue is there");
+    assert_eq!(refused(&mut rig, &good).0, Status::SEQUENCE_ERROR, "the queue exists already");
     let flags = asks("a", QueueId(2), admin.controller);
     let connected = rig.try_connect(&Connect { without_flow_control: true, ..flags }).unwrap();
     assert!(!connected.flow_control);
@@ -128,12 +128,13 @@ fn an_association_goes_on_without_an_io_queue_and_ends_with_the_admin_queue() {
     rig.set_property(admin, ENABLE | 1 << 14); // as Linux does: queues first, then the shutdown
     rig.set_property(admin, 0);
     rig.set_property(admin, ENABLE);
-    rig.try_connect(&asks("a", QueueId(1), admin.controller)).expect("it may come back");
+    rig.try_connect(&asks("a", QueueId(1), admin.controller))
+        .expect("the queue may be created again");
     assert_eq!(rig.subsystem.lost(admin), Lost::Association);
     assert_eq!(rig.subsystem.controllers().count(), 0);
     let entry = rig.io(io::FLUSH, 0, 1, 0);
-    assert_eq!(rig.status(admin, entry, &[]), Status::SEQUENCE_ERROR, "nobody is there");
-    assert_eq!(rig.subsystem.lost(io), Lost::Association, "it is gone already");
+    assert_eq!(rig.status(admin, entry, &[]), Status::SEQUENCE_ERROR, "the association has ended");
+    assert_eq!(rig.subsystem.lost(io), Lost::Association, "the association has already ended");
 }
 
 #[test]

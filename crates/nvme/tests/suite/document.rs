@@ -1,4 +1,4 @@
-//! `docs/NVME.md` is what the code says. FLASHATLAS_WRITE=1 writes the page.
+//! Comparison of `docs/NVME.md` with the table in the code. FLASHATLAS_WRITE=1 writes the page.
 
 use flashatlas_nvme::{amplification_markdown, support};
 
@@ -62,8 +62,8 @@ fn the_document_is_what_the_code_says() {
     let written = std::fs::read_to_string(path).unwrap_or_default();
     assert!(
         written == text,
-        "docs/NVME.md is not what the code says: FLASHATLAS_WRITE=1 cargo test --release -p \
-         flashatlas-nvme document"
+        "docs/NVME.md differs from the table in the code: FLASHATLAS_WRITE=1 cargo test --release \
+         -p flashatlas-nvme document"
     );
 }
 

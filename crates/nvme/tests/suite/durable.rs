@@ -48,7 +48,7 @@ fn another_version_and_length_are_refused_with_their_place() {
     bytes[8] = 2;
     let error = Durable::from_bytes(&bytes).unwrap_err();
     assert_eq!(error, DurableError::Version { found: 2 });
-    assert_eq!(error.to_string(), "NVMe state: byte 8: the version is 2, but this program knows 1");
+    assert_eq!(error.to_string(), "NVMe state: byte 8: the version is 2, but this program reads 1");
     bytes[0] = b'X';
     assert_eq!(Durable::from_bytes(&bytes), Err(DurableError::Magic));
 }
@@ -69,7 +69,7 @@ fn texts_that_no_identity_has_are_refused() {
     }
 }
 
-/// Computes CRC32C bit by bit: another program than the one under test.
+/// Computes CRC32C bit by bit, independently of the program under test.
 fn crc32c(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |crc, &byte| {
         (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ (0x82F6_3B78 * (crc & 1)))
@@ -85,7 +85,7 @@ proptest! {
         prop_assert!(Durable::from_bytes(&bytes).is_err());
     }
 
-    /// No bytes are a panic.
+    /// No bytes cause a panic.
     #[test]
     fn other_bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..700)) {
         prop_assert!(Durable::from_bytes(&bytes).is_err());
@@ -111,7 +111,7 @@ fn a_power_failure_is_an_unsafe_shutdown_unless_the_host_shut_down() {
     assert_eq!((smart(in_use).0, smart(shut_down.clone()).0), (2, 2));
     let (_, lost, mut rig, admin) = smart(shut_down);
     assert_eq!(lost, 0);
-    // a shutdown of one host is none while another host works
+    // a shutdown by one host does not count as a shutdown while another host works
     let (second, _) = rig.ready("b");
     rig.set_property(admin, ENABLE | 1 << 14);
     let record = rig.subsystem.durable_changed().unwrap();
@@ -138,7 +138,7 @@ fn totals_are_at_most_32_mib_ahead_of_the_record() {
     let place = rig.connect("b");
     rig.set_property(place, ENABLE);
     assert_eq!(rig.status(place, wrong, &[]), Status::INVALID_OPCODE);
-    let record = rig.subsystem.durable_changed().expect("the number of an error is used once");
+    let record = rig.subsystem.durable_changed().expect("a new error has a new number");
     assert_eq!((record.totals.errors, record.totals.units_written), (1, 64 * 2048));
 }
 
@@ -152,7 +152,7 @@ fn totals_that_a_host_has_seen_are_in_the_record_before_it_hears_of_them() {
     assert_eq!(rig.subsystem.durable_changed(), None, "nobody has seen the write");
     let page = rig.log(admin, log::SMART, 512);
     assert_eq!((u64_at(&page, 48), u64_at(&page, 80)), (1, 1));
-    let record = rig.subsystem.durable_changed().expect("the host has seen it");
+    let record = rig.subsystem.durable_changed().expect("the host has seen the write");
     assert_eq!((record.totals.units_written, record.totals.writes), (8, 1));
     rig.log(admin, log::SMART, 512);
     assert_eq!(rig.subsystem.durable_changed(), None, "nothing is new");

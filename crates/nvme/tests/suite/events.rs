@@ -25,7 +25,10 @@ fn four_requests_wait_and_a_fifth_is_refused() {
     }
     let fifth = rig.admin(admin::ASYNC_EVENT_REQUEST);
     assert_eq!(rig.status(admin, fifth, &[]), Status::EVENT_LIMIT_EXCEEDED);
-    assert!(rig.subsystem.may_fetch(admin.controller), "they take no place in the window");
+    assert!(
+        rig.subsystem.may_fetch(admin.controller),
+        "requests for events take no place in the window"
+    );
 }
 
 #[test]
@@ -47,7 +50,7 @@ fn a_changed_namespace_is_told_once_until_its_log_is_read() {
     assert_eq!(told(&mut rig, admin), [], "retained");
     assert_eq!(u32_at(&rig.log(admin, log::CHANGED, 4096), 0), 1);
     assert_eq!(u32_at(&rig.log(admin, log::CHANGED, 4096), 0), 0, "read and cleared");
-    assert_eq!(told(&mut rig, admin), [], "the event of 800 was cleared with the log");
+    assert_eq!(told(&mut rig, admin), [], "reading the log cleared the event of 800 blocks");
     rig.subsystem.resize(ONE, 700);
     assert_eq!(told(&mut rig, admin), [(id.0, 0x0004_0002)]);
     assert_eq!(u32_at(&rig.identify(admin, 0, ONE).unwrap(), 0), 700);
@@ -64,7 +67,7 @@ fn an_event_waits_for_a_request() {
     let id = request(&mut rig, admin);
     assert_eq!(told(&mut rig, admin), [(id.0, 0x0004_0002)]);
     request(&mut rig, admin);
-    assert_eq!(told(&mut rig, admin), [], "two alike are one");
+    assert_eq!(told(&mut rig, admin), [], "two equal events count as one");
 }
 
 #[test]
@@ -81,14 +84,18 @@ fn critical_warnings_are_told_to_hosts_that_ask() {
     rig.subsystem.observe(&hot);
     let one = request(&mut rig, first);
     assert_eq!(rig.log(first, log::SMART, 512)[0], 0, "the media say 25 °C now");
-    assert_eq!(told(&mut rig, first), [], "a warning is told once");
+    assert_eq!(told(&mut rig, first), [], "a warning is reported once");
     let worn = Health { available_spare: 3, ..Health::default() };
     rig.subsystem.observe(&worn);
     assert_eq!(told(&mut rig, first), [(one.0, 0x0002_0201)], "spare below the threshold");
     assert_eq!(rig.set_feature(second, feature::EVENTS, 0xFF), Status::INVALID_FIELD);
     assert_eq!(rig.set_feature(second, feature::EVENTS, 0b1), Status::SUCCESS);
     rig.subsystem.observe(&worn);
-    assert_eq!(told(&mut rig, second), [(other.0, 0x0002_0201)], "it is true when it is asked for");
+    assert_eq!(
+        told(&mut rig, second),
+        [(other.0, 0x0002_0201)],
+        "the warning holds when the host asks"
+    );
 }
 
 #[test]
@@ -112,7 +119,11 @@ fn a_warning_is_told_when_the_state_changes_and_not_when_the_log_is_read() {
     let (second, _) = rig.ready("b");
     let id = request(&mut rig, second);
     assert_eq!(rig.set_feature(second, feature::EVENTS, 1), Status::SUCCESS);
-    assert_eq!(told(&mut rig, second), [(id.0, 0x0002_0201)], "it is true when it is asked for");
+    assert_eq!(
+        told(&mut rig, second),
+        [(id.0, 0x0002_0201)],
+        "the warning holds when the host asks"
+    );
 }
 
 #[test]
@@ -142,7 +153,7 @@ fn a_request_is_aborted_and_other_commands_are_not() {
     let read = rig.io(io::READ, 0, 8, 4096);
     let (step, _) = rig.begin(io, &read, &[]);
     let Step::Io(command) = step else { panic!("{step:?}") };
-    assert_eq!(abort(&mut rig, 1, read.id().0), 1, "the media carry it out");
+    assert_eq!(abort(&mut rig, 1, read.id().0), 1, "the media carry out the read");
     assert_eq!(abort(&mut rig, 0, 0x7777), 1, "not found");
     assert_eq!(abort(&mut rig, 0, id.0), 0, "aborted");
     let aborted = rig.subsystem.take_completions(admin.controller);

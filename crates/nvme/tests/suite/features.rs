@@ -57,7 +57,7 @@ fn a_saved_value_is_the_value_after_a_reset_and_after_power() {
     rig.subsystem.durable_changed();
     let save = rig.admin(admin::SET_FEATURES).dword(10, 0x04 | SAVE).dword(11, 330);
     assert_eq!(rig.status(admin, save, &[]), Status::SUCCESS);
-    let record = rig.subsystem.durable_changed().expect("it is to be written");
+    let record = rig.subsystem.durable_changed().expect("the record must be written");
     assert_eq!(record.saved.over, Some(330));
     assert_eq!(rig.set_feature(admin, feature::TEMPERATURE, 340), Status::SUCCESS);
     assert_eq!(rig.feature(admin, feature::TEMPERATURE, CURRENT), 340);
@@ -125,7 +125,7 @@ fn the_scope_of_a_feature_decides_what_namespaces_it_takes() {
     assert_eq!(set(power, ONE), Status::NOT_NAMESPACE_SPECIFIC);
     assert_eq!(set(power, NamespaceId(2)), Status::INVALID_NAMESPACE);
     let recovery = feature::ERROR_RECOVERY;
-    assert_eq!(set(recovery, ONE), Status::SUCCESS, "the value that it has");
+    assert_eq!(set(recovery, ONE), Status::SUCCESS, "the present value");
     assert_eq!(set(recovery, NamespaceId::ALL), Status::SUCCESS);
     assert_eq!(set(recovery, NamespaceId::NONE), Status::INVALID_NAMESPACE);
     let mut get = |feature: u8, nsid: NamespaceId| {

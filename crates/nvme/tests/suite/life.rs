@@ -88,7 +88,7 @@ fn a_reset_forgets_queues_features_events_and_errors() {
     assert_eq!(rig.feature(admin, feature::EVENTS, 0), 0);
     assert_eq!(rig.feature(admin, feature::WRITE_ATOMICITY, 0), 0);
     assert_eq!(rig.feature(admin, feature::TEMPERATURE, 0), 343, "the default: 70 °C");
-    assert_eq!(rig.feature(admin, feature::KEEP_ALIVE, 0), 5000, "what Connect said");
+    assert_eq!(rig.feature(admin, feature::KEEP_ALIVE, 0), 5000, "the value from Connect");
     assert_eq!(rig.log(admin, log::CHANGED, 4096), [0; 4096]);
     assert_eq!(rig.log(admin, log::ERRORS, 64), [0; 64]);
 }
@@ -102,10 +102,10 @@ fn a_normal_shutdown_flushes_and_then_only_fabrics_commands_are_done() {
     let entry = Entry::property_set(rig.id(), offset::CONFIGURATION, SHUT_DOWN);
     let (step, _) = rig.begin(admin, &entry, &[]);
     let Step::Io(flush) = step else { panic!("{step:?}") };
-    assert_eq!(rig.property(admin, offset::STATUS), 1 | 1 << 2, "it runs");
-    let (_, completion, _) = rig.carry_out(&flush, &[]).expect("it is waited for");
+    assert_eq!(rig.property(admin, offset::STATUS), 1 | 1 << 2, "the shutdown runs");
+    let (_, completion, _) = rig.carry_out(&flush, &[]).expect("the host waits for the shutdown");
     assert_eq!(completion.status, Status::SUCCESS);
-    assert_eq!(rig.property(admin, offset::STATUS), 1 | 2 << 2, "it is complete");
+    assert_eq!(rig.property(admin, offset::STATUS), 1 | 2 << 2, "the shutdown is complete");
     rig.ram.lose_power(|| false);
     assert_eq!(rig.ram.content()[..4096], [7; 4096], "flushed");
     let write = rig.io(io::WRITE, 0, 8, 4096);
@@ -174,7 +174,7 @@ fn a_controller_is_not_ready_before_writes_from_before_are_done() {
     assert!(rig.try_connect(&queue).is_err());
     assert!(rig.carry_out(&late[1], &[1; 4096]).is_none());
     assert_eq!(rig.property(admin, offset::STATUS), 1, "ready");
-    rig.try_connect(&queue).expect("now it is ready");
+    rig.try_connect(&queue).expect("now the controller is ready");
 }
 
 #[test]
@@ -194,7 +194,8 @@ fn a_queue_ends_with_disconnect_when_nothing_is_in_flight() {
     assert_eq!(rig.status(io, disconnect, &[]), Status::SUCCESS);
     let flush = rig.io(io::FLUSH, 0, 1, 0);
     assert_eq!(rig.status(io, flush, &[]), Status::SEQUENCE_ERROR, "the queue is gone");
-    rig.try_connect(&asks("a", QueueId(1), admin.controller)).expect("it may come back");
+    rig.try_connect(&asks("a", QueueId(1), admin.controller))
+        .expect("the queue may be created again");
 }
 
 #[test]

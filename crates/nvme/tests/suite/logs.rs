@@ -205,7 +205,7 @@ fn the_discovery_log_lists_subsystems() {
     assert_eq!(&one[512..523], b"127.0.0.1  ");
     let identified = rig.identify(admin, 1, NamespaceId::NONE).unwrap();
     assert_eq!(identified[111], 2, "a discovery controller");
-    assert_eq!(u32_at(&identified, 92), 1 << 31, "it tells of changes");
+    assert_eq!(u32_at(&identified, 92), 1 << 31, "events for changes of the discovery log");
     assert_eq!(&identified[768..805], b"nqn.2014-08.org.nvmexpress.discovery\0");
     for wrong in [log::SMART, log::ERRORS, log::AMPLIFICATION] {
         let get = rig.get_log(wrong, 64);

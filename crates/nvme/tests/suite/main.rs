@@ -110,7 +110,7 @@ impl Rig {
         (self.subsystem.begin(place, entry, data, &mut out), out)
     }
 
-    /// Carries out a command that the media are to carry out.
+    /// Carries out a command on the media.
     fn carry_out(
         &mut self,
         command: &IoCommand,
@@ -132,7 +132,7 @@ impl Rig {
             Step::Done(completion) => (completion, out),
             Step::Io(command) => {
                 let (at, completion, out) =
-                    self.carry_out(&command, data).expect("it is waited for");
+                    self.carry_out(&command, data).expect("the host waits for the command");
                 assert_eq!(at, place);
                 (completion, out)
             }
@@ -144,7 +144,7 @@ impl Rig {
         let (completion, out) = self.run(place, entry, data);
         assert_eq!(completion.id, entry.id());
         assert!(completion.status.is_success() || out.is_empty(), "data of a refused command");
-        // the error log is about every refused command that is not of Fabrics
+        // the error log has an entry for every refused command except Fabrics commands
         Status { more: false, ..completion.status }
     }
 

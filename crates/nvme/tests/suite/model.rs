@@ -13,7 +13,7 @@ const BLOCK: usize = 512;
 const FUA: u32 = 1 << 30;
 const DEAC: u32 = 1 << 25;
 
-/// Contents that a unit may have: the last one is what reads return.
+/// Contents that a unit may have; reads return the last one.
 struct Unit(Vec<Vec<u8>>);
 
 impl Unit {
@@ -64,7 +64,7 @@ impl Model {
     }
 }
 
-/// Does one random command, and the same to the model.
+/// Carries out one random command on the controller, and the same command on the model.
 fn step(rig: &mut Rig, model: &mut Model, (admin, io): (Place, Place), cache: &mut bool) {
     let first = model.below(UNITS * 8);
     let blocks = 1 + model.below(UNITS * 8 - first).min(19);
@@ -99,7 +99,7 @@ fn step(rig: &mut Rig, model: &mut Model, (admin, io): (Place, Place), cache: &m
                 model.change(from * 8, &vec![0; (to - from) * UNIT], !*cache);
             }
             if !*cache {
-                model.units.iter_mut().for_each(Unit::make_durable); // it flushes
+                model.units.iter_mut().for_each(Unit::make_durable); // the switch flushes
             }
         }
         4 | 5 => {
@@ -126,14 +126,17 @@ fn step(rig: &mut Rig, model: &mut Model, (admin, io): (Place, Place), cache: &m
     }
 }
 
-/// Lets the power fail, and mounts again. Each unit must have a content that it may have.
+/// Lets the power fail, and mounts again. Each unit must have one of its possible contents.
 fn lose_power(rig: Rig, model: &mut Model, record: Durable) -> Rig {
     let mut ram = rig.ram;
     let mut draws = model.rng.clone();
     ram.lose_power(|| draws.below(2) == 0);
     model.below(2);
     for (unit, content) in model.units.iter_mut().zip(ram.content().chunks(UNIT)) {
-        assert!(unit.0.iter().any(|allowed| allowed == content), "a unit that nobody wrote");
+        assert!(
+            unit.0.iter().any(|allowed| allowed == content),
+            "a content that was never written"
+        );
         unit.0 = vec![content.to_vec()];
     }
     Rig::with(Settings::default(), ram, record)

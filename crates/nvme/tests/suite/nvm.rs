@@ -174,7 +174,11 @@ fn the_transport_hears_what_to_fetch() {
     let mut rig = Rig::new();
     let (admin, io) = rig.ready("a");
     let write = rig.io(io::WRITE, 0, 9, 1 << 20);
-    assert_eq!(rig.subsystem.wants(io, &write), Ok(9 * 512), "what it writes, not what is there");
+    assert_eq!(
+        rig.subsystem.wants(io, &write),
+        Ok(9 * 512),
+        "the length of the write, not of the buffer"
+    );
     let dsm = rig.io(io::DATASET_MANAGEMENT, 2, 1, 4096);
     assert_eq!(rig.subsystem.wants(io, &dsm), Ok(48), "three ranges");
     let read = rig.io(io::READ, 0, 8, 4096);

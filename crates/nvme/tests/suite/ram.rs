@@ -18,7 +18,7 @@ pub struct Ram {
     pub health: Health,
     /// Operations so far: `r`, `w` (`W` with FUA), `t`, `f`.
     pub calls: String,
-    /// Commands that were released by others.
+    /// Commands that were released by other commands.
     pub released: Vec<IoCommand>,
 }
 
@@ -51,7 +51,8 @@ impl Ram {
         self.fails.take().map_or(Ok(()), Err)
     }
 
-    /// Lets the power fail. `keeps` says of each unit that differs if it has its new content.
+    /// Lets the power fail. For each unit that differs, `keeps` returns `true` if the unit has its
+    /// new content.
     pub fn lose_power(&mut self, mut keeps: impl FnMut() -> bool) {
         let unit = self.unit();
         for (index, (now, durable)) in
@@ -73,7 +74,7 @@ impl Ram {
         &self.now
     }
 
-    /// Makes units durable, but trims that do not survive.
+    /// Makes units durable, except trims that do not survive.
     fn persist(&mut self, units: std::ops::Range<usize>) {
         let unit = self.unit();
         for index in units {

@@ -5,7 +5,7 @@ use flashatlas_fixtures::proofs::cases;
 use flashatlas_nvme::{Entry, Lost, MediaError, Place, QueueId, Step, admin, fabrics, io};
 use proptest::prelude::*;
 
-/// Makes entries, many of them close to commands that are there.
+/// Makes entries, many of them close to supported commands.
 fn entry() -> impl Strategy<Value = Entry> {
     let opcodes = prop_oneof![
         any::<u8>(),
@@ -117,7 +117,7 @@ proptest! {
 }
 
 impl Rig {
-    /// Writes the configuration that enables, whatever state the controller is in.
+    /// Writes the configuration that enables the controller, in any state of the controller.
     fn enable(&mut self, admin: Place) {
         for value in [0, ENABLE] {
             let id = self.id();

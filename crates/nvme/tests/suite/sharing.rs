@@ -34,7 +34,7 @@ fn a_host_does_not_feel_the_reset_of_another() {
 }
 
 /// Media that threads share. Each write waits until `hosts` writes wait, so a lock around the
-/// subsystem would never come free.
+/// subsystem would never be released.
 struct Shared {
     ram: Mutex<Ram>,
     together: Barrier,
@@ -85,7 +85,7 @@ fn host(subsystem: &Mutex<Subsystem>, mut media: &Shared, number: usize) {
             let Step::Io(command) = step else { panic!("{step:?}") };
             let result = command.carry_out(&mut media, &data, &mut out);
             let finished = subsystem.lock().unwrap().finish(result, &mut out);
-            let (at, completion) = finished.completion.expect("it is waited for");
+            let (at, completion) = finished.completion.expect("the host waits for the command");
             assert_eq!((at, completion.status), (place, Status::SUCCESS));
             assert!(opcode == io::WRITE || out == data);
         }

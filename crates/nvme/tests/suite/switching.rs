@@ -58,11 +58,11 @@ fn the_switch_waits_for_what_is_in_flight() {
     assert_eq!(rig.set_feature(admin, feature::WRITE_CACHE, 1), Status::SEQUENCE_ERROR);
     let write = rig.io(io::WRITE, 8, 8, 4096);
     assert_eq!(rig.status(io, write, &[2; 4096]), Status::SUCCESS);
-    assert_eq!(rig.ram.calls, "W", "what comes after the switch is durable already");
+    assert_eq!(rig.ram.calls, "W", "a write after the switch is durable at once");
     assert_eq!(rig.carry_out(&early, &[1; 4096]).unwrap().1.status, Status::SUCCESS);
     assert_eq!(rig.ram.calls, "Ww");
     let flush = rig.ram.released.pop().expect("the switch goes on");
-    let (place, completion, _) = rig.carry_out(&flush, &[]).expect("it is waited for");
+    let (place, completion, _) = rig.carry_out(&flush, &[]).expect("the host waits for the switch");
     assert_eq!((place, completion.id, completion.status), (admin, off.id(), Status::SUCCESS));
     assert_eq!(rig.ram.calls, "Wwf");
     rig.ram.lose_power(|| false);
@@ -77,7 +77,7 @@ fn a_saved_switch_is_written_before_its_completion() {
     rig.subsystem.durable_changed();
     let off = rig.admin(admin::SET_FEATURES).dword(10, 0x06 | 1 << 31);
     assert_eq!(rig.status(admin, off, &[]), Status::SUCCESS);
-    let record = rig.subsystem.durable_changed().expect("it is to be written");
+    let record = rig.subsystem.durable_changed().expect("the record must be written");
     assert_eq!(record.saved.cache, Some(false));
     let mut rig = Rig::with(Default::default(), crate::ram::Ram::new(SHAPE), record);
     let (admin, io) = rig.ready("a");

@@ -5,10 +5,10 @@
 //! ```
 //!
 //! The last argument is the first byte of the host's identifier. The program connects an admin
-//! queue and an I/O queue, and says `ok`. Each line after that is a command, and has a line of
-//! answer: `ok` with the bytes that the command returns as hexadecimal digits, `status` with the
-//! status code type and code as four digits, or `gone` with a reason if the connection has failed.
-//! Blocks have 512 bytes.
+//! queue and an I/O queue, and prints `ok`. Each later line of input is a command. The program
+//! answers each command with one line: `ok` with the bytes that the command returns as hexadecimal
+//! digits, `status` with the status code type and code as four digits, or `gone` with a reason if
+//! the connection has failed. Blocks have 512 bytes.
 
 use flashatlas_nvme_tcp::initiator::{Controller, Data, Host, HostError, Options, QueuePair};
 use std::io::{BufRead, Write};
@@ -26,7 +26,7 @@ type Failed = Box<dyn std::error::Error>;
 fn main() -> Result<(), Failed> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [address, subsystem, nqn, id] = &arguments[..] else {
-        return Err("expected ADDRESS:PORT, NQN, HOSTNQN and a number for the host".into());
+        return Err("give ADDRESS:PORT, NQN, HOSTNQN and a number for the host".into());
     };
     let address: SocketAddr = address.parse()?;
     let host = Host { nqn: nqn.clone(), id: [id.parse()?; 16] };
@@ -71,7 +71,7 @@ fn answer(done: Result<Vec<u8>, HostError>) -> String {
 /// Carries out a command.
 ///
 /// # Errors
-/// Returns an error if the words are no command. The inner error is what the controller answered.
+/// Returns an error if the words are no command. The inner error is the answer of the controller.
 fn carry_out(
     controller: &mut Controller,
     queue: &mut QueuePair,
@@ -117,7 +117,8 @@ fn range(opcode: u8, first: u64, blocks: u32, fua: bool) -> [u8; 64] {
     entry
 }
 
-/// Carries out a command of a range, whose data says how long it is, if there is data.
+/// Carries out a command for a range of blocks. If there is data, its length gives the number of
+/// blocks.
 fn io(queue: &mut QueuePair, mut entry: [u8; 64], data: Vec<u8>) -> Result<Vec<u8>, HostError> {
     if data.is_empty() {
         return executed(queue, entry, Data::None);

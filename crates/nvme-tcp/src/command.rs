@@ -34,7 +34,7 @@ const TRANSPORT: u8 = 0x5a;
 pub(crate) enum Way {
     /// There is no data, or it is in the capsule.
     Capsule,
-    /// The host sends this many bytes, when it is asked.
+    /// The host sends this many bytes, when the controller asks for them.
     FromHost(u32),
     /// The host has room for this many bytes.
     ToHost(u32),
@@ -47,8 +47,8 @@ pub(crate) fn id(entry: &[u8; ENTRY_BYTES]) -> u16 {
 
 /// Returns the way of the data of a command whose capsule carries `inside` bytes.
 ///
-/// Bits 1:0 of the opcode, or of the Fabrics command type, say the direction (Base
-/// Specification, 3.1.3.4 and 6). A command without data has no descriptor worth reading.
+/// Bits 1:0 of the opcode, or of the Fabrics command type, are the direction (Base Specification,
+/// 3.1.3.4 and 6). The descriptor of a command without data is not read.
 ///
 /// # Errors
 /// Returns the status with which the command is refused: the descriptor does not describe the

@@ -1,10 +1,10 @@
 //! NVMe over TCP: the wire of the NVMe/TCP Transport Specification, revision 1.1.
 //!
-//! Sections without a document's name are of that specification.
+//! Section numbers without a document refer to this specification.
 //!
 //! - [`pdu`] has the PDUs as bytes.
 //! - [`Connection`] is the controller's side of one connection, without I/O.
-//! - [`door`] has TCP listeners, and what they serve: a [`door::Target`].
+//! - [`door`] has TCP listeners, and the [`door::Target`] that they serve.
 //! - [`initiator`] is a host, for tests.
 //!
 //! ```

@@ -1,6 +1,6 @@
 //! Bounds of one connection.
 
-/// Bytes of in-capsule data of admin and Fabrics commands, at most (section 3.3.1).
+/// Maximum number of bytes of in-capsule data of admin and Fabrics commands (section 3.3.1).
 pub const ADMIN_CAPSULE_DATA: u32 = 8192;
 
 /// Bounds of a connection: what it announces to the host, and what it stores.
@@ -10,24 +10,23 @@ pub struct Limits {
     pub entries: u16,
     /// Bytes of in-capsule data of an I/O command: IOCCSZ × 16 − 64.
     pub capsule_data: u32,
-    /// Bytes that one command transfers, at most: what MDTS says.
+    /// Maximum number of bytes that one command transfers (MDTS).
     pub transfer: u32,
-    /// Bytes of data of all commands together that the connection stores, in-capsule data aside.
-    /// At least `transfer`. A command beyond them waits.
+    /// Maximum number of bytes of data that the connection stores for all commands together,
+    /// without in-capsule data; at least `transfer`. A command whose data has no room waits.
     pub data: u32,
-    /// Bytes of data in one H2CData PDU, at most (MAXH2CDATA); a multiple of 4.
+    /// Maximum number of bytes of data in one H2CData PDU (MAXH2CDATA); a multiple of 4.
     pub h2c_data: u32,
-    /// Bytes of data in one C2HData PDU, at most; a multiple of 4.
+    /// Maximum number of bytes of data in one C2HData PDU; a multiple of 4.
     pub c2h_data: u32,
-    /// Bytes that one R2T asks for, at most; a multiple of 4.
+    /// Maximum number of bytes that one R2T asks for; a multiple of 4.
     pub r2t: u32,
-    /// R2T PDUs of one command that are outstanding, at most; the host may support fewer
-    /// (MAXR2T).
+    /// Maximum number of outstanding R2T PDUs of one command; the host may support fewer (MAXR2T).
     pub r2ts: u32,
 }
 
 impl Limits {
-    /// The bounds of connections, unless a target has smaller ones.
+    /// The bounds of connections, unless a target has smaller bounds.
     pub const DEFAULT: Limits = Limits {
         entries: 128,
         capsule_data: 8192,
@@ -39,11 +38,12 @@ impl Limits {
         r2ts: 2,
     };
 
-    /// Bytes of headers and responses that may wait to be sent before the connection stops to
-    /// receive.
+    /// Number of bytes of headers and responses that may wait before the connection stops
+    /// receiving.
     pub(crate) const CONTROL: usize = 64 << 10;
 
-    /// Returns the bytes of memory that a connection takes at most, buffers of the socket aside.
+    /// Returns the maximum number of bytes of memory that a connection takes, without buffers of
+    /// the socket.
     pub const fn memory(&self) -> usize {
         let capsule = if self.capsule_data > ADMIN_CAPSULE_DATA {
             self.capsule_data
@@ -60,7 +60,7 @@ impl Limits {
     /// Checks that the bounds fit together.
     ///
     /// # Panics
-    /// Panics if they do not.
+    /// Panics if the bounds do not fit together.
     pub(crate) fn check(&self) {
         assert!(self.entries >= 2 && self.r2ts >= 1, "{self:?}");
         // transfer tags have 16 bits
@@ -76,5 +76,5 @@ const fn smaller(a: u32, b: u32) -> u32 {
     if a < b { a } else { b }
 }
 
-/// Bytes of memory that a connection with the default bounds takes at most.
+/// Maximum number of bytes of memory that a connection with the default bounds takes.
 pub const CONNECTION_BYTES: usize = Limits::DEFAULT.memory();

@@ -23,8 +23,8 @@ fn held(region: &Region<'_, System>) -> usize {
     stats.bytes_allocated.saturating_sub(stats.bytes_deallocated)
 }
 
-/// Fills a queue with commands of one kind, and lets none of the output be sent. Returns the most
-/// bytes that the connection held, with the commands that it handed over.
+/// Fills a queue with commands of one kind, and sends none of the output. Returns the largest
+/// number of bytes that the connection held, including the commands that it handed over.
 fn fill(make: impl Fn(u16) -> ([u8; 64], usize), answer: bool) -> usize {
     let limits = Limits::DEFAULT;
     let region = Region::new(ALLOCATOR);

@@ -1,12 +1,12 @@
 //! The controller's side of one connection, which is one queue (section 3.2): bytes in, bytes out.
 //!
-//! There is no I/O here and no clock. The owner of the connection passes on what it
+//! There is no I/O here and no clock. The owner of the connection passes on the bytes that it
 //! [receives](Connection::receive), carries out the [commands](Connection::next_command),
 //! [completes](Connection::complete) them, and sends the [output](Connection::output).
 //!
 //! [`Limits::memory`] bounds the memory of a connection. A host that sends commands beyond
-//! its queue is cut off. A command whose data finds no room waits for the commands before it. A
-//! host that does not read is not read from either ([`Connection::wants_input`]).
+//! its queue is cut off. A command whose data finds no room waits for the commands before it. While
+//! a host does not read, nothing is read from this host either ([`Connection::wants_input`]).
 
 mod output;
 mod transfer;
@@ -27,10 +27,10 @@ use transfer::Transfer;
 /// Reason why a connection is over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// The host broke the protocol. The output ends with a C2HTermReq that says so.
+    /// The host broke the protocol. The output ends with a C2HTermReq that reports the fault.
     Fault(Fault),
-    /// The host sent an H2CTermReq. It has nothing in it if its length is wrong, which is no
-    /// reason to answer (section 3.5.1).
+    /// The host sent an H2CTermReq. The value is `None` if the length of the PDU is wrong. Even
+    /// then, there is no answer (section 3.5.1).
     Terminated(Option<TermReq>),
 }
 
@@ -92,12 +92,12 @@ pub struct Connection {
     sink: Sink,
     /// Framing of PDUs to the host.
     framing: Framing,
-    /// Outstanding R2T PDUs of a command, at most.
+    /// Maximum number of outstanding R2T PDUs of a command.
     r2ts: u32,
     shape: QueueShape,
     /// Head of the submission queue (SQHD).
     head: u16,
-    /// The Connect command, whose completion says that flow control is off.
+    /// `true` while the completion of Connect is due, which may report that flow control is off.
     connecting: bool,
     slots: FxHashMap<u16, Slot>,
     /// Commands that wait for room, in order.
@@ -161,7 +161,7 @@ impl Connection {
         !self.is_over() && self.output.control() < Limits::CONTROL
     }
 
-    /// Takes bytes that the host sent. Pieces of at most 64 KiB keep the bound of memory.
+    /// Receives bytes that the host sent. The bound of memory holds for pieces of at most 64 KiB.
     ///
     /// # Errors
     /// Returns the reason why the connection is over. The output that is left should still be
@@ -231,7 +231,7 @@ impl Connection {
             let term = Pdu::C2hTermReq(fault.into()).encode(self.decoder.header(), &self.framing);
             self.output.push(&term);
         }
-        // Data that is still to arrive never will. Commands that are ready are not carried out.
+        // Data that has not arrived never arrives. Commands that are ready are not carried out.
         self.sink = Sink::Nowhere;
         self.waiting.clear();
         self.ready.clear();
@@ -250,10 +250,11 @@ impl Connection {
         self.decoder.set_framing(Framing { digests, alignment: answer.alignment });
     }
 
-    /// Says that the Connect command succeeds, which the owner completes next.
+    /// Creates the queue, because the Connect command succeeds. The owner completes the command
+    /// next.
     ///
     /// # Panics
-    /// Panics if the queue exists, or is larger than the limits say.
+    /// Panics if the queue exists, or is larger than the limits allow.
     pub fn establish(&mut self, shape: QueueShape) {
         if self.is_over() {
             return;
@@ -270,8 +271,8 @@ impl Connection {
         if inside > most as usize {
             return Err(Fault::field(4)); // PLEN
         }
-        // A host leaves one entry of its queue free, or it could not tell a full queue from an
-        // empty one. Some hosts fill the last entry, too; nobody needs more.
+        // A host leaves one entry of its queue free, to tell a full queue from an empty queue. Some
+        // hosts fill the last entry, too. No host needs more commands.
         if self.slots.len() >= usize::from(self.shape.entries) {
             self.is_overrun = self.phase == Phase::Established;
             return Err(Fault::SEQUENCE);
@@ -325,7 +326,8 @@ impl Connection {
         }
     }
 
-    /// Asks for data of a command, as far as the host supports outstanding R2T PDUs.
+    /// Asks for data of a command, with at most the number of outstanding R2T PDUs that the host
+    /// supports.
     fn ask(&mut self, id: u16) {
         loop {
             let tag = self.free_tag();
@@ -379,8 +381,8 @@ impl Connection {
         self.arrived(id, transfer.entry, transfer.into_data());
     }
 
-    /// Hands over a command whose data has arrived; `None` if it was damaged on the way, which
-    /// fails the command and not the connection (section 3.5.2).
+    /// Hands over a command whose data has arrived. `data` is `None` if the data was damaged on the
+    /// way. Damaged data fails the command, not the connection (section 3.5.2).
     fn arrived(&mut self, id: u16, entry: [u8; ENTRY_BYTES], data: Option<Vec<u8>>) {
         match data {
             Some(data) => self.ready.push_back(Command { entry, data, room: 0 }),
@@ -406,8 +408,8 @@ impl Connection {
         Some(command)
     }
 
-    /// Completes a command: data, if it has any and succeeds, and `completion`, in which the head
-    /// of the submission queue is filled in.
+    /// Completes a command. Sends its data, if the command has data and succeeds, and then
+    /// `completion` with the head of the submission queue.
     ///
     /// # Panics
     /// Panics if no such command was handed over, if the data is longer than the room that the
@@ -432,12 +434,12 @@ impl Connection {
             put_u16(&mut completion, 8, head);
             self.output.push(&Pdu::CapsuleResp(completion).encode(&[], &self.framing));
         }
-        // What is to be sent keeps its room until it is sent.
+        // Data to be sent keeps its room until it is sent.
         self.room += slot.reserved - length;
         self.admit();
     }
 
-    /// Forgets a command that has no completion, as its controller was reset.
+    /// Forgets a command that has no completion, because its controller was reset.
     ///
     /// # Panics
     /// Panics if no such command was handed over.
@@ -481,7 +483,7 @@ impl Connection {
     fn advance(&mut self) -> u16 {
         let connecting = std::mem::take(&mut self.connecting);
         if !self.shape.flow_control {
-            // The completion of Connect says so; later the field is reserved.
+            // The completion of Connect reports this; in later completions the field is reserved.
             return if connecting { 0xffff } else { 0 };
         }
         self.head = (self.head + 1) % self.shape.entries;
@@ -498,10 +500,10 @@ impl Connection {
         !self.output.is_empty()
     }
 
-    /// Says that `bytes` of the output were sent.
+    /// Removes `bytes` bytes of the output, because they were sent.
     ///
     /// # Panics
-    /// Panics if there were fewer.
+    /// Panics if the output has fewer bytes.
     pub fn sent(&mut self, bytes: usize) {
         self.room += self.output.take(bytes);
         if !self.is_over() {
@@ -519,7 +521,7 @@ impl Connection {
     }
 }
 
-/// Returns the data of a command, while it arrives.
+/// Returns the transfer of a command whose data arrives.
 fn transfer(slots: &mut FxHashMap<u16, Slot>, id: u16) -> &mut Transfer {
     match slots.get_mut(&id).map(|slot| &mut slot.stage) {
         Some(Outstanding::Arriving(transfer)) => transfer,

@@ -29,8 +29,8 @@ impl Transfer {
         Transfer { entry, data, total, asked: 0, open: VecDeque::new(), damaged: false }
     }
 
-    /// Returns the range of the next R2T, of at most `most` bytes, if fewer than `outstanding` are
-    /// open and data is left to ask for.
+    /// Returns the range of the next R2T, of at most `most` bytes. Returns `None` if `outstanding`
+    /// R2T PDUs are open, or if no data is left to ask for.
     pub fn ask(&mut self, tag: u16, most: u32, outstanding: u32) -> Option<(u32, u32)> {
         let length = most.min(self.total - self.asked);
         if length == 0 || self.open.len() >= outstanding as usize {
@@ -54,7 +54,7 @@ impl Transfer {
             return Err(Fault::OUT_OF_RANGE);
         }
         // The R2Ts of a command are served in order, each without gaps, and the last PDU of an R2T
-        // says that it is the last.
+        // has its last flag set.
         let in_order = self.open.front().is_some_and(|first| first.tag == pdu.tag)
             && pdu.offset as usize == self.data.len();
         if !in_order || pdu.last != (end == u64::from(asked.end)) {
@@ -68,7 +68,7 @@ impl Transfer {
         self.data.extend_from_slice(data);
     }
 
-    /// Ends a PDU, and returns the tag of its R2T if all of its data is there.
+    /// Ends a PDU, and returns the tag of its R2T if all data of the R2T has arrived.
     pub fn end(&mut self, intact: bool) -> Option<u16> {
         self.damaged |= !intact;
         let first = self.open.front().expect("a PDU has an R2T");
@@ -78,7 +78,7 @@ impl Transfer {
         self.open.pop_front().map(|asked| asked.tag)
     }
 
-    /// Returns whether all data is there.
+    /// Returns whether all data has arrived.
     pub fn is_complete(&self) -> bool {
         self.data.len() == self.total as usize
     }

@@ -22,7 +22,7 @@ mod property {
     pub const READY_TIMEOUTS: u32 = 0x68;
 }
 
-/// Capability of a controller that is ready when its media are (CAP.CRMS): it has
+/// Capability of a controller that becomes ready with its media (CAP.CRMS). Such a controller has
 /// `property::READY_TIMEOUTS`.
 const READY_WITH_MEDIA: u64 = 1 << 59;
 
@@ -31,7 +31,7 @@ const READY_WITH_MEDIA: u64 = 1 << 59;
 const ENABLED: u64 = 1 | 6 << 16 | 4 << 20;
 /// Entries of an admin queue that every controller takes (Base Specification, 5.1.12.3.1).
 const ADMIN_ENTRIES: u16 = 32;
-/// Times that the status is read before the host gives up.
+/// Number of reads of the status before the host gives up.
 const READY_TRIES: usize = 1000;
 
 /// An association of a host with a controller.
@@ -71,8 +71,8 @@ impl Controller {
         Ok(controller)
     }
 
-    /// Connects an admin queue, and enables the controller, after the reads of properties with
-    /// which Linux begins.
+    /// Connects an admin queue, reads the properties that Linux reads first, and enables the
+    /// controller.
     ///
     /// # Errors
     /// Returns an error if a command fails, or the controller does not become ready.
@@ -148,7 +148,7 @@ impl Controller {
         (entry, data)
     }
 
-    /// Returns a property, of 8 bytes or of 4.
+    /// Returns a property of 8 bytes if `is_long`, else of 4 bytes.
     ///
     /// # Errors
     /// Returns an error if the command fails.

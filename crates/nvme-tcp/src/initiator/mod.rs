@@ -23,7 +23,7 @@ pub struct Options {
     pub alignment: Alignment,
     /// Outstanding R2T PDUs of a command that the host supports, counted from 0 (MAXR2T).
     pub max_r2t: u32,
-    /// Bytes of data that the host puts into a capsule, at most.
+    /// Maximum number of bytes of data that the host puts into a capsule.
     pub capsule_data: usize,
     /// Entries of a queue; an admin queue has at most 32.
     pub entries: u16,
@@ -53,7 +53,7 @@ impl Default for Options {
     }
 }
 
-/// Reason why a host got no answer, or a bad one.
+/// Reason why a host got no answer, or a bad answer.
 #[derive(Debug)]
 pub enum HostError {
     /// The socket failed, or the controller did not answer in time.

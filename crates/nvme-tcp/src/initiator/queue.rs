@@ -23,7 +23,8 @@ pub enum Data {
 /// A command that is complete.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Completed {
-    /// The completion queue entry; zeros but for the identifier, if a success flag took its place.
+    /// The completion queue entry. If a success flag took its place, all fields except the
+    /// identifier are zero.
     pub completion: [u8; COMPLETION_BYTES],
     /// The data that was received.
     pub data: Vec<u8>,
@@ -80,7 +81,7 @@ impl QueuePair {
         Ok(QueuePair { socket, options: *options, next_id: 0, open, done })
     }
 
-    /// Returns the connection, to send what no host would.
+    /// Returns the connection, for PDUs that no correct host sends.
     pub fn socket(&mut self) -> &mut Socket {
         &mut self.socket
     }
@@ -113,7 +114,7 @@ impl QueuePair {
         Ok(id)
     }
 
-    /// Waits for the completion of a command, and serves the others in the meantime.
+    /// Waits for the completion of a command, and serves the other commands in the meantime.
     ///
     /// # Errors
     /// Returns an error if the connection ends, or the controller breaks the protocol.
@@ -140,7 +141,7 @@ impl QueuePair {
         }
     }
 
-    /// Receives a PDU, and follows it.
+    /// Receives a PDU, and handles it.
     fn advance(&mut self) -> Result<(), HostError> {
         let Message { pdu, data, is_intact } = self.socket.receive()?;
         let taken = match pdu {

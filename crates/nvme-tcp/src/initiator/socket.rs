@@ -25,10 +25,10 @@ pub struct Socket {
     /// Framing of PDUs to the controller.
     framing: Framing,
     decoder: Decoder,
-    /// Bytes that were received, and how many of them are decoded.
+    /// Bytes that were received; the first `taken` of them are decoded.
     input: Vec<u8>,
     taken: usize,
-    /// Bytes of data in an H2CData PDU, at most.
+    /// Maximum number of bytes of data in an H2CData PDU.
     max_data: usize,
     /// Time that an answer is looked for again and again, if it is not slept for.
     polls: Option<Duration>,
@@ -103,12 +103,12 @@ impl Socket {
         self.max_data = answer.max_data as usize;
     }
 
-    /// Returns how PDUs to the controller are framed.
+    /// Returns the framing of PDUs to the controller.
     pub fn framing(&self) -> Framing {
         self.framing
     }
 
-    /// Returns the bytes of data in an H2CData PDU, at most (MAXH2CDATA).
+    /// Returns the maximum number of bytes of data in an H2CData PDU (MAXH2CDATA).
     pub fn max_data(&self) -> usize {
         self.max_data
     }
@@ -136,8 +136,8 @@ impl Socket {
     /// Waits for the next PDU.
     ///
     /// # Errors
-    /// Returns an error if the connection is gone, if no PDU comes in time, or if it breaks the
-    /// protocol. The controller is then told so (section 3.5.1).
+    /// Returns an error if the connection is gone, if no PDU comes in time, or if the PDU breaks
+    /// the protocol. For a broken protocol, the host sends an H2CTermReq (section 3.5.1).
     pub fn receive(&mut self) -> Result<Message, HostError> {
         let mut message: Option<Message> = None;
         loop {
@@ -171,7 +171,7 @@ impl Socket {
         }
     }
 
-    /// Reads some bytes. All that were received before are decoded.
+    /// Reads some bytes. All bytes that were received before are already decoded.
     fn fill(&mut self) -> Result<(), HostError> {
         self.input.resize(64 << 10, 0);
         self.taken = 0;

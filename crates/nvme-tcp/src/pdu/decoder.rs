@@ -33,7 +33,7 @@ pub struct Decoder {
     framing: Framing,
     state: State,
     header: [u8; HEADER_BYTES_MAX],
-    /// Bytes of `header` that have arrived; 0 between a header and the next.
+    /// Bytes of `header` that have arrived; 0 between two headers.
     have: usize,
     /// Bytes of the header of the last PDU.
     whole: usize,
@@ -54,7 +54,7 @@ impl Decoder {
         }
     }
 
-    /// Sets how the next PDUs are framed, once ICReq and ICResp are exchanged.
+    /// Sets the framing of the next PDUs, after ICReq and ICResp were exchanged.
     ///
     /// # Panics
     /// Panics in the middle of a PDU.
@@ -74,7 +74,7 @@ impl Decoder {
     /// taken and the piece is not complete.
     ///
     /// # Errors
-    /// Returns the fault of a header that cannot be accepted. No call may follow it.
+    /// Returns the fault of a header that cannot be accepted. No call may follow an error.
     pub fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<Piece<'a>>, Fault> {
         // Each turn takes bytes or moves to the next state: at most four turns a piece.
         loop {

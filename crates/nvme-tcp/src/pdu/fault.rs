@@ -41,7 +41,7 @@ impl FatalStatus {
 pub struct Fault {
     /// Fatal Error Status (FES).
     pub status: FatalStatus,
-    /// Fatal Error Information (FEI): an offset, a digest, or 0, as the status says.
+    /// Fatal Error Information (FEI): an offset, a digest, or 0, depending on the status.
     pub information: u32,
 }
 

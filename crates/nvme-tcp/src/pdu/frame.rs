@@ -10,7 +10,7 @@ pub const COMMON_BYTES: usize = 8;
 pub const HEADER_BYTES_MAX: usize = 128 + DIGEST_BYTES;
 /// Bytes of a digest.
 pub const DIGEST_BYTES: usize = 4;
-/// Bytes of data in a TermReq PDU, at most (section 3.5.1).
+/// Maximum number of bytes of data in a TermReq PDU (section 3.5.1).
 pub const TERM_DATA_MAX: usize = 128;
 
 const FLAG_HEADER_DIGEST: u8 = 1 << 0;
@@ -27,7 +27,7 @@ pub(super) mod at {
     pub const LENGTH: u32 = 4;
 }
 
-/// The direction of a PDU. Bit 0 of the opcode says it (figure 10).
+/// The direction of a PDU, which is bit 0 of the opcode (figure 10).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// From the host to the controller (H2C).
@@ -128,7 +128,7 @@ impl Frame {
     ///
     /// # Panics
     /// Panics if the type carries no data and `data` is above 0, if a TermReq has more than
-    /// [`TERM_DATA_MAX`] bytes, or if the PDU is longer than its length field can say.
+    /// [`TERM_DATA_MAX`] bytes, or if the PDU is too long for its length field.
     pub(super) fn of(kind: Kind, flags: u8, data: usize, framing: &Framing) -> Frame {
         if kind.is_termination() {
             assert!(data <= TERM_DATA_MAX, "{data} bytes of data in a {kind:?}");
@@ -154,8 +154,8 @@ impl Frame {
     /// Checks the fields without which the header cannot be received: type, direction, the flag
     /// of the header digest, and the length of the header. Returns the type.
     ///
-    /// The other fields are checked in [`Frame::decode`], after the header digest: a damaged
-    /// header is then reported as such.
+    /// The other fields are checked in [`Frame::decode`], after the header digest. So a damaged
+    /// header is reported as damaged.
     pub(super) fn begin(
         common: &[u8; COMMON_BYTES],
         expected: Direction,
@@ -199,7 +199,7 @@ impl Frame {
             return Ok(frame);
         }
         if length == header && !matches!(kind, Kind::H2cData | Kind::C2hData) {
-            return Ok(frame); // PDO and DDGSTF say nothing without data
+            return Ok(frame); // PDO and DDGSTF have no meaning without data
         }
         if !kind.may_carry_data() {
             return Err(Fault::field(at::LENGTH));

@@ -1,4 +1,5 @@
-//! ICReq and ICResp: the two sides say how they frame PDUs (sections 3.6.2.2 and 3.6.2.3).
+//! ICReq and ICResp, in which the two sides announce their framing of PDUs (sections 3.6.2.2 and
+//! 3.6.2.3).
 
 use super::fault::Fault;
 use super::le::{put_u32, u16_at, u32_at};
@@ -103,7 +104,7 @@ pub struct IcResp {
     pub alignment: Alignment,
     /// The digests that are in use from here on.
     pub digests: Digests,
-    /// Bytes of data in an H2CData PDU, at most; a multiple of 4 (MAXH2CDATA).
+    /// Maximum number of bytes of data in an H2CData PDU; a multiple of 4 (MAXH2CDATA).
     pub max_data: u32,
 }
 
@@ -122,8 +123,8 @@ impl IcResp {
     }
 }
 
-/// Returns what both PDUs have at the same offsets. Another version of the format than 0 is an
-/// unsupported parameter (section 3.1).
+/// Returns the fields that both PDUs have at the same offsets. A version of the format other than 0
+/// is an unsupported parameter (section 3.1).
 fn decode_shared(header: &[u8]) -> Result<(Alignment, Digests), Fault> {
     if u16_at(header, 8) != 0 {
         return Err(Fault::unsupported(at::VERSION));

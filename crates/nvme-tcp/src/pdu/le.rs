@@ -1,4 +1,4 @@
-//! Little-endian fields at byte offsets. The caller's slice is long enough.
+//! Little-endian fields at byte offsets. The caller's slice must be long enough.
 
 pub fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([bytes[at], bytes[at + 1]])

@@ -1,7 +1,8 @@
 //! The PDUs of NVMe/TCP as bytes (NVMe/TCP Transport Specification 1.1, section 3.6.2).
 //!
-//! A [`Pdu`] is a typed header. Its data, if it has any, travels beside it: [`Frame`] says where.
-//! [`Decoder`] reads PDUs from a stream of bytes without storing their data.
+//! A [`Pdu`] is a typed header. Its data, if it has any, is not a part of the [`Pdu`]: [`Frame`]
+//! has the place of the data. [`Decoder`] reads PDUs from a stream of bytes without storing their
+//! data.
 
 mod data;
 mod decoder;
@@ -93,14 +94,14 @@ impl Pdu {
         }
     }
 
-    /// Returns what `header` says: the bytes up to the padding or the data. `frame` comes from the
-    /// same bytes.
+    /// Decodes `header`, the bytes up to the padding or the data. `frame` was decoded from the same
+    /// bytes.
     ///
     /// # Errors
     /// Returns the fault of the first field with an invalid value.
     ///
     /// # Panics
-    /// Panics if `header` is shorter than the frame says.
+    /// Panics if `header` is shorter than the header length in `frame`.
     pub fn decode(frame: &Frame, header: &[u8]) -> Result<Pdu, Fault> {
         let term = |header| TermReq { status: u16_at(header, 8), information: u32_at(header, 10) };
         Ok(match frame.kind() {

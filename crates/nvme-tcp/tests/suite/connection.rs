@@ -207,7 +207,7 @@ fn commands_wait_for_room_in_order() {
     assert!(wire.connection.next_command().is_none(), "data keeps its room until it is written");
     wire.connection.complete(done(2), Vec::new());
     assert_eq!([wire.next().id(), wire.next().id()], [3, 4]);
-    // What a read returns keeps its room until it is sent.
+    // The data of a read keeps its room until it is sent.
     wire.connection.complete(done(3), data.clone());
     wire.command(with_buffer(READ, 6, 64 << 10), &[]);
     wire.command(with_buffer(READ, 7, 64 << 10), &[]);

@@ -18,7 +18,7 @@ use std::time::Duration;
 const NQN: &str = "nqn.2014-08.org.example:drive";
 const BYTES: usize = 4 << 20;
 
-/// An operation on the media, or the keeping of the durable record.
+/// An operation on the media, or a write of the durable record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Done {
     Write { fua: bool },
@@ -36,9 +36,9 @@ pub(crate) struct Ram {
     waiting: Mutex<usize>,
     pub(crate) is_free: AtomicBool,
     keeps_at_gate: AtomicBool,
-    /// Free media take reads at once, and complete them at the gate.
+    /// `true` if free media accept reads at once, and complete them at the gate.
     pub(crate) is_later: AtomicBool,
-    /// Reads that wait are complete.
+    /// `true` if the reads that wait are complete.
     pub(crate) is_complete: AtomicBool,
     /// The thread of each question whether a read is complete, and of each wait.
     pub(crate) asked: Mutex<Vec<ThreadId>>,
@@ -276,13 +276,13 @@ fn small_reads_of_free_media_need_no_thread_and_their_depth_is_what_hosts_wait_f
     drive.ram.is_free.store(true, Ordering::SeqCst);
     let all: Vec<u8> = (0..8).flat_map(|id| read_capsule(100 + id, id.into(), 8)).collect();
     queue.socket().send_bytes(&all).expect("sent");
-    // one thread does them, so they are complete in their order
+    // one thread carries out the reads, so they complete in order
     assert_eq!(completed(&mut queue, 8), (100..108).collect::<Vec<_>>());
     let reads = std::mem::take(&mut *drive.ram.reads.lock().unwrap());
     assert!(reads.iter().all(|&(thread, _)| thread == reads[0].0), "{reads:?}");
     assert_eq!(reads.iter().map(|read| read.1).collect::<Vec<_>>(), [8; 8]);
 
-    // What is not small goes to the pool.
+    // A command that is not small goes to the pool.
     queue.socket().send_bytes(&read_capsule(1, 0, 256)).expect("sent");
     assert_eq!(completed(&mut queue, 1), [1]);
     let large = drive.ram.reads.lock().unwrap()[0];
@@ -302,8 +302,8 @@ fn reads_that_complete_later_are_taken_where_they_arrive_and_wait_elsewhere() {
     let bad = queue.submit_read(1, 1, BLOCK).expect("submitted");
     eventually("both wait", || *drive.ram.waiting.lock().unwrap() == 2);
     let reads = drive.ram.reads.lock().unwrap().clone();
-    assert!(reads.len() == 2 && reads[0].0 == reads[1].0, "one thread took them: {reads:?}");
-    controller.keep_alive().expect("others go on");
+    assert!(reads.len() == 2 && reads[0].0 == reads[1].0, "one thread submitted both: {reads:?}");
+    controller.keep_alive().expect("other commands go on");
     drive.ram.close(false);
     assert!(queue.wait(good).expect("a read").data == pattern(512));
     let failed = queue.wait(bad).expect("an answer");
@@ -319,7 +319,8 @@ fn a_record_that_cannot_be_kept_keeps_no_other_connection_waiting() {
     let mut other = drive.connect(&Options::default());
     other.identify(0x01, 0).expect("the record of the power-on is kept");
     drive.ram.is_free.store(true, Ordering::SeqCst);
-    // The read fails when it is submitted, and is an entry of the error log, which is to be kept.
+    // The read fails when it is submitted, and makes an entry in the error log, so the durable
+    // record must be kept.
     drive.ram.keeps_at_gate.store(true, Ordering::SeqCst);
     drive.ram.close(true);
     let failed = queue.submit_read(BYTES as u64 / 512 - 2, 1, BLOCK).expect("submitted");
@@ -339,7 +340,7 @@ fn a_panic_of_free_media_ends_one_command() {
     queue.socket().send_bytes(&read_capsule(1, last, 1)).expect("sent");
     queue.socket().send_bytes(&read_capsule(2, 0, 1)).expect("sent");
     assert_eq!(completed(&mut queue, 1), [2], "the connection goes on");
-    controller.keep_alive().expect("so does the association");
+    controller.keep_alive().expect("the association goes on, too");
 }
 
 #[test]
@@ -378,7 +379,7 @@ fn a_flood_ends_the_association_and_no_other() {
     queue.socket().send_bytes(&all).expect("sent");
     let left = || drive.target.update(|subsystem| subsystem.controllers().count());
     eventually("the association ends", || left() == 1);
-    assert!(controller.keep_alive().is_err(), "its admin queue has gone, too");
+    assert!(controller.keep_alive().is_err(), "the admin queue is lost, too");
     other.keep_alive().expect("the other host goes on");
     drive.ram.close(false);
 }
@@ -399,13 +400,13 @@ fn names_that_nobody_has_are_refused() {
 fn the_durable_record_is_kept_before_the_answer() {
     let drive = Drive::new();
     let mut controller = drive.connect(&Options::default());
-    controller.identify(0x01, 0).expect("the first command keeps what the power-on changed");
+    controller.identify(0x01, 0).expect("the first command keeps the record of the power-on");
     drive.ram.done.lock().unwrap().clear();
     // Set Features of the volatile cache, saved, which flushes.
     execute(&mut controller, admin(0x09, 0x06 | 1 << 31, 0)).expect("the cache is off");
     assert_eq!(*drive.ram.done.lock().unwrap(), [Done::Flush, Done::Keep]);
     drive.ram.done.lock().unwrap().clear();
-    // A command that is complete at once: it is refused, which is an entry of the error log.
+    // A command that is complete at once: it is refused, which makes an entry in the error log.
     controller.log_page(0x7e, 512).expect_err("there is no such log");
     assert_eq!(*drive.ram.done.lock().unwrap(), [Done::Keep]);
 }
@@ -415,7 +416,7 @@ fn the_switch_of_the_cache_waits_for_the_writes_before_it() {
     let drive = Drive::new();
     let mut controller = drive.connect(&Options::default());
     let mut queue = controller.add_queue().expect("a queue");
-    controller.keep_alive().expect("it is there");
+    controller.keep_alive().expect("the controller answers");
     drive.ram.done.lock().unwrap().clear();
     drive.ram.close(true);
     let write = queue.submit_write(0, BLOCK, pattern(4096)).expect("submitted");
@@ -439,7 +440,7 @@ fn a_new_size_completes_an_event_request() {
     let mut controller = drive.connect(&Options::default());
     execute(&mut controller, admin(0x09, 0x0b, 1 << 8)).expect("namespace notices");
     let event = controller.admin.submit(admin(0x0c, 0, 0), Data::None).expect("submitted");
-    controller.identify(0x01, 0).expect("others go on");
+    controller.identify(0x01, 0).expect("other commands go on");
     drive.target.update(|subsystem| subsystem.resize(flashatlas_nvme::NamespaceId(1), 4096));
     let event = controller.admin.wait(event).expect("an event").result();
     assert_eq!(event & 0xff_ff07, 0x04_0002, "a notice: Namespace Attribute Changed, log 04h");
@@ -451,14 +452,14 @@ fn a_reset_forgets_commands_and_their_identifiers_are_free() {
     let mut controller = drive.connect(&Options { entries: 4, ..Options::default() });
     let mut queue = controller.add_queue().expect("a queue");
     queue.flush().expect("a flush");
-    // Requests for events are outstanding when the controller is reset. Were they not forgotten,
-    // the queue of 4 entries would soon be full.
+    // Requests for events are outstanding when the controller is reset. If the reset did not drop
+    // these requests, the queue of 4 entries would soon be full.
     for turn in 0..4 {
         for _ in 0..2 {
             controller.admin.submit(admin(0x0c, 0, 0), Data::None).expect("submitted");
         }
         controller.disable().expect("a reset");
-        assert!(queue.flush().is_err(), "turn {turn}: its queue is gone");
+        assert!(queue.flush().is_err(), "turn {turn}: the queue is gone");
         controller.enable().expect("enabled again");
         queue = controller.add_queue().expect("a new queue");
         queue.flush().expect("a flush");
@@ -484,7 +485,7 @@ fn a_shutdown_flushes_and_is_answered() {
     assert_eq!(status >> 2 & 3, 2, "shutdown processing is complete");
     assert!(drive.ram.done.lock().unwrap().contains(&Done::Flush));
     drop((queue, controller));
-    assert!(drive.door.close(Duration::from_secs(10)), "nothing is left to be done");
+    assert!(drive.door.close(Duration::from_secs(10)), "no command is left");
 }
 
 #[test]
@@ -527,5 +528,5 @@ fn a_silent_host_loses_its_association() {
     assert!(!none());
     eventually("the association ends", none);
     drop(queue);
-    assert!(controller.keep_alive().is_err(), "its connection is closed");
+    assert!(controller.keep_alive().is_err(), "the connection of the admin queue is closed");
 }

@@ -47,7 +47,7 @@ fn a_half_open_connection_is_closed() {
     // The time ends with Connect.
     let mut controller = served.connect(&options).expect("a controller");
     std::thread::sleep(setup * 2);
-    controller.keep_alive().expect("the connection is there");
+    controller.keep_alive().expect("the connection is open");
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn rubbish_is_refused_and_others_go_on() {
     let mut socket = Socket::raw(served.address, &options).expect("connected");
     socket.send(&Pdu::CapsuleCmd(entry(0, 0)), &[]).expect("sent");
     terminates(&mut socket, Fault::SEQUENCE);
-    controller.keep_alive().expect("the others go on");
+    controller.keep_alive().expect("other connections go on");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_flood_is_cut_off() {
     terminates(queue.socket(), Fault::SEQUENCE);
     served.memory.close_gate(false);
     eventually("the association ends", || served.memory.associations() == 0);
-    assert!(controller.keep_alive().is_err(), "the admin queue has gone, too");
+    assert!(controller.keep_alive().is_err(), "the admin queue is lost, too");
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_host_that_is_killed_in_a_write_leaves_no_trace() {
     let mut queue = controller.add_queue().expect("a queue");
     queue.write(0, BLOCK, pattern(64 << 10)).expect("a write");
 
-    // It sends 4 KiB of 64, and no more.
+    // The host sends 4 KiB of 64 KiB, and no more.
     queue.submit_write(0, BLOCK, vec![0xff; 64 << 10]).expect("submitted");
     let Pdu::R2t(r2t) = queue.socket().receive().expect("an R2T").pdu else { panic!("an R2T") };
     let (command, tag) = (r2t.command, r2t.tag);
@@ -123,7 +123,7 @@ fn a_host_that_is_killed_in_a_write_leaves_no_trace() {
     drop((queue, controller));
     eventually("both queues are lost", || served.memory.lost.load(Ordering::SeqCst) == 2);
 
-    let mut controller = served.connect(&options).expect("it connects again");
+    let mut controller = served.connect(&options).expect("the host connects again");
     let mut queue = controller.add_queue().expect("a queue");
     assert!(queue.read(0, 128, BLOCK).expect("a read") == pattern(64 << 10));
 }
@@ -143,7 +143,7 @@ fn a_host_that_is_killed_while_its_commands_run_frees_its_places() {
     eventually("the association ends", || served.memory.associations() == 0);
     served.memory.close_gate(false);
     eventually("the commands end", || served.memory.working() == 0);
-    // Those that were not begun never are.
+    // Commands that have not begun never begin.
     let blocks = served.memory.blocks.lock().unwrap()[..8 * 512].to_vec();
     assert_eq!(blocks.iter().filter(|&&byte| byte == 1).count(), 2 * 512);
 }
@@ -208,7 +208,7 @@ fn a_host_that_falls_silent_is_expired() {
     let options = Options { keep_alive, ..Options::default() };
     let mut controller = served.connect(&options).expect("a controller");
     let mut queue = controller.add_queue().expect("a queue");
-    // Commands of any queue keep it alive.
+    // Commands of any queue keep the association alive.
     for _ in 0..6 {
         std::thread::sleep(keep_alive / 4);
         queue.flush().expect("a flush");
@@ -217,7 +217,7 @@ fn a_host_that_falls_silent_is_expired() {
     closes(queue.socket(), "an I/O queue of a silent host");
     closes(controller.admin.socket(), "the admin queue of a silent host");
     assert!(served.memory.expired.load(Ordering::SeqCst));
-    served.connect(&options).expect("it may come back");
+    served.connect(&options).expect("the host may connect again");
 }
 
 #[test]
@@ -274,12 +274,12 @@ fn a_door_that_closes_completes_what_was_begun() {
     let Served { memory, door, address } = served;
     let closing = std::thread::spawn(move || door.close(Duration::from_secs(10)));
     std::thread::sleep(Duration::from_millis(50));
-    assert!(Socket::open(address, &Options::default()).is_err(), "nobody gets in any more");
+    assert!(Socket::open(address, &Options::default()).is_err(), "no host can connect any more");
     memory.close_gate(false);
     assert_eq!(queue.wait(id).expect("a write").status(), 0);
     closes(queue.socket(), "a door that closes");
     closes(controller.admin.socket(), "a door that closes");
     drop((queue, controller));
-    assert!(closing.join().expect("no panic"), "everything was done in time");
+    assert!(closing.join().expect("no panic"), "every command was complete in time");
     assert_eq!(memory.blocks.lock().unwrap()[5 * 512], 3);
 }

@@ -39,7 +39,7 @@ pub struct Memory {
     /// Media calls wait while this is closed.
     gate: (Mutex<bool>, Condvar),
     working: AtomicUsize,
-    /// Media calls at a time, at most.
+    /// Largest number of media calls at a time so far.
     pub most_working: AtomicUsize,
     /// Queues that were lost.
     pub lost: AtomicUsize,
@@ -69,7 +69,7 @@ impl Memory {
         }
     }
 
-    /// Lets media calls wait, or go on.
+    /// Closes or opens the gate, so that media calls wait or go on.
     pub fn close_gate(&self, closed: bool) {
         *self.gate.0.lock().unwrap() = closed;
         self.gate.1.notify_all();
@@ -321,7 +321,7 @@ pub fn host() -> Host {
     Host { nqn: "nqn.2014-08.org.example:host".into(), id: [7; 16] }
 }
 
-/// Waits until something holds, at most for some seconds.
+/// Waits until `holds` returns `true`, for at most some seconds.
 pub fn eventually(what: &str, holds: impl Fn() -> bool) {
     for _ in 0..2000 {
         if holds() {

@@ -7,8 +7,8 @@ use crate::wire::{
 use flashatlas_nvme_tcp::pdu::{FatalStatus, Fault, H2cData, IcReq, Pdu, R2t, TermReq};
 use flashatlas_nvme_tcp::{End, Phase};
 
-/// Checks that the connection is over, and that a C2HTermReq says why. Its data is the header
-/// that it is about.
+/// Checks that the connection is over, and that a C2HTermReq reports `fault`. The data of the
+/// C2HTermReq must be `header`.
 fn is_over(wire: &mut Wire, fault: Fault, header: &[u8]) {
     assert_eq!(wire.connection.phase(), Phase::Over(End::Fault(fault)));
     assert!(!wire.connection.wants_input());
@@ -58,7 +58,7 @@ fn a_pdu_of_the_controller_is_refused() {
     let r2t = Pdu::R2t(R2t { command: 0, tag: 0, offset: 0, length: 4 });
     let bytes = r2t.encode(&[], &wire.framing);
     assert_eq!(wire.connection.receive(&bytes), Err(End::Fault(Fault::field(0))));
-    // It is refused at its first byte: the header has arrived up to the length of the PDU.
+    // The PDU is refused at its first byte: the header has arrived up to the length of the PDU.
     is_over(&mut wire, Fault::field(0), &bytes[..8]);
 }
 
@@ -71,7 +71,7 @@ fn a_termination_request_is_not_answered() {
     assert_eq!(wire.connection.phase(), Phase::Over(end));
     assert!(!wire.connection.has_output());
 
-    // One of a wrong length is ignored, and the connection is closed (section 3.5.1).
+    // An H2CTermReq of a wrong length is ignored, and the connection is closed (section 3.5.1).
     let mut wire = Wire::io();
     let mut bytes = Pdu::H2cTermReq(term).encode(&[], &wire.framing);
     bytes[4] = 153;
@@ -129,7 +129,8 @@ fn data_is_refused(before: u32, change: impl Fn(&mut H2cData, R2t), fault: Fault
 
 #[test]
 fn data_that_no_r2t_asked_for_is_refused() {
-    // An unknown tag is reported with the tag's offset, another command with the command's.
+    // An unknown tag is reported with the offset of the tag, and another command with the offset of
+    // the command.
     data_is_refused(0, |pdu, _| pdu.tag ^= 0x100, Fault::field(10));
     data_is_refused(0, |pdu, _| pdu.command = 6, Fault::field(8));
     // The tag of an R2T that was served is unknown again.
@@ -160,7 +161,7 @@ fn data_out_of_the_range_of_its_r2t_is_refused() {
 #[test]
 fn the_last_pdu_of_an_r2t_says_so() {
     data_is_refused(0, |pdu, _| pdu.last = true, Fault::SEQUENCE); // short
-    data_is_refused(12 << 10, |pdu, _| pdu.last = false, Fault::SEQUENCE); // the end, unsaid
+    data_is_refused(12 << 10, |pdu, _| pdu.last = false, Fault::SEQUENCE); // no last flag
 }
 
 #[test]

@@ -87,7 +87,7 @@ proptest! {
         let header = if pdu.kind() == Kind::CapsuleCmd { 76 } else { 28 };
         let padding = header..bytes[3].into();
         bytes[bit / 8] ^= 1 << (bit % 8);
-        // A wrong length or type may leave the decoder waiting for bytes; it never gives a PDU.
+        // A wrong length or type may leave the decoder waiting for bytes; it never returns a PDU.
         let intact = decode(pdu.kind().direction(), framing, &bytes, 64)
             .is_ok_and(|all| all.iter().any(|one| one.intact && one.data.len() == data.len()));
         // Only padding is under no digest (section 3.3).

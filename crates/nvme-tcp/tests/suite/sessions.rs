@@ -1,4 +1,4 @@
-//! Hosts over loopback: what they write is what they read, under every setting of the connection.
+//! Hosts over loopback: reads return the written data, under every setting of the connection.
 
 use crate::memory_target::{BLOCK, BYTES, Memory, NQN, Served, eventually, host, quick};
 use crate::wire::pattern;
@@ -200,8 +200,8 @@ fn a_host_that_does_not_read_blocks_itself_alone() {
     for turn in 0..100 {
         queue.write(turn, BLOCK, vec![turn as u8; 8192]).expect("a write");
     }
-    controller.keep_alive().expect("its admin queue goes on, too");
-    // Its commands come through when it reads.
+    controller.keep_alive().expect("the admin queue of the same host goes on, too");
+    // The commands of the first host complete when it reads.
     for id in 0..100 {
         let done = deaf.wait(id + 1).expect("a read");
         assert_eq!(done.data.len(), 1 << 20);
@@ -213,7 +213,7 @@ fn a_controller_is_enabled_before_it_has_queues() {
     let served = Served::standard();
     let mut controller =
         Controller::connect(served.address, NQN, &host(), &Options::default()).expect("connected");
-    let error = controller.add_queue().err().expect("it is not enabled");
+    let error = controller.add_queue().err().expect("the controller is not enabled");
     assert!(matches!(error, HostError::Status(_)), "{error}");
     controller.enable().expect("enabled");
     controller.add_queue().expect("a queue").flush().expect("a flush");

@@ -47,7 +47,8 @@ pub const STEPS: u32 = 160;
 /// Largest number of steps of a workload.
 pub const STEPS_MAX: u32 = 100_000;
 
-/// Identity of a failure. The failure is printed with its identity, and run again by it.
+/// Identity of a failure. The failure is printed with its identity, and can be run again by this
+/// identity.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Id {
     /// Layers, with their variant; `-` if there are none.

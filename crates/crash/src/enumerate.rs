@@ -103,9 +103,11 @@ pub struct Enumerator<'f, E> {
     /// Content of the pages that were lost in the cuts so far, and the drives that lost pages.
     lost: Lost,
     damaged: BTreeSet<usize>,
-    /// `true` if the lowest layer combines several drives, so that it makes up for the loss of one.
+    /// `true` if the lowest layer combines several drives, so that it makes up for the loss of one
+    /// drive.
     redundant: bool,
-    /// `true` if the scheme defends lower pages, so that no page that counts is lost with another.
+    /// `true` if the scheme defends lower pages: a torn program then loses no page with durable
+    /// data.
     defended: bool,
     /// Range of the workload's operations that are cut.
     window: Range<u32>,

@@ -160,7 +160,7 @@ impl fmt::Display for CrashError {
                 write!(f, "{id}: the workload has no such failure or cut")
             }
             CrashError::FactoryBlocks => {
-                write!(f, "no share of factory-bad blocks leaves enough good ones")
+                write!(f, "no share of factory-bad blocks leaves enough good blocks")
             }
             CrashError::Config(error) => error.fmt(f),
         }

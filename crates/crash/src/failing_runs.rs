@@ -27,7 +27,7 @@ use std::collections::BTreeSet;
 /// Maximum number of failures of one kind that are tried in one workload.
 pub const TRIES: u32 = 4;
 
-/// Number of operations, from the failed one on, at which the power fails.
+/// Number of operations, from the failed operation on, at which the power fails.
 const WINDOW: u32 = 12;
 
 /// Returns the drive on which a failure is tried.
@@ -142,7 +142,7 @@ impl Workload<'_> {
                 let cut = Cut { after, how: CutKind::FailingPart(part) };
                 let found = match part {
                     FailingPart::Page | FailingPart::PageBeforeMount => {
-                        let medium = single.as_ref().expect("pages are of a bare drive");
+                        let medium = single.as_ref().expect("only a bare drive loses pages");
                         self.without_a_page(part, relied_on[after as usize], medium, &model)
                     }
                     _ => self.with_a_failure(part, cut, only, on_failure),

@@ -12,7 +12,7 @@
 //!
 //! A cut may leave each of these subsets. It may also leave a subset together with one torn
 //! operation on every busy die. If there are more than [`SUBSETS_MAX`] subsets, [`SUBSETS_MAX`]
-//! subsets are tried: the empty subset, the full subset, and random ones. The tally counts the
+//! subsets are tried: the empty subset, the full subset, and random subsets. The tally counts the
 //! commands with such a sample.
 //!
 //! The promise of a command counts as soon as all operations that its completion waits for are
@@ -94,7 +94,8 @@ struct InFlightDrive {
     opened: BTreeMap<BlockId, (OobRole, BlockMode)>,
     changes: u32,
     forgets_trims: bool,
-    /// `true` if the scheme defends lower pages, so that a torn program may take pages along.
+    /// `true` if the scheme defends lower pages. A torn program may then destroy earlier pages of
+    /// the same cells.
     defended: bool,
 }
 

@@ -30,7 +30,7 @@ const INTERFACES: [(Interface, &str, &str); 2] = [
 ];
 
 /// Faults behind an NVMe controller: the ways in which a power failure leaves an operation half
-/// done, but not those that take durable data along.
+/// done without a loss of durable data.
 const BEHIND_NVME: [Fault; 5] =
     [Fault::TornGarbage, Fault::TornPart, Fault::TornOnce, Fault::TornErase, Fault::NvmLines];
 

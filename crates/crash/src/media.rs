@@ -68,7 +68,7 @@ impl Media {
         self.0.iter_mut().for_each(|medium| medium.power_off_drawing(draw));
     }
 
-    /// Makes those pages unreadable that can be read only once.
+    /// Makes all pages unreadable that can be read only once.
     pub fn fade(&mut self) {
         self.0.iter_mut().for_each(Medium::fade);
     }

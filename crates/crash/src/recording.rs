@@ -48,8 +48,8 @@ pub(crate) fn held_before(filled: bool, unit: u32) -> Stamp {
     if filled { Stamp::whole(filling(Lpn(unit)), 0) } else { Stamp::ZERO }
 }
 
-/// Returns a new drive that keeps a journal, with its media from before the layers were set up, and
-/// the changes with which they were.
+/// Returns a new drive that keeps a journal. Also returns its media from before the layers were set
+/// up, and the changes that set up the layers.
 pub(crate) fn blank(config: &DriveConfig) -> Result<(Media, Stack, Vec<DriveChange>), Failure> {
     let cannot = |e: flashatlas_types::ConfigError| Failure::new("R5", e.to_string());
     let drives = (0..config.drives()).map(|drive| config.build(SEED.of_drive(drive)));
@@ -179,12 +179,13 @@ impl Recording {
     }
 }
 
-/// Returns `true` if `error` says that a program failed.
+/// Returns `true` if `error` reports that a program failed.
 pub fn is_failed_program(error: &SubmitError) -> bool {
     matches!(error, SubmitError::Ftl(FtlError::Medium(MediumError::ProgramFailed(_))))
 }
 
-/// Returns `true` if `error` says that a drive has no room, which may happen after losing a block.
+/// Returns `true` if `error` reports that a drive has no room, which may happen after the loss of a
+/// block.
 pub fn is_without_room(error: &SubmitError) -> bool {
     matches!(error, SubmitError::Ftl(FtlError::NoSpace { .. }))
 }

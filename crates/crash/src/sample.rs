@@ -5,7 +5,7 @@ use flashatlas_types::{Rng, Seed};
 /// Random choice of one candidate from each run of `one_in` consecutive candidates.
 ///
 /// So every part of a workload is cut somewhere. If the candidates repeat with a period, as the
-/// ways to tear a program do, different ones are chosen in different runs.
+/// ways to tear a program do, different candidates are chosen in different runs.
 #[derive(Clone, Debug)]
 pub struct Sample {
     one_in: u32,

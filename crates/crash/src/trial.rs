@@ -112,7 +112,7 @@ impl Trial {
         lines
     }
 
-    /// Returns the first failure, or the first one of `promise`.
+    /// Returns the first failure, or the first failure of `promise`.
     fn first_failure(&self, depth: Depth, promise: Option<&str>) -> Option<(Vec<Cut>, Failure)> {
         let mut first: Option<(Vec<Cut>, Failure)> = None;
         let mut note = |cuts: &[Cut], failure: Failure| {

@@ -177,8 +177,11 @@ impl<'c> Verifier<'c> {
             return Ok(Some((drive, Mounted { before, changes, contents })));
         }
         self.write_on(&mut drive, number)?;
-        drive.top().check().map_err(|v| Failure::new("R5", format!("after writing on: {v}")))?;
-        self.mount_again(&mut drive, "R1", "a mount after writing on")?;
+        drive
+            .top()
+            .check()
+            .map_err(|v| Failure::new("R5", format!("after further writes: {v}")))?;
+        self.mount_again(&mut drive, "R1", "a mount after further writes")?;
         Ok(Some((drive, Mounted { before, changes, contents })))
     }
 
@@ -318,7 +321,7 @@ impl<'c> Verifier<'c> {
             carry_out(&mut self.expected, step, unit_sectors, content);
         }
         drive.set_instant(false);
-        self.compare(drive, "R5", "writing on")
+        self.compare(drive, "R5", "further writes")
     }
 
     /// Returns an error unless every unit reads as expected, or fails with an `allowed` error.

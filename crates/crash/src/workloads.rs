@@ -30,7 +30,7 @@ pub struct Workload {
     make: fn(&WorkloadShape, &mut Rng) -> Vec<Step>,
 }
 
-/// All workloads except the exhaustive one ([`exhaustive`]).
+/// All workloads except the exhaustive workload ([`exhaustive`]).
 pub const WORKLOADS: &[Workload] = &[
     Workload {
         name: "sequential",
@@ -50,8 +50,8 @@ pub const WORKLOADS: &[Workload] = &[
     },
     Workload {
         name: "hot-cold",
-        summary: "nine of ten writes go to a tenth of the drive; a FLUSH after every fourth; idle \
-                  time",
+        summary: "nine of ten writes go to a tenth of the drive; a FLUSH after every fourth write; \
+                  idle time",
         filled: true,
         tight: false,
         make: hot_cold,

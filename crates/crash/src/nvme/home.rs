@@ -48,7 +48,8 @@ impl Home {
         self.0[write.slot][..write.bytes.len()].copy_from_slice(&write.bytes);
     }
 
-    /// Leaves a write half done: its first half is there, or nothing can be told of the slot.
+    /// Leaves a write half done: only its first half is written, or the content of the slot is
+    /// unknown.
     pub fn tear(&mut self, write: &SlotWrite, torn: Torn) {
         let slot = &mut self.0[write.slot];
         if torn == Torn::Part {

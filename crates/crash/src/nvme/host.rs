@@ -12,10 +12,10 @@ use flashatlas_nvme::{
 const ENABLE: u32 = 0x0046_0001;
 /// Request for a normal shutdown in the same property (CC.SHN).
 const SHUT_DOWN: u32 = 1 << 14;
-/// Commands that a host has in flight, and entries of its queues.
+/// Maximum number of commands that a host has in flight, and number of entries of its queues.
 const ENTRIES: u32 = 32;
 
-/// A command that the media are to carry out, and its data.
+/// A command that the media must carry out, and its data.
 type Ready = (IoCommand, Vec<u8>);
 
 /// A completion with the data that the command returns.
@@ -29,7 +29,7 @@ pub enum Noted {
     Record(SlotWrite),
 }
 
-/// Listener to what happens on the drive and in the home of the record.
+/// Listener to events on the drive and in the home of the record.
 pub type Notes<'a> = &'a mut dyn FnMut(&mut Drive, Noted);
 
 /// A host, its controller and the drive.
@@ -60,7 +60,7 @@ fn new_record() -> Durable {
         nqn: name("drive"),
         namespace: NamespaceNames { eui64: [2; 8], nguid: [4; 16] },
     };
-    Durable::new(identity).expect("its texts are short")
+    Durable::new(identity).expect("the texts are short")
 }
 
 /// Returns a request for an association or a queue.
@@ -98,8 +98,8 @@ impl Host {
         Ok(host)
     }
 
-    /// Keeps the record of the controller if it has changed, as a door does before a completion
-    /// goes out.
+    /// Keeps the record of the controller if it has changed, as a door does before it sends a
+    /// completion.
     fn keep(&mut self, notes: Notes<'_>) {
         if let Some(record) = self.subsystem.durable_changed() {
             let write = self.home.keeping(&record.to_bytes());
@@ -138,8 +138,8 @@ impl Host {
         }
     }
 
-    /// Submits a command. Returns its answer, or `None` if the media are to carry it out or it
-    /// waits for others.
+    /// Submits a command. Returns its answer, or `None` if the media must carry the command out, or
+    /// if it waits for other commands.
     pub fn submit(&mut self, entry: &Entry, data: &[u8], notes: Notes<'_>) -> Option<Answer> {
         let mut out = Vec::new();
         let next = self.subsystem.begin(self.place(entry), entry, data, &mut out);
@@ -157,8 +157,8 @@ impl Host {
         self.ready.len()
     }
 
-    /// Lets the media carry out command number `n` of those that could be carried out. Returns the
-    /// answer if the host waits for one.
+    /// Lets the media carry out command number `n` of the commands that could be carried out.
+    /// Returns the answer if the host waits for an answer.
     pub fn carry_out(&mut self, n: usize, notes: Notes<'_>) -> Option<Answer> {
         let (command, data) = self.ready.remove(n);
         let mut out = Vec::new();
@@ -178,7 +178,7 @@ impl Host {
         assert!(self.ready.is_empty(), "commands are in flight");
         match self.submit(entry, data, notes) {
             Some(answer) => answer,
-            None => self.carry_out(0, notes).expect("the host waits for it"),
+            None => self.carry_out(0, notes).expect("the host waits for the command"),
         }
     }
 
@@ -218,7 +218,7 @@ impl Host {
         while !self.ready.is_empty() {
             self.carry_out(0, notes);
         }
-        let answer = self.set_configuration(ENABLE, notes).expect("it needs no media");
+        let answer = self.set_configuration(ENABLE, notes).expect("the command needs no media");
         Failure::unless(answer.0.status == Status::SUCCESS, "R5", || {
             format!("enable: {:?}", answer.0.status)
         })?;
@@ -228,13 +228,14 @@ impl Host {
         Ok(())
     }
 
-    /// Resets the controller. The media may still carry out what is in flight.
+    /// Resets the controller. The media may still carry out the commands in flight.
     pub fn reset(&mut self, notes: Notes<'_>) {
-        self.set_configuration(0, notes).expect("it needs no media");
+        self.set_configuration(0, notes).expect("the command needs no media");
         (self.io, self.shut_down) = (None, false);
     }
 
-    /// Asks for a normal shutdown. It completes when the media have carried out everything.
+    /// Asks for a normal shutdown. The shutdown completes when the media have carried out all
+    /// commands.
     pub fn shut_down(&mut self, notes: Notes<'_>) {
         let answer = self.set_configuration(ENABLE | SHUT_DOWN, notes);
         debug_assert!(answer.is_none(), "a shutdown flushes");
@@ -246,7 +247,7 @@ impl Host {
         CommandId(self.last)
     }
 
-    /// Returns the value of a feature: the current one with `select` 0, the saved one with 2.
+    /// Returns the value of a feature: the current value with `select` 0, the saved value with 2.
     ///
     /// # Errors
     /// Returns the failure that the command does not succeed.

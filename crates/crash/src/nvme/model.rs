@@ -1,6 +1,7 @@
 //! The reference model of a drive behind a controller: what a host may find after a power failure.
 //!
-//! It follows the commands of the host and their completions, and knows nothing of the controller.
+//! The model follows the commands of the host and their completions, and does not depend on the
+//! controller.
 
 use super::home::{Home, SlotWrite};
 use super::step::Step;
@@ -28,14 +29,14 @@ pub fn totals(page: &[u8]) -> Totals {
     TOTALS.map(|(_, at)| u128::from_le_bytes(page[at..at + 16].try_into().expect("16 bytes")))
 }
 
-/// Returns the failure that totals went back, if one did.
+/// Returns a failure if a total went back.
 pub fn never_back(seen: &Totals, now: &Totals) -> Result<(), Failure> {
     TOTALS.iter().zip(seen.iter().zip(now)).try_for_each(|((name, _), (seen, now))| {
         Failure::unless(seen <= now, "N7", || format!("{name}: {now} after the host saw {seen}"))
     })
 }
 
-/// Over temperature threshold of a controller that has none saved, in kelvins (WCTEMP).
+/// Over temperature threshold of a controller without a saved threshold, in kelvins (WCTEMP).
 const THRESHOLD: u16 = 343;
 
 /// A value that outlives power, with the values that a cut may leave.
@@ -131,7 +132,7 @@ impl Model {
         kept || self.units.is_dirty()
     }
 
-    /// Follows a step that the host submits.
+    /// Updates the model for a step that the host submits.
     pub fn submitted(&mut self, number: u32, step: Step) {
         let units = &mut self.units;
         let unit_blocks = units.unit_blocks();
@@ -154,7 +155,8 @@ impl Model {
             }
             Step::Cache { on, save } => {
                 if !on && self.cached {
-                    // what is in flight completes before the switch, and its flush comes after that
+                    // commands in flight complete before the switch, and the flush of the switch
+                    // follows them
                     (floors, promise) = (units.all(everything), Promise("N3"));
                     self.cached = false;
                 }
@@ -176,7 +178,8 @@ impl Model {
         self.pending.push(Pending { number, step, changes, floors, promise });
     }
 
-    /// Forgets what a reset forgets: nobody waits for commands, and features have saved values.
+    /// Updates the model for a reset: nobody waits for commands, and features have their saved
+    /// values.
     fn reset(&mut self) {
         let pending = std::mem::take(&mut self.pending);
         self.orphans.extend(pending.into_iter().flat_map(|pending| pending.changes));
@@ -184,7 +187,8 @@ impl Model {
         self.cached = self.saved_cache.allowed().contains(&true);
     }
 
-    /// Follows the completion of a step, and returns `true` if it promises something.
+    /// Updates the model for the completion of a step, and returns `true` if the completion is a
+    /// promise.
     ///
     /// # Panics
     /// Panics if no such step was submitted.
@@ -205,7 +209,7 @@ impl Model {
             Step::Shutdown => self.in_use.end(),
             Step::Enable => {
                 self.in_use.end();
-                // a controller is ready only when the media are done with what was before
+                // a controller is ready only when the media have carried out all earlier commands
                 let orphans = std::mem::take(&mut self.orphans);
                 self.units.confirm(&orphans);
             }
@@ -221,7 +225,7 @@ impl Model {
         saved || smart.is_some() || !done.floors.is_empty()
     }
 
-    /// Follows a write of the controller's record.
+    /// Updates the model for a write of the controller's record.
     pub fn kept(&mut self, write: &SlotWrite) {
         self.home.write(write);
     }

@@ -12,7 +12,7 @@ use flashatlas_device::{Contents, DriveConfig};
 use flashatlas_nvme::drive::{Drive, shape};
 use flashatlas_nvme::{CommandId, Entry, Media as _, MediaShape, Status, admin, feature, io};
 
-/// Commands that the host has in flight at most.
+/// Maximum number of commands that the host has in flight.
 const IN_FLIGHT_MAX: usize = 4;
 /// Content number of the first write of a workload.
 const CONTENT: u64 = 1 << 20;
@@ -22,7 +22,7 @@ const DEAC: u32 = 1 << 25;
 /// Save of Set Features, in command dword 10.
 const SAVE: u32 = 1 << 31;
 
-/// Something that happened, in order.
+/// An event of a recording.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// The host submitted a step.
@@ -63,11 +63,11 @@ struct Runner {
     waiting: Vec<Waiting>,
     enabled: bool,
     numbers: u32,
-    /// `true` if the next journals are taken from the last drive on.
+    /// `true` if the next journals are taken from the last drive to the first.
     backwards: bool,
 }
 
-/// Notes what the media and the home of the record did.
+/// Notes the changes of the media, or a write to the home of the record.
 fn note(events: &mut Vec<Event>, backwards: &mut bool, drive: &mut Drive, noted: Noted) {
     match noted {
         Noted::Media => {
@@ -80,7 +80,7 @@ fn note(events: &mut Vec<Event>, backwards: &mut bool, drive: &mut Drive, noted:
     }
 }
 
-/// Fills every block with what [`super::units::before`] says, and makes that durable.
+/// Fills every block with the content of [`super::units::before`], and makes it durable.
 fn fill(drive: &mut Drive, shape: &MediaShape) -> Result<(), Failure> {
     let failed = |error| Failure::new("R5", format!("filling: {error:?}"));
     let unit = shape.unit_blocks;
@@ -97,7 +97,7 @@ impl Recording {
     /// beforehand.
     ///
     /// # Errors
-    /// Returns an error if a step ends as it should not while the power is on.
+    /// Returns an error if a step has a wrong result while the power is on.
     pub fn make(config: &DriveConfig, steps: &[Step], filled: bool) -> Result<Recording, Failure> {
         guarded(|| Recording::try_make(config, steps, filled))
     }
@@ -203,7 +203,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Does a step of the workload, and what the host must do before it.
+    /// Carries out a step of the workload, after everything that the host must do before it.
     fn step(&mut self, step: Step) -> Result<(), Failure> {
         if let Step::CarryOut(n) = step {
             let ready = self.host.ready();
@@ -250,7 +250,7 @@ impl Runner {
         }
     }
 
-    /// Checks that the controller refuses Deallocate of Write Zeroes where trims are forgotten.
+    /// Checks that the controller refuses Deallocate of Write Zeroes on a drive that forgets trims.
     fn refused(&mut self, step: Step) -> Result<(), Failure> {
         let (entry, data) = self.command(step);
         let (events, backwards) = (&mut self.events, &mut self.backwards);
@@ -270,7 +270,7 @@ impl Runner {
         self.end(number, None);
     }
 
-    /// Enables the controller if it is not, after a shutdown with a reset.
+    /// Enables the controller if it is not enabled. After a shutdown, resets it first.
     fn enable(&mut self) -> Result<(), Failure> {
         if self.enabled {
             return Ok(());
@@ -351,7 +351,7 @@ impl Runner {
         let all = Blocks { first: 0, count: self.shape.blocks as u32 };
         let held = tags(&self.host.read_all(all.count)?);
         Failure::unless(held == self.model.units.newest(all), "R6", || {
-            "power on: the drive does not hold what was written last".into()
+            "power on: the drive does not hold the data that was written last".into()
         })
     }
 }

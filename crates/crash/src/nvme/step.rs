@@ -28,14 +28,14 @@ impl Blocks {
 ///
 /// The host submits a command and does not wait. The media carry commands out when a step says so,
 /// in any order. The host itself keeps the order of commands that touch the same units, as NVMe
-/// demands: it waits for the earlier ones.
+/// demands: it waits for the earlier commands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// The power comes on, and the controller reads its record. It is the first step of every
+    /// The power comes on, and the controller reads its record. This is the first step of every
     /// workload.
     PowerOn,
-    /// The host enables the controller. A workload need not say so: the host does it before the
-    /// next command.
+    /// The host enables the controller. A workload need not contain this step: the host enables the
+    /// controller before the next command.
     Enable,
     /// Write.
     Write {
@@ -62,14 +62,14 @@ pub enum Step {
     Read {
         /// The blocks.
         blocks: Blocks,
-        /// `true` if what is read is durable.
+        /// `true` if the data that is read is durable.
         fua: bool,
     },
     /// Compare.
     Compare {
         /// The blocks.
         blocks: Blocks,
-        /// `true` if what is compared is durable.
+        /// `true` if the data that is compared is durable.
         fua: bool,
         /// `true` if the last byte of the host differs, so that the command fails.
         differs: bool,
@@ -87,7 +87,7 @@ pub enum Step {
     Threshold(u16),
     /// The host reads the SMART log.
     Smart,
-    /// The host shuts the controller down and waits for that.
+    /// The host shuts the controller down, and waits for the end of the shutdown.
     Shutdown,
     /// The host resets the controller. Nobody waits for the commands in flight any more.
     Reset,

@@ -13,7 +13,7 @@ pub type Tag = u32;
 pub const ZEROS: Tag = 0;
 /// Content of a block that no host wrote.
 const STRANGE: Tag = Tag::MAX;
-/// Blocks of one write that have contents of their own.
+/// Number of blocks of one write that can have different contents.
 pub const WRITE_MAX: u32 = 1 << 8;
 
 /// Returns the content of a block of the write of this number.
@@ -31,10 +31,10 @@ pub fn extend(bytes: &mut Vec<u8>, tag: Tag) {
     bytes.extend(std::iter::repeat_n(tag.to_le_bytes(), BLOCK / 4).flatten());
 }
 
-/// Returns the contents of blocks of bytes.
+/// Returns the contents of the blocks in `bytes`.
 pub fn tags(bytes: &[u8]) -> Vec<Tag> {
     let of_block = |block: &[u8]| {
-        // a block that repeats its first four bytes is the same four bytes later
+        // a block that repeats its first four bytes equals itself shifted by four bytes
         let repeats = block[4..] == block[..BLOCK - 4];
         let first = u32::from_le_bytes([block[0], block[1], block[2], block[3]]);
         if repeats { first } else { STRANGE }
@@ -61,14 +61,15 @@ struct Version {
 #[derive(Clone, Debug)]
 struct Unit {
     versions: Vec<Version>,
-    /// Index of the oldest version that the unit may hold, and the promise that says so.
+    /// Index of the oldest version that the unit may hold, and the promise that excludes older
+    /// versions.
     floor: usize,
     promise: Promise,
     /// Index of the newest version that was acknowledged.
     confirmed: usize,
 }
 
-/// The versions of every unit. The newest version is what reads return.
+/// The versions of every unit. Reads return the newest version.
 #[derive(Clone, Debug)]
 pub struct Units {
     units: Vec<Unit>,
@@ -82,7 +83,8 @@ pub struct Units {
 pub type Floors = Vec<(u32, usize)>;
 
 impl Units {
-    /// Returns the units of a drive. They hold zeros, or what [`before`] says if they are `filled`.
+    /// Returns the units of a drive. They hold zeros, or the contents of [`before`] if they are
+    /// `filled`.
     pub fn new(count: u32, unit_blocks: u32, filled: bool, forgets_trims: bool) -> Units {
         let unit = |unit: u32| {
             let content = |lba| if filled { before(lba) } else { ZEROS };
@@ -122,14 +124,14 @@ impl Units {
         (0..blocks.count).map(|block| tag(self.writes, block)).collect()
     }
 
-    /// Begins a write of blocks, and returns the floors that a promise of it would set.
+    /// Begins a write of blocks, and returns the floors that a promise of this write would set.
     pub fn write(&mut self, blocks: Blocks) -> Floors {
         let contents = self.next_write(blocks);
         self.writes += 1;
         self.change(blocks, &contents, false)
     }
 
-    /// Begins to write zeros, and returns the floors that a promise of it would set.
+    /// Begins a write of zeros, and returns the floors that a promise of this write would set.
     pub fn zero(&mut self, blocks: Blocks) -> Floors {
         self.change(blocks, &vec![ZEROS; blocks.count as usize], true)
     }
@@ -187,7 +189,7 @@ impl Units {
         units.map(|unit| (unit, self.units[unit as usize].versions.len() - 1)).collect()
     }
 
-    /// Keeps a promise: the units hold these versions or newer ones from now on.
+    /// Keeps a promise: the units hold these versions or newer versions from now on.
     pub fn settle(&mut self, floors: &Floors, promise: Promise) {
         for &(unit, version) in floors {
             let unit = &mut self.units[unit as usize];
@@ -213,7 +215,7 @@ impl Units {
         let ever = |(block, tag): (usize, &Tag)| {
             unit.versions.iter().any(|version| version.blocks[block] == *tag)
         };
-        // each block was there once, but never beside the others
+        // each block once had this content, but never together with the other blocks
         Some(if held.iter().enumerate().all(ever) { "N5" } else { "N2" })
     }
 

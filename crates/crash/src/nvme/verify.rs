@@ -37,7 +37,7 @@ pub struct Verifier<'c> {
     longest_mount: u64,
 }
 
-/// Ignores what the media do.
+/// Ignores the events of the media.
 fn quiet(_: &mut Drive, _: super::host::Noted) {}
 
 impl<'c> Verifier<'c> {
@@ -91,7 +91,7 @@ impl<'c> Verifier<'c> {
         let contents = if keep { stack.contents() } else { Vec::new() };
 
         let host = Host::power_on(Drive::new(stack, CONTENT), model.home.clone(), &mut quiet)?;
-        // power that fails before the drive is in use again is no second unsafe shutdown
+        // a power failure before the drive is in use again is no second unsafe shutdown
         let mut host = Host::power_on(host.drive, host.home, &mut quiet)?;
         host.enable(&mut quiet)?;
         let shown = check_kept(&mut host, model)?;
@@ -99,7 +99,7 @@ impl<'c> Verifier<'c> {
         for (unit, held) in (0..).zip(expected.chunks(self.unit_blocks as usize)) {
             if let Some(promise) = model.units.broken(unit, held) {
                 let allowed = model.units.describe(unit);
-                let what = format!("unit {unit} holds {held:x?}, allowed are {allowed}");
+                let what = format!("unit {unit} holds {held:x?}, but only {allowed} are allowed");
                 return Err(Failure::new(promise, what));
             }
         }
@@ -166,14 +166,14 @@ impl<'c> Verifier<'c> {
         host.must(&flush, &[], "R5", &mut quiet).map(drop)
     }
 
-    /// Compares everything after writing on, and returns the totals of the SMART log.
+    /// Compares everything after further writes, and returns the totals of the SMART log.
     fn compare(&self, host: &mut Host, expected: &[Tag]) -> Result<Totals, Failure> {
         let held = tags(&host.read_all(self.blocks)?);
         let unit = self.unit_blocks as usize;
         let pairs = held.chunks(unit).zip(expected.chunks(unit));
         for (number, (held, expected)) in pairs.enumerate() {
             Failure::unless(held == expected, "N2", || {
-                format!("unit {number} holds {held:x?} after writing on, not {expected:x?}")
+                format!("unit {number} holds {held:x?} after further writes, not {expected:x?}")
             })?;
         }
         smart(host)
@@ -186,7 +186,8 @@ fn smart(host: &mut Host) -> Result<Totals, Failure> {
     Ok(totals(&host.must(&entry, &[], "N7", &mut quiet)?.1))
 }
 
-/// Checks what the controller keeps over power: saved features, and totals. Returns the totals.
+/// Checks the values that outlive power in the controller: saved features and totals. Returns the
+/// totals.
 fn check_kept(host: &mut Host, model: &Model) -> Result<Totals, Failure> {
     const CURRENT: u32 = 0;
     const SAVED: u32 = 2;
@@ -194,12 +195,12 @@ fn check_kept(host: &mut Host, model: &Model) -> Result<Totals, Failure> {
         let cache = host.feature(feature::WRITE_CACHE, select)? != 0;
         let allowed = model.saved_cache.allowed();
         Failure::unless(allowed.contains(&cache), "N6", || {
-            format!("the write cache is {cache} after power on, allowed are {allowed:?}")
+            format!("the write cache is {cache} after power on, but only {allowed:?} are allowed")
         })?;
         let threshold = host.feature(feature::TEMPERATURE, select)?;
         let allowed = model.saved_threshold.allowed();
         Failure::unless(allowed.iter().any(|&one| u64::from(one) == threshold), "N6", || {
-            format!("the threshold is {threshold} after power on, allowed are {allowed:?}")
+            format!("the threshold is {threshold} after power on, but only {allowed:?} are allowed")
         })?;
     }
     let totals = smart(host)?;
@@ -211,13 +212,16 @@ fn check_kept(host: &mut Host, model: &Model) -> Result<Totals, Failure> {
         [(CYCLES, cycles.collect::<Vec<_>>()), (UNSAFE, failed.collect())].into_iter();
     expected.try_for_each(|(at, expected)| {
         Failure::unless(expected.contains(&totals[at]), "N7", || {
-            format!("{}: {} after the cut, allowed are {expected:?}", TOTALS[at].0, totals[at])
+            format!(
+                "{}: {} after the cut, but only {expected:?} are allowed",
+                TOTALS[at].0, totals[at]
+            )
         })
     })?;
     Ok(totals)
 }
 
-/// Checks that a compare succeeds with what a unit holds, and fails with anything else.
+/// Checks that a compare succeeds with the content of a unit, and fails with other data.
 fn check_compare(host: &mut Host, held: &[Tag], number: u64) -> Result<(), Failure> {
     let first = number % (held.len() as u64);
     let held = &held[first as usize..][..(held.len() - first as usize).min(8)];

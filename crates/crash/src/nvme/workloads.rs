@@ -30,8 +30,7 @@ pub const WORKLOADS: &[Workload] = &[
     },
     Workload {
         name: "nvme-switch",
-        summary: "the write cache is switched off and on while changes are in flight; hardly a \
-                  FLUSH",
+        summary: "the write cache is switched off and on while changes are in flight; few FLUSHes",
         filled: true,
         one: switch,
     },
@@ -51,8 +50,8 @@ pub const WORKLOADS: &[Workload] = &[
 ];
 
 impl Workload {
-    /// Returns the steps for a seed. About half of them are commands; after these, the media carry
-    /// out none, one or several of those in flight.
+    /// Returns the steps for a seed. About half of the steps are commands. After each command, the
+    /// media carry out none, one or several of the commands in flight.
     pub fn steps(&self, shape: &WorkloadShape, seed: u64) -> Vec<Step> {
         let mut rng = Rng::stream(Seed(seed), self.name);
         let drawn = Drawn { shape, blocks: shape.units * shape.unit_sectors };
@@ -74,7 +73,7 @@ struct Drawn<'a> {
 
 impl Drawn<'_> {
     /// Returns one to three whole units. Three of four draws begin in the first four units, so that
-    /// commands meet what others have left in the cache.
+    /// commands meet data that other commands have left in the cache.
     fn units(&self, rng: &mut Rng) -> Blocks {
         let unit = self.shape.unit_sectors;
         let from = if rng.below(4) == 0 { self.shape.units } else { self.shape.units.min(4) };

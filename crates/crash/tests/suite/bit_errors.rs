@@ -4,7 +4,7 @@ use flashatlas_crash::{CrashSpec, run};
 use flashatlas_fixtures::proofs::one_in;
 use flashatlas_host::STANDARD;
 
-/// Settings of a drive that reads many pages again and reclaims blocks often.
+/// Returns the settings of a drive that reads many pages again and reclaims blocks often.
 ///
 /// A codeword has 8192 x 0.008 = 66 wrong bits in the mean, and 72 can be corrected: every fifth
 /// read needs a soft decoding, which corrects 120.

@@ -16,7 +16,7 @@ pub const ORDERS: [[&str; 3]; 4] = [
 /// Runs workloads on page-mapped drives without map pages, and lets the power fail.
 pub fn cut(order: &[&str], defence: &str) -> Report {
     // later variants of the scheme are tried with the store that writes no map pages; the fourth
-    // one is then plain page mapping
+    // variant is then plain page mapping
     let more = [defence, "ftl.gc_pace=burst"];
     let set = order.iter().copied().chain(more).map(str::to_owned).collect();
     let list = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();

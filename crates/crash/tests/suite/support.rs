@@ -61,7 +61,7 @@ fn stack(all: &[Subject], column: &str, of_part: &[String]) -> Subject {
     found = found.or_else(|| all.iter().find(under));
     let of_column = if found.is_some() { &[][..] } else { setting(column) };
     let page = all.iter().filter(alone).find(|s| is_page(s) && s.store == "dram");
-    let mut stack = found.or(page).expect("there is page mapping").clone();
+    let mut stack = found.or(page).expect("page mapping is a scheme").clone();
     stack.more = of_part.iter().cloned().chain(of_column.iter().map(|&s| s.to_owned())).collect();
     // a unit of these schemes is a whole frame
     let whole = !is_page(&stack) && of_part.iter().any(|s| s.ends_with("word-line"));

@@ -1,9 +1,9 @@
 //! The clock of an image and the age of its blocks, and the records that hold them.
 //!
 //! The record of a block has the time of its first program since its last erase, and the reads of
-//! its pages since then. The record of the first lane has the clock, in seconds. Both are 0 in
-//! images that were made without them. Reads since the image was last closed are lost when a server
-//! is killed.
+//! its pages since then. The record of the first lane has the clock, in seconds. In images that
+//! were made without these records, both are 0. Reads since the image was last closed are lost when
+//! a server is killed.
 
 use crate::disk::{Disk, locked};
 use crate::error::ImageError;
@@ -30,7 +30,8 @@ const CLOCK: usize = 8;
 /// The clock of an image, and the age of its blocks.
 pub(crate) struct Ages {
     clock_s: u32,
-    /// Seconds of the clock at the first program of each block, plus one; 0 if it holds nothing.
+    /// Seconds of the clock at the first program of each block, plus one; 0 if the block holds
+    /// nothing.
     programmed: TiVec<BlockId, u32>,
     reads: TiVec<BlockId, u32>,
 }
@@ -73,7 +74,7 @@ impl Ages {
         });
     }
 
-    /// Notes a program of a block. Returns `true` if it is the first one since an erase.
+    /// Notes a program of a block. Returns `true` if it is the first program since an erase.
     pub fn begins(&mut self, block: BlockId) -> bool {
         let first = self.programmed[block] == 0;
         if first {
@@ -147,8 +148,8 @@ fn lane_record(spares: u32, clock_s: u32) -> [u8; LANE_BYTES] {
     record
 }
 
-/// Lets an image rest for some seconds: its clock goes on, and the next mount finds what the time
-/// did. Returns the clock, in seconds.
+/// Lets an image rest for some seconds: its clock goes on, and the next mount finds the effects of
+/// this time. Returns the clock, in seconds.
 ///
 /// `plan` names the image. Without `plan.drive`, the drive comes from the header of the image.
 ///

@@ -24,15 +24,15 @@ impl<C: Clock> Clock for Arc<C> {
     }
 }
 
-/// Time by which a wait ends before its time, at most, in nanoseconds.
+/// Maximum time by which a sleep is requested too short, in nanoseconds.
 const EARLY_MAX: u64 = 50_000;
-/// Step by which that time follows the waits, in nanoseconds.
+/// Step by which this time adapts to the sleeps, in nanoseconds.
 const EARLY_STEP: u64 = 250;
 
-/// The machine's clock, from an instant on that the caller has read.
+/// The machine's clock, counted from an instant that the caller has read.
 ///
-/// A thread wakes up some microseconds after the requested time. So it asks for an earlier one, by
-/// the median of what its sleeps took too long, and turns until the time has come.
+/// A thread wakes up some microseconds after the requested time. So it asks for an earlier time, by
+/// the median delay of its sleeps, and spins until the time has come.
 pub struct Wall {
     begin: Instant,
     early: AtomicU64,
@@ -58,7 +58,7 @@ impl Clock for Wall {
             std::thread::sleep(left);
             let too_long = self.now().since(until).0 / 1000 > early;
             let next = if too_long { early + EARLY_STEP } else { early.saturating_sub(EARLY_STEP) };
-            // of two threads that sleep at once, one decides
+            // if two threads sleep at once, the value of one of them stays
             self.early.store(next.min(EARLY_MAX), Ordering::Relaxed);
         }
         while self.now() < at {

@@ -8,8 +8,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Storage of an image. Writes may become durable in any order. Only when [`Disk::sync`] has
-/// returned are all earlier writes certain to be durable.
+/// Storage of an image. Writes may become durable in any order. All earlier writes are certain to
+/// be durable only after [`Disk::sync`] has returned.
 pub trait Disk: Send + Sync {
     /// Returns the length of the disk in bytes.
     ///

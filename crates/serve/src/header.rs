@@ -84,7 +84,7 @@ pub fn header_bytes(text: &[u8]) -> Vec<u8> {
     head
 }
 
-/// Returns `true` if the making of the image on `disk` was cut. Such an image is empty.
+/// Returns `true` if the creation of the image on `disk` was interrupted. Such an image is empty.
 ///
 /// # Errors
 /// Returns the error of the host.
@@ -125,7 +125,7 @@ pub fn read_text(disk: &impl Disk) -> Result<(Vec<u8>, u32), ImageError> {
     }
     let length = word(&head, 12) as usize;
     if length > TEXT_MAX {
-        return Err(foreign("byte 12: the header is longer than any that was written"));
+        return Err(foreign("byte 12: the header is longer than the header of any image"));
     }
     let mut text = vec![0; length];
     disk.read_at(&mut text, HEADER_BYTES as u64)?;

@@ -374,8 +374,8 @@ impl<D: Disk + 'static> Image<D> {
     /// Makes all writes durable.
     ///
     /// # Errors
-    /// Returns an error if the host cannot make them durable. It is then unknown what is on its
-    /// disk.
+    /// Returns an error if the host cannot make them durable. The content of its disk is then
+    /// unknown.
     pub fn sync(&mut self) -> io::Result<()> {
         if self.unsynced { self.sync_before_erase(NONE) } else { Ok(()) }
     }

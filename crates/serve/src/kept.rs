@@ -1,6 +1,7 @@
 //! The record of a controller in an image: saved features, and totals over the life of the drive.
 //!
-//! Two slots are written alternately ([`slots`]). A write that is torn leaves the record before it.
+//! Two slots are written alternately ([`slots`]). After a torn write, the record before it is still
+//! there.
 
 use crate::disk::Disk;
 use crate::header::{VERSION, VERSION_AT};
@@ -44,11 +45,11 @@ impl<D: Disk> Home<'_, D> {
         Ok(newest.map(|newest| newest.record.to_vec()))
     }
 
-    /// Writes a record over the older one, and makes it durable. An image of the version before
-    /// gets a home first.
+    /// Writes a record over the older record, and makes it durable. An image of the previous
+    /// version first gets a home.
     ///
     /// # Errors
-    /// Returns the error of the host. The record from before is still there.
+    /// Returns the error of the host. The previous record is then still there.
     ///
     /// # Panics
     /// Panics if the record is empty or longer than [`RECORD_MAX`].

@@ -61,8 +61,8 @@ fn capacity(header: &Header) -> u64 {
 
 /// Returns the settings of the drive to which this image belongs, as `key=value`.
 ///
-/// With layers, the settings do not include the capacity. A layer computes its capacity from that
-/// of the drive below, which the header does not contain.
+/// With layers, the settings do not include the capacity. A layer computes its capacity from the
+/// capacity of the drive below, which the header does not contain.
 pub(crate) fn settings(header: &Header) -> Vec<String> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let given = header.on_flash.iter().filter(|(key, value)| *key != CAPACITY && !is_empty(value));

@@ -32,7 +32,7 @@ pub fn powered_on(
     let spec = json!({
         "drive": plan.drive, "drive_toml": plan.drive_toml, "set": set, "seed": plan.seed,
     });
-    let spec: RunSpec = serde_json::from_value(spec).expect("its keys are those of a run");
+    let spec: RunSpec = serde_json::from_value(spec).expect("the keys belong to a run");
     let was_there = plan.image.as_deref().is_none_or(Path::exists);
     let (image, found) = (None, Found::default());
     let mut kept = KeptOn { plan, env, open, verify, image, found, origin: None };

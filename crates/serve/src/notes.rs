@@ -13,9 +13,9 @@ notes! {
     pub(crate) REPLIES_LATE = "replies-late", 8,
         "replies went out later than the drive completed the commands: {p50} us later in the \
          median and {p99} us at p99, while the p99 of the drive's own {op} commands is {drive} us; \
-         clients measure the sum of both and of the time that the connection and the client add",
-        "Use the latencies of the record, not those of the client. Or serve slower (`--time 10`), \
-         with fewer requests in flight, or on a machine with free cores.";
+         clients measure the sum of both, and the time of the connection and of the client",
+        "Use the latencies in the record, not the latencies that clients measure. Or serve slower \
+         (`--time 10`), with fewer requests in flight, or on a machine with free cores.";
 
     /// Note for a served drive that ignores FLUSH.
     pub(crate) FLUSH_IGNORED = "flush-ignored", RANK_MIDDLE,

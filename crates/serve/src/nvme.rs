@@ -55,7 +55,7 @@ impl<C: Clock> Media for &Server<C> {
         Server::waited_for(self, commands);
     }
 
-    /// Returns the health of the drive; one that is not served any more takes no writes.
+    /// Returns the health of the drive; a drive that is not served any more takes no writes.
     fn health(&mut self) -> Health {
         let stopped = || Health { read_only: true, ..Health::default() };
         let health = |live: &mut Live, written| {
@@ -89,7 +89,7 @@ fn of_refused(refused: Refused) -> MediaError {
 /// Returns the shape of a served drive as a namespace.
 ///
 /// The cache is volatile, whatever the controller's write cache does: changes of the medium wait in
-/// the server until they are to be durable.
+/// the server until they must be durable.
 pub fn media_shape<C: Clock>(server: &Server<C>) -> MediaShape {
     MediaShape {
         blocks: server.sectors(),
@@ -100,11 +100,12 @@ pub fn media_shape<C: Clock>(server: &Server<C>) -> MediaShape {
     }
 }
 
-/// Returns the state of the controller that the image keeps, or the state of a new controller. The
-/// drive is `drive`.
+/// Returns the state of the controller that the image keeps, or the state of a new controller.
+/// `drive` is the name of the drive.
 ///
 /// # Errors
-/// Returns an error if a name of the plan is none, or if the state that is kept cannot be used.
+/// Returns an error if a name in the plan is not valid, or if the state in the image cannot be
+/// used.
 pub fn durable<C: Clock>(
     server: &Server<C>,
     drive: &str,
@@ -123,7 +124,7 @@ pub fn durable<C: Clock>(
     Ok(durable)
 }
 
-/// Returns the state of a new controller, whose names are made of `fresh`.
+/// Returns the state of a new controller, whose names are made from `fresh`.
 fn new(drive: &str, fresh: &[u8; 16]) -> Result<Durable, IdentityError> {
     let hex: String = fresh.iter().map(|byte| format!("{byte:02x}")).collect();
     let model: String = format!("FlashAtlas {drive}")
@@ -142,7 +143,7 @@ fn new(drive: &str, fresh: &[u8; 16]) -> Result<Durable, IdentityError> {
         serial: hex[..20].into(),
         model,
         firmware: String::new(),
-        // Base 4.7: a name that is made of a UUID
+        // Base 4.7: a name that is made from a UUID
         nqn: Nqn::new(&format!("nqn.2014-08.org.nvmexpress:uuid:{a}-{b}-{c}-{d}-{e}"))?,
         namespace,
     })

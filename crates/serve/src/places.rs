@@ -62,7 +62,7 @@ impl Places {
     /// Returns an error with both lengths.
     pub fn must_be_whole(&self, length: u64, version: u32) -> Result<(), ImageError> {
         let expected = if version < VERSION { self.record } else { self.end };
-        // an image of the version before may have grown, and not have its new version yet
+        // an image of the previous version may have grown before it gets its new version
         if length == expected || length == self.end {
             return Ok(());
         }

@@ -47,8 +47,8 @@ impl<D: Disk + 'static> Image<D> {
         frames.map(FrameId).try_for_each(|frame| self.write_torn(frame))
     }
 
-    /// Writes all changes up to a random promise of the drive, and some of those up to the next
-    /// one.
+    /// Writes all changes up to a random promise of the drive, and some of the changes up to the
+    /// next promise.
     ///
     /// No change after the second promise is written, because a layer sent those commands only
     /// after the drive had answered with this promise.

@@ -41,7 +41,7 @@ pub struct Server<C> {
     found: Found,
     /// Number of client commands that were not answered yet.
     outstanding: AtomicUsize,
-    /// Number of commands that clients wait for, if whoever serves the drive says it.
+    /// Number of commands that clients wait for, if the program that serves the drive reports it.
     waited_for: AtomicUsize,
     /// Number of client writes with FUA.
     fua_writes: AtomicU64,
@@ -172,8 +172,8 @@ impl<C: Clock> Server<C> {
         completion.is_ok_and(|at| at.is_some_and(|at| at <= now))
     }
 
-    /// Says for how many commands clients wait, which is the drive's queue depth: they may be more
-    /// than the threads that call.
+    /// Sets the number of commands that clients wait for, which is the drive's queue depth. There
+    /// may be more such commands than threads that call.
     pub(crate) fn waited_for(&self, commands: usize) {
         self.waited_for.store(commands, Ordering::Relaxed);
     }
@@ -206,7 +206,8 @@ impl<C: Clock> Server<C> {
         kept.map_err(|error| state.fail(format!("the image cannot be read or written: {error}")))
     }
 
-    /// Returns what `look` finds in the drive, and the bytes that clients have written.
+    /// Returns the result of `look`, which gets the drive and the number of bytes that clients have
+    /// written.
     ///
     /// # Errors
     /// Returns [`Refused`] if nothing is served any more.
@@ -242,7 +243,7 @@ impl<C: Clock> Server<C> {
         self.cut.store(true, Ordering::Relaxed);
     }
 
-    /// Makes the power fail in the flash operation that follows the next `operations` ones.
+    /// Makes the power fail in the flash operation after the next `operations` operations.
     ///
     /// # Errors
     /// Returns [`Refused`] if nothing is served any more.
@@ -441,8 +442,8 @@ impl<C: Clock> Server<C> {
         state.of_client(request, data, out, (self.clock.now(), false)).map(drop)
     }
 
-    /// Lets the drive take a command at the time that the clock has. Returns what
-    /// [`Server::completes`] waits for.
+    /// Submits a command to the drive at the clock's time. Returns the ticket for
+    /// [`Server::completes`].
     fn in_time(
         &self,
         request: &Request,
@@ -456,7 +457,7 @@ impl<C: Clock> Server<C> {
         state.of_client(request, data, out, (self.clock.now(), true))
     }
 
-    /// Waits until the drive has completed a command, on the clock.
+    /// Waits on the clock until the drive has completed a command.
     fn completes(&self, ticket: u64, slower: f64) -> Result<(), Refused> {
         let simulated = |at: Ps| Ps((at.0 as f64 / slower) as u64);
         let real = |at: Ps| Ps((at.0 as f64 * slower) as u64);
@@ -476,7 +477,7 @@ impl<C: Clock> Server<C> {
             drop(state);
             self.clock.sleep_until(real(next));
             state = self.lock();
-            // the event is handled even if the clock is a little before it
+            // the event is handled even if the clock is a little before the event
             state.advance(simulated(self.clock.now()).max(next))?;
         }
     }

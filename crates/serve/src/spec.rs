@@ -59,7 +59,7 @@ pub struct ServeSpec {
     /// The time at which replies are sent.
     #[serde(default)]
     pub time: Time,
-    /// Number of flash operations, mount included, before the one in which the power fails.
+    /// Number of flash operations, mount included, before the operation in which the power fails.
     #[serde(default)]
     pub cut_after: Option<u64>,
     /// Time on the server's clock, in seconds, after which the power fails in the next flash
@@ -92,8 +92,8 @@ pub struct ServeSpec {
     /// File to which the record is written after serving.
     #[serde(default)]
     pub record: Option<PathBuf>,
-    /// `true` if serving ends when the last client has gone. Whoever serves the drive looks after
-    /// that.
+    /// `true` if serving ends when the last client has gone. The program that serves the drive does
+    /// this.
     #[serde(default)]
     pub once: bool,
     /// The NVMe controller, if the drive is served behind one.
@@ -110,21 +110,21 @@ pub struct ServeSpec {
 pub struct NvmeSpec {
     /// IP address and TCP port; port 0 is any free port.
     pub address: SocketAddr,
-    /// `true` if the address may be another one than of this machine's loopback.
+    /// `true` if the address may be outside of this machine's loopback.
     #[serde(default)]
     pub network: bool,
     /// Name of the subsystem (NQN). Without it, the drive has a name of its own.
     #[serde(default)]
     pub nqn: Option<String>,
-    /// Names of the hosts (NQN) that may connect; without a name, every host may.
+    /// Names of the hosts (NQN) that may connect; without a name, every host may connect.
     #[serde(default)]
     pub allow: Vec<String>,
-    /// Commands that are carried out at the same time.
+    /// Maximum number of commands that are carried out at the same time.
     pub threads: usize,
     /// Nanoseconds after each command and each answer in which the server does not sleep.
     #[serde(default)]
     pub poll_ns: u64,
-    /// Identifier of the drive, if it has none: 16 bytes that no other drive has.
+    /// Identifier for a drive that has no identifier: 16 bytes that no other drive has.
     pub fresh: [u8; 16],
 }
 

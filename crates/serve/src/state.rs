@@ -74,7 +74,7 @@ impl State {
             let _ = self.persist(true);
             let _ = self.image.as_mut().map(Image::distrust);
             let gone = match refused.clone() {
-                // later commands are about other data
+                // later commands may read other data
                 Refused::Unreadable(why) => Refused::Failed(why),
                 other => other,
             };

@@ -70,7 +70,7 @@ impl Client {
         fua: bool,
     ) -> Result<(), Refused> {
         self.writes += 1;
-        // no two writes write the same bytes, so a stale page differs from the right one
+        // no two writes write the same bytes, so a stale page differs from the right page
         let data: Vec<u8> = self.writes.to_le_bytes().into_iter().cycle().take(bytes).collect();
         self.expected[at..at + bytes].copy_from_slice(&data);
         self.trimmed[at / SECTOR..(at + bytes) / SECTOR].fill(false);
@@ -140,7 +140,7 @@ fn ended(server: &Server<Still>) -> Result<Value, Refused> {
     let ended = server.end();
     match ended.complaint {
         Some(why) => Err(Refused::Failed(why)),
-        None => Ok(ended.record.expect("it has not failed")["record"].clone()),
+        None => Ok(ended.record.expect("a drive that did not fail has a record")["record"].clone()),
     }
 }
 

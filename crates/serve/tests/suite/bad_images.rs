@@ -112,7 +112,10 @@ fn a_damaged_image_is_reported_and_never_answered_with_bytes_of_something_else()
             assert!(gone.contains("does not match its checksum"), "{gone}");
             drop(server);
             server = begin(&plan);
-            assert!(!server.found().damaged.is_empty() && clean(&server), "seen at the next mount");
+            assert!(
+                !server.found().damaged.is_empty() && clean(&server),
+                "the next mount reports the damage"
+            );
             lazily += 1;
         }
         let found = server.found().clone();
@@ -126,7 +129,7 @@ fn a_damaged_image_is_reported_and_never_answered_with_bytes_of_something_else()
                 assert!(right || lost, "sector {at} holds bytes of something else");
                 assert!(
                     newest || !found.damaged.is_empty(),
-                    "sector {at} is older, and nothing says why"
+                    "sector {at} is older, but no damage is reported"
                 );
             }
         }

@@ -43,7 +43,7 @@ fn a_torn_write_of_a_record_leaves_the_one_before() {
         server.keep(record).unwrap();
         assert_eq!(server.kept().unwrap().as_deref(), Some(record));
     }
-    drop(server); // as `kill -9` leaves it
+    drop(server); // without an orderly end, as after `kill -9`
     assert_eq!(kept(&plan).as_deref(), Some(&b"three"[..]));
     // the third record is in the second slot again
     let whole = fs::read(&path).unwrap();
@@ -80,14 +80,14 @@ fn an_image_of_the_version_before_gets_a_home_when_a_record_is_kept() {
         server
     };
     for length in [older.len(), newer.len()] {
-        // the longer one is as a crash leaves it that cut the growth
+        // the longer file is in the state after a crash that interrupted the growth
         let mut bytes = older.clone();
         bytes.resize(length, 0);
         fs::write(&path, &bytes).unwrap();
         let server = holds(&plan);
         assert_eq!(server.kept().unwrap(), None);
         drop(server);
-        assert_eq!(fs::read(&path).unwrap()[8], 2, "it is left as it is");
+        assert_eq!(fs::read(&path).unwrap()[8], 2, "the version does not change");
         let server = holds(&plan);
         server.keep(b"one").unwrap();
         drop(server);

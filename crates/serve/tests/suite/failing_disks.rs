@@ -88,8 +88,8 @@ fn an_image_that_cannot_be_made_leaves_nothing() {
     assert!(failures >= 3, "{failures}");
 }
 
-/// Writes units over and over, with a FLUSH after every fifth, until the disk fails. Returns `true`
-/// if it failed.
+/// Writes units over and over, with a FLUSH after every fifth write, until the disk fails. Returns
+/// `true` if the disk failed.
 ///
 /// After that the disk works again, and must hold everything that was durable.
 fn play(plan: &ServeSpec, blank: &Memory, failing: (i64, i64)) -> bool {

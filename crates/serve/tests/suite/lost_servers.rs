@@ -39,7 +39,7 @@ fn sessions(plan: &ServeSpec, rng: &mut Rng, count: u64) -> Result<u64, String> 
         let sectors = sectors.get_or_insert_with(|| Sectors::blank(&server));
         match sectors.found(&server) {
             // the power may fail in a read, because a read that loads a map page may write another
-            // one
+            // map page
             Err(Refused::PowerLost) => continue,
             found => sectors.are(found.map_err(|e| wrong(e.to_string()))?),
         }
@@ -107,7 +107,9 @@ fn a_drive_that_ignores_flushes_is_found_out() {
         let plan = ServeSpec { ignore_flush: true, ..plan(&config, Path::new("in memory")) };
         sessions(&plan, &mut Rng::stream(Seed(seed), &name), 12).err()
     });
-    assert!(found.expect("it loses what it said was durable").contains("not one of"));
+    assert!(
+        found.expect("the drive loses data that it acknowledged as durable").contains("not one of")
+    );
 }
 
 /// A clock that always shows the same second.

@@ -1,4 +1,4 @@
-//! Images keep their clock, and what a rest does to the bits is found by the next mount.
+//! The clock of images, and the effects of a rest on the bits, which the next mount finds.
 
 use crate::begin;
 use flashatlas_serve::{ServeSpec, age, check};
@@ -6,8 +6,9 @@ use std::path::Path;
 
 const YEAR: u32 = 31_536_000;
 
-/// A drive of which 8192 x 1e-5 t bits of a codeword are wrong after t days at rest: 0.08 of a day,
-/// 30 of a year and 60 of two. The code corrects 40, and a retry changes nothing.
+/// Returns the plan of a drive with 8192 x 1e-5 t wrong bits in a codeword after t days at rest:
+/// 0.08 after a day, 30 after a year and 60 after two years. The code corrects 40 bits, and a retry
+/// changes nothing.
 fn plan(image: &Path, more: &[&str]) -> ServeSpec {
     let set = [
         "errors.model=tlc-72l",
@@ -26,7 +27,7 @@ fn plan(image: &Path, more: &[&str]) -> ServeSpec {
     serde_json::from_value(plan).expect("a plan")
 }
 
-/// The bytes of a unit.
+/// Returns the bytes of a unit.
 fn bytes(unit: u64) -> Vec<u8> {
     vec![unit as u8 + 1; 2048]
 }
@@ -39,7 +40,7 @@ fn written(plan: &ServeSpec, units: std::ops::Range<u64>) {
     assert_eq!(server.end().complaint, None);
 }
 
-/// Returns the number of units that hold what was written.
+/// Returns the number of units that hold the written bytes.
 fn held(plan: &ServeSpec, units: u64) -> u64 {
     let server = begin(plan);
     let mut read = vec![0; 2048];
@@ -59,15 +60,16 @@ fn an_image_that_rests_for_two_years_loses_what_a_year_leaves() {
     assert_eq!(held(&plan, 120), 120);
     assert_eq!(age(&plan, YEAR / 2).unwrap(), YEAR / 2);
     assert_eq!(held(&plan, 120), 120, "half a year: 15 wrong bits");
-    // these units are written half a year later than the others, in blocks of their own
+    // these units are written half a year later than the other units, in blocks of their own
     written(&plan, 120..160);
     assert_eq!(age(&plan, 3 * (YEAR / 2)).unwrap(), 2 * YEAR);
     let said = check(&plan).unwrap();
     assert!(said["units"]["written"].as_u64().unwrap() < 40, "{said}");
-    // two years: 60 wrong bits of the older units; a year and a half: 45 of the younger ones
+    // two years: 60 wrong bits of the older units; a year and a half: 45 wrong bits of the younger
+    // units
     let left = held(&plan, 160);
     assert!((1..40).contains(&left), "{left} units are left");
-    assert_eq!(held(&plan, 160), left, "what is lost stays lost, and nothing else is");
+    assert_eq!(held(&plan, 160), left, "lost units stay lost, and no other unit is lost");
 }
 
 #[test]
@@ -79,8 +81,8 @@ fn a_clock_goes_on_without_errors_and_belongs_to_its_drive() {
     written(&errorless, 0..20);
     assert_eq!(age(&errorless, YEAR).unwrap(), YEAR);
     written(&errorless, 20..40);
-    // a clock in the image: with errors, the units from before it are four years old, and so are
-    // those that were written without errors after a year, because their blocks have no time
+    // the image has a clock: with errors, all units are four years old. The units that were written
+    // without errors after a year count as four years old, too, because their blocks have no time
     assert_eq!(age(&errorless, 3 * YEAR).unwrap(), 4 * YEAR);
     let unit = |set: &[&str]| held(&plan(&image, set), 40);
     assert_eq!(unit(&["ecc.correctable=2000"]), 40);

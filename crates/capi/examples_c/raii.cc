@@ -8,8 +8,8 @@
 
 namespace fa = flashatlas;
 
-static_assert(!std::is_copy_constructible<fa::Drive>::value, "a drive is one thing");
-static_assert(std::is_nothrow_move_constructible<fa::Drive>::value, "that can be moved");
+static_assert(!std::is_copy_constructible<fa::Drive>::value, "a drive cannot be copied");
+static_assert(std::is_nothrow_move_constructible<fa::Drive>::value, "a drive can be moved");
 
 // Submits a command and waits for it. Returns the time at which it was complete.
 static uint64_t carry_out(fa::Drive &drive, uint64_t now, const fa_command &command) {

@@ -9,7 +9,8 @@ use flashatlas_types::Entries;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Time that a callback of a part may take. A longer one ends the process, and a message names it.
+/// Time that a callback of a part may take. A callback that takes longer ends the process, and a
+/// message names the callback.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Parts that the settings of a drive can name: the built-in parts and the parts of loaded

@@ -276,7 +276,7 @@ impl Drive {
         worked.map_err(|error| self.refused(error))
     }
 
-    /// Removes the commands in flight that a power cut loses, which are the incomplete ones.
+    /// Removes the commands in flight that a power cut loses, which are the incomplete commands.
     pub(crate) fn forget_in_flight(&mut self) {
         self.in_flight.retain(|_, of| of.complete);
         self.incomplete = 0;

@@ -19,8 +19,9 @@ pub enum Power {
         /// cut.
         contents: Vec<Contents>,
     },
-    /// The drive can no longer be used, for the given reason. This is so after a mount has failed,
-    /// also the mount after a checkpoint. The value is also a placeholder while the power changes.
+    /// The drive can no longer be used, for the given reason. This is the case after a failed
+    /// mount, including the mount after a checkpoint. The value is also a placeholder while the
+    /// power changes.
     Gone(String),
 }
 

@@ -151,7 +151,7 @@ impl Host {
             }
         };
         for (tag, at) in done {
-            let since = self.in_flight.remove(&tag).expect("it was in flight");
+            let since = self.in_flight.remove(&tag).expect("the command was in flight");
             assert!(at >= since && at <= until, "tag {tag} of {since}: {at}, until {until}");
             self.now = self.now.max(at);
         }

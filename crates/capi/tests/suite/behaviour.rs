@@ -246,7 +246,7 @@ fn a_full_drive_holds_every_unit_and_collects_when_it_is_written_on() {
     let mut now = drive.write(0, 0, &[7; 2048]);
     // SAFETY: it is a drive
     drive.outcome(unsafe { fa_fill(drive.0) }).unwrap();
-    // the fill overwrites older data, also that in the write cache
+    // the fill overwrites older data, including data in the write cache
     assert_eq!(drive.read(&mut now, 0, 4), [0; 2048]);
     let mut stamps = [0; 640];
     let mut place = reply(&mut [], &mut stamps);

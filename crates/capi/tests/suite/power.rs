@@ -52,7 +52,7 @@ fn a_mount_finds_what_was_flushed_and_not_what_was_in_the_cache() {
                 assert_eq!(found, page(unit), "{settings:?}: unit {unit} after cut {cut}");
             }
             let found = drive.read(&mut now, 30 * 4, 4);
-            assert_eq!(found, [0; 2048], "{settings:?}: it was in the cache");
+            assert_eq!(found, [0; 2048], "{settings:?}: the write was only in the cache");
             assert_eq!(drive.record()["power_cuts"], cut);
         }
         now = drive.write(now, 30 * 4, &page(31));

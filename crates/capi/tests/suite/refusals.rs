@@ -14,7 +14,7 @@ fn tiny(settings: &[&str]) -> Hosted {
 }
 
 fn why(preset: Option<&str>, toml: Option<&str>, settings: &[&str]) -> String {
-    create_of(preset, toml, settings, 1).map(|_| ()).expect_err("it must not be made")
+    create_of(preset, toml, settings, 1).map(|_| ()).expect_err("the drive must not be made")
 }
 
 #[test]

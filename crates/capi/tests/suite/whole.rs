@@ -75,7 +75,7 @@ fn a_drive_that_was_saved_and_one_that_was_loaded_go_on_alike() {
         assert!(one.1.iter().filter(|&&stamp| stamp != 0).count() > 100);
         assert_eq!(drive.record(), other.record(), "{settings:?}");
         drive.check();
-        // a blank drive behaves differently from these
+        // a blank drive behaves differently from these drives
         let blank = create("tiny", settings, 7).unwrap();
         assert_ne!(work(&blank, now, 9000, 2000).1, one.1, "{settings:?}");
     }

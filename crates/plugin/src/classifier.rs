@@ -106,7 +106,7 @@ impl Sorter {
 impl Classifier for Sorter {
     fn written(&mut self, page: &Page) -> StreamId {
         let call = watch::enter(self.who, "written", 0);
-        // SAFETY: the classifier is what `create` made and `destroy` has not seen
+        // SAFETY: `create` made the classifier, and `destroy` has not freed it
         let stream = unsafe { self.ops.written.expect("checked")(self.classifier, &sorted(page)) };
         drop(call);
         self.checked("written", page, stream, self.host)

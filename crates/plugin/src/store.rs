@@ -100,8 +100,8 @@ unsafe extern "C" fn access(
 impl Store {
     /// Calls `work` with a map that records accesses, and adds these accesses to the plan.
     ///
-    /// The first access waits for `after`, and each other one for the access before it. Returns the
-    /// answer of `work` and the last access.
+    /// The first access waits for `after`, and each other access for the access before it. Returns
+    /// the answer of `work` and the last access.
     fn call<T>(
         &mut self,
         callback: &'static str,
@@ -168,7 +168,7 @@ impl Store {
                 "moved" => ops.moved.expect("checked"),
                 _ => ops.set.expect("checked"),
             };
-            // SAFETY: the store is what `create` made and `destroy` has not seen
+            // SAFETY: `create` made the store, and `destroy` has not freed it
             unsafe { call(store, map, update.lpn.0, page) }
         });
         self.compare(callback, update.lpn, answer);

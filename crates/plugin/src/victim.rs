@@ -60,7 +60,7 @@ fn moment(at: Moment) -> FaMoment {
 impl VictimPolicy for Victim {
     fn closed(&mut self, block: LocalBlock, valid: u32, at: Moment) {
         let _call = watch::enter(self.who, "closed", at.now.0);
-        // SAFETY: the policy is what `create` made and `destroy` has not seen
+        // SAFETY: `create` made the policy, and `destroy` has not freed it
         unsafe {
             self.ops.closed.expect("checked")(self.policy, block.number(), valid, moment(at))
         };

@@ -1,5 +1,5 @@
 //! Watch over the calls of plug-ins. If a call never returns or crashes the process, a message
-//! names it.
+//! names the call.
 
 use std::cell::Cell;
 use std::io::Write;
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Time between two checks of the watch.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Time in milliseconds after which a call counts as one that never returns.
+/// Time in milliseconds after which a call counts as a call that never returns.
 static PATIENCE: AtomicU64 = AtomicU64::new(0);
 
 /// The exit code of a process that the watch ends.

@@ -203,7 +203,8 @@ unsafe extern "C" fn fail(host: *const FaHost, why: *const c_char) {
 }
 
 unsafe extern "C" fn allocate(host: *const FaHost, bytes: u64) -> *mut c_void {
-    // SAFETY: the context is the cell; what `calloc` gives has room for the header and the bytes
+    // SAFETY: the context is the cell; the memory from `calloc` has room for the header and the
+    // bytes
     unsafe {
         let cell = &*(*host).context.cast::<HostCell>();
         let Some(whole) = usize::try_from(bytes).ok().and_then(|b| b.checked_add(HEADER)) else {

@@ -56,7 +56,7 @@ pub(super) struct Counts {
 pub(super) struct State {
     pub who: &'static str,
     pub shadow: Shadow,
-    /// The last operation, for which the next one waits.
+    /// The last operation, for which the next operation waits.
     pub chain: OpId,
     /// Number of writes so far, which distinguishes the data of two writes.
     pub writes: u64,
@@ -82,7 +82,7 @@ pub(super) struct Session<'a, 'b> {
     /// `true` if the call is not part of the simulation. Nothing is then counted, and nothing takes
     /// time.
     pub silent: bool,
-    /// The operations for which the next operation waits instead of the last one.
+    /// The operations for which the next operation waits instead of the last operation.
     pub(super) after: Option<Waits>,
     operations: u64,
     /// The last error of the medium, which the firmware may return.
@@ -275,7 +275,7 @@ impl<'a, 'b> Session<'a, 'b> {
                 Ok((unit.clone(), None, arrived))
             }
             _ => Err(self.refuse(format!(
-                "the programmed data of page {} is that of an earlier `write`",
+                "the programmed data of page {} comes from an earlier `write`",
                 token.lpn
             ))),
         }

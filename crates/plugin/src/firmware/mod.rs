@@ -134,7 +134,7 @@ fn fits(
     }
     let why = CStr::from_bytes_until_nul(&why).map(CStr::to_string_lossy).unwrap_or_default();
     let why = if why.is_empty() {
-        "the drive does not fit it, the plug-in gives no reason".into()
+        "the FTL does not fit the drive, and the plug-in gives no reason".into()
     } else {
         why
     };
@@ -309,7 +309,7 @@ impl Ftl for Firmware {
             let named = |at: Ppn| at.mapped().map_or("nowhere".into(), |at| format!("page {at}"));
             let session = Session::new(cx, &mut self.state, "locate");
             session.raise(format!(
-                "logical page {lpn} is said to be in {}, but its newest version is in in {}",
+                "the answer for logical page {lpn} is {}, but its newest version is in {}",
                 named(found),
                 named(newest)
             ));

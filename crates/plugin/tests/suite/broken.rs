@@ -100,7 +100,7 @@ fn what_a_firmware_may_do_is_no_error() {
     for bad in [
         // programs the data again, as after its own checkpoint has failed; the last program counts
         "{ in->open[HOST].next++; page++; done = host->program(host, page, data); }",
-        // makes a second copy, but continues to use the first one
+        // makes a second copy, but continues to use the first copy
         "{ in->open[HOST].next++; host->copy(host, page, page + 1); }",
     ] {
         let text = page_with(good, &format!("{good} {more} {bad}"));
@@ -128,7 +128,7 @@ fn calls_outside_of_a_call_are_named() {
 
 #[test]
 fn a_firmware_that_forgets_is_found_by_the_cuts() {
-    // the mount no longer prefers the newest version of a page to older ones
+    // the mount no longer prefers the newest version of a page to older versions
     let bad = page_with("&& spare.sequence > newest[spare.lpn]", "&& newest[spare.lpn] == 0");
     let registry = build::registry(&build::loaded(&bad));
     let plan =

@@ -28,8 +28,8 @@ fn fall_silent() -> ! {
     }
 }
 
-/// A command that met the power failure. Its wait falls silent: the thread that submitted it has
-/// all connections, and must not.
+/// Ticket of a command during which the power failed. The wait for this command never ends, but the
+/// thread that submitted it goes on, because that thread serves all connections.
 const NEVER: Later = Later(u64::MAX);
 
 fn or_never(taken: Result<Option<Later>, MediaError>) -> Result<Option<Later>, MediaError> {
@@ -135,7 +135,7 @@ pub struct NvmeServer {
     plan: ServeSpec,
     parts: Parts,
     target: Arc<SubsystemTarget<Powered>>,
-    /// There until serving ends.
+    /// The door; `None` after serving has ended.
     door: Mutex<Option<Door>>,
     address: SocketAddr,
     nqn: Nqn,
@@ -148,7 +148,7 @@ fn unusable(error: impl std::fmt::Display) -> ServeError {
 /// Returns the settings of the controller for a drive that takes `depth` commands at once.
 ///
 /// # Errors
-/// Returns an error if the name of a host is none.
+/// Returns an error if the name of a host is not valid.
 fn settings(spec: &NvmeSpec, depth: usize) -> Result<Settings, ServeError> {
     let hosts: Result<Vec<Nqn>, _> = spec.allow.iter().map(|name| Nqn::new(name)).collect();
     let hosts = hosts.map_err(|error| RunError::option("allow", error.why))?;
@@ -187,7 +187,7 @@ fn begin(plan: ServeSpec, spec: &NvmeSpec) -> Result<NvmeServer, ServeError> {
     let server = Arc::new(server);
     let keeper = Arc::clone(&server);
     let keep = move |record: &_| {
-        // the host must not take for durable what is not
+        // the host must not treat a record as durable that is not durable
         let kept = keeper.keep(&flashatlas_nvme::Durable::to_bytes(record));
         kept.unwrap_or_else(|_| fall_silent());
     };
@@ -255,7 +255,7 @@ impl NvmeServer {
         self.server.cut();
     }
 
-    /// Returns the number of associations so far, and of those that are there now.
+    /// Returns the number of associations so far, and the number of present associations.
     fn associations(&self, py: Python<'_>) -> (u64, usize) {
         py.detach(|| self.target.update(|s| (s.activity().associations, s.controllers().count())))
     }
@@ -279,7 +279,7 @@ impl NvmeServer {
     }
 }
 
-/// Returns what hosts did, for the record.
+/// Returns the activity of hosts, for the record.
 fn facts(subsystem: &Subsystem) -> Value {
     let activity = subsystem.activity();
     let commands =

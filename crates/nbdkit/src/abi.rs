@@ -1,8 +1,8 @@
 //! `struct nbdkit_plugin` of API version 2, as nbdkit 1.30 and later declare it.
 //!
 //! New versions of nbdkit add fields only at the end, and the first field is the size of the
-//! structure. So a newer nbdkit accepts this structure, and an older one ignores the fields that it
-//! does not know.
+//! structure. So a newer nbdkit accepts this structure, and an older nbdkit ignores the fields that
+//! it does not know.
 
 use std::ffi::{c_char, c_int, c_void};
 

@@ -187,7 +187,7 @@ unsafe extern "C" fn config_complete() -> c_int {
     if PLAN.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
         0
     } else {
-        complain(libc::EINVAL, "plan=FILE is missing, which names the drive to serve")
+        complain(libc::EINVAL, "plan=FILE is missing: give the file that describes the drive")
     }
 }
 
@@ -242,18 +242,19 @@ fn begin(path: &std::path::Path) -> Result<Served, String> {
     }
 }
 
-/// Returns the number of the process that began this one, or of the one that took it over.
+/// Returns the number of the parent process: the process that started this process, or a process
+/// that took its place.
 fn parent() -> libc::pid_t {
     // SAFETY: always succeeds
     unsafe { libc::getppid() }
 }
 
-/// Starts two threads. One waits for [`END`], and for the end of the process that began this one;
-/// the other writes the state of the drive to a file.
+/// Starts two threads. One thread waits for [`END`], and for the end of the parent process. The
+/// other thread writes the state of the drive to a file.
 unsafe extern "C" fn after_fork() -> c_int {
     let begun_by = parent();
-    // nbdkit may have asked for a signal at that end: the kernel sends it when the thread ends that
-    // began this process, although the others of that process go on
+    // nbdkit may have asked for a signal at the end of its parent. The kernel sends this signal
+    // when the thread ends that started this process, even if other threads of the parent go on
     // SAFETY: changes the signal, here to none
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, 0) };
     std::thread::spawn(move || {

@@ -47,8 +47,8 @@
 //! feature `python`, `extension!` makes a Python extension. Its parts can be used in the command
 //! line, the API and the reports.
 //!
-//! `docs/STABILITY.md` of the repository lists the interfaces that may change and those that will
-//! not.
+//! `docs/STABILITY.md` of the repository lists the interfaces that may change, and the interfaces
+//! that will not change.
 
 pub use flashatlas_conformance as testing;
 pub use flashatlas_conformance::conformance;

@@ -1,4 +1,4 @@
-//! Registry of all parts that a run can name, with the project's parts and added ones.
+//! Registry of all parts that a run can name, with the project's parts and added parts.
 
 use flashatlas_conformance::{Effort, Report};
 use flashatlas_sim::metrics::METRICS;

@@ -3,20 +3,20 @@
 Four servers run from the beginning to the end: nbdkit's plugin and the NVMe door, each with a new
 `tlc-small` in memory, and the NVMe door over plain memory, which is the floor. All have 32 threads
 and TCP ports of 127.0.0.1. Each client writes 256 MiB once. Then come rounds: every load runs once
-in each round, so that a busy moment of the machine falls on all of them.
+in each round, so that a busy moment of the machine affects all loads.
 
 - **4 KiB random reads, depth 32** (`--time none`). `benches/src/doors` has the clients: the native
-  initiator for NVMe, and a client of NBD that is built like it. Each is one thread with one
-  connection and blocking calls. fio's NBD client, with which `make bench-served` measures, reads in
-  each round, too. Our clients compare each read with what they wrote.
-- **depth 1, `--time real`**, through both doors, with a client that looks for the answer again and
-  again and with one that sleeps. The client's latencies stand beside the latencies of the simulated
-  drive in its record. The time in which a client wakes up is the client's own, so the goal is about
-  the client that polls.
+  initiator for NVMe, and a client of NBD with the same structure. Each client is one thread with
+  one connection and blocking calls. fio's NBD client, which `make bench-served` uses, reads in each
+  round, too. Our clients compare each read with the data that they wrote.
+- **depth 1, `--time real`**, through both doors, with a client that polls for the answer and with a
+  client that sleeps. The client's latencies stand beside the latencies of the simulated drive in
+  its record. A client that sleeps adds the time in which it wakes up, so the goal is about the
+  client that polls.
 
-The printed numbers are medians of the rounds, with the least and the greatest in brackets. Beside
-them stands the time of a processor that the server takes for a read, which depends less on what
-else the machine does. The machine should be quiet. This is not a test.
+The printed numbers are medians of the rounds, with the least and the greatest in brackets. The
+table also has the processor time that the server takes for a read. This time depends less on other
+programs of the machine. The machine should be quiet. This is not a test.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ BYTES = 256 << 20
 """Bytes that are written once, and then read."""
 
 GOALS = {"NBD": 1.0, "NBD, fio": 1.0, "memory": 0.5}
-"""Least share of the reads a second of each that the NVMe drive is to reach."""
+"""Goals: least ratio of the NVMe drive's reads a second to the reads a second of a server."""
 
 LATE_US = 20
 """Greatest distance of the client's median from the drive's, on an idle machine."""
@@ -69,7 +69,7 @@ def told(program: Path, *words: object) -> str:
 
 
 def cpu(pid: int) -> float:
-    """Return the microseconds of a processor that a process has taken."""
+    """Return the processor time of a process, in microseconds."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) * 1e6 / os.sysconf("SC_CLK_TCK")
 

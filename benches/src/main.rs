@@ -268,7 +268,7 @@ fn main() {
             eprintln!("--times: from 1 to 1000 times as many requests in engine, costs, lookup");
             std::process::exit(2);
         };
-        TIMES.set(times).expect("it is said once");
+        TIMES.set(times).expect("the factor is set once");
     }
     match &wanted.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["kernel"] => return kernels::list(),

@@ -65,8 +65,8 @@ fn print_one(name: &str, config: &DriveConfig, steady: bool, goal: &str) {
     );
 }
 
-/// Prints the least cost of any set-up: the time of the first write to as much memory as the
-/// largest drive needs.
+/// Prints the least cost of any set-up: the time of the first write to the memory that the largest
+/// drive needs.
 fn print_floor() {
     let bytes = (peak_mib() * 1024.0 * 1024.0) as usize;
     let begin = now();

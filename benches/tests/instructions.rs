@@ -67,7 +67,7 @@ fn counted(kernel: &str, count: u64) -> f64 {
 
 /// Returns each kernel, and the cost of doing its work once more.
 fn costs() -> Vec<(String, f64)> {
-    let list = printed(BENCH, &["kernel"]).expect("it was built with this test");
+    let list = printed(BENCH, &["kernel"]).expect("the program was built with this test");
     let cost = |line: &str| {
         let mut words = line.split(' ');
         let kernel = words.next().expect("a name").to_owned();
@@ -128,9 +128,9 @@ fn work_costs_as_many_instructions_as_before() {
     } else {
         assert!(
             moved.is_empty(),
-            "thousandths of {calibration}, more than 2 % apart:\n{moved}Where that is right: \
-             FLASHATLAS_WRITE=1 cargo test --release -p flashatlas-benches --test instructions, \
-             and a reason in {} where it costs more",
+            "thousandths of {calibration}, more than 2 % apart:\n{moved}If the new costs are \
+             right: FLASHATLAS_WRITE=1 cargo test --release -p flashatlas-benches --test \
+             instructions, and a reason in {} where it costs more",
             file().display()
         );
     }
@@ -144,7 +144,7 @@ fn costs_do_not_grow_with_what_is_kept() {
     if let Some(why) = uncounted() {
         return say(why);
     }
-    let list = printed(BENCH, &["growth"]).expect("it was built with this test");
+    let list = printed(BENCH, &["growth"]).expect("the program was built with this test");
     for line in list.lines().step_by(one_in()) {
         let [name, less, more, sizes @ ..] = &line.split(' ').collect::<Vec<_>>()[..] else {
             panic!("{line}: a structure, two counts and its sizes were expected")

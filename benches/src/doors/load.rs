@@ -13,15 +13,15 @@ pub type Failed = Box<dyn std::error::Error>;
 pub const READ: u32 = 4096;
 /// Bytes of a write that fills the drive.
 const WRITE: u64 = 1 << 20;
-/// Reads before the first one that counts.
+/// Duration of the reads at the beginning that do not count.
 const WARM: Duration = Duration::from_millis(200);
 
 /// A client with one connection.
 pub trait Client {
-    /// Submits a read of [`READ`] bytes, and returns its name.
+    /// Submits a read of [`READ`] bytes, and returns its identifier.
     fn submit(&mut self, offset: u64) -> Result<u64, Failed>;
 
-    /// Waits for a read, and returns its name and its first bytes.
+    /// Waits for a read, and returns its identifier and its first bytes.
     fn wait(&mut self) -> Result<(u64, [u8; 8]), Failed>;
 
     /// Writes bytes.
@@ -41,7 +41,7 @@ pub fn fill(client: &mut impl Client, bytes: u64) -> Result<(), Failed> {
 }
 
 /// Reads at random addresses below `bytes`, which [`fill`] wrote, for `seconds` seconds. Returns
-/// reads in all and a second, and percentiles of their latencies.
+/// the number of reads, the reads a second, and percentiles of their latencies.
 pub fn read(
     client: &mut impl Client,
     bytes: u64,

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! `memory` prints an address and a name. `read` reads 4 KiB at random addresses with DEPTH reads
-//! in flight. It prints a JSON object: reads in all and a second, and percentiles of their
-//! latencies in microseconds. A client that `polls` does not sleep while it waits.
+//! in flight. It prints a JSON object with the number of reads, the reads a second, and percentiles
+//! of their latencies in microseconds. A client that `polls` does not sleep while it waits.
 
 mod load;
 mod memory;
@@ -26,7 +26,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-const USAGE: &str = "expected memory BYTES, or fill or read with nvme ADDRESS:PORT NQN or \
+const USAGE: &str = "give memory BYTES, or fill or read with nvme ADDRESS:PORT NQN or \
                      nbd ADDRESS:PORT, BYTES and, to read, DEPTH, SECONDS and maybe polls";
 
 fn main() -> Result<(), Failed> {

@@ -66,7 +66,7 @@ impl Nbd {
         Ok(name)
     }
 
-    /// Waits until `bytes` bytes are there that were not taken.
+    /// Waits until `bytes` bytes have arrived that were not taken.
     fn need(&mut self, bytes: usize) -> Result<(), Failed> {
         while self.input.len() - self.taken < bytes {
             self.input.drain(..std::mem::take(&mut self.taken));
@@ -86,7 +86,7 @@ impl Nbd {
         Ok(())
     }
 
-    /// Waits for a reply, and returns the name of its request and its data.
+    /// Waits for a reply, and returns the identifier of its request and its data.
     fn reply(&mut self) -> Result<(u64, Vec<u8>), Failed> {
         self.need(REPLY_BYTES)?;
         let head = &self.input[self.taken..][..REPLY_BYTES];

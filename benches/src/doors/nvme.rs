@@ -10,7 +10,7 @@ const BLOCK: u32 = 512;
 /// A host with an I/O queue.
 pub struct Host {
     queue: QueuePair,
-    /// The association ends with its admin queue.
+    /// The controller. It is kept, because the association ends with its admin queue.
     _controller: Controller,
 }
 

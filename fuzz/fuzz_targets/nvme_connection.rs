@@ -1,6 +1,6 @@
-//! A connection of NVMe/TCP under a host that does anything: sends PDUs right and wrong, data for
-//! R2T PDUs, rubbish, and reads or does not. The first byte chooses digests and flow control; then
-//! each step is four bytes.
+//! A connection of NVMe/TCP with a host that does anything. The host sends correct and wrong PDUs,
+//! data for R2T PDUs, and rubbish, and it may stop reading. The first byte chooses digests and flow
+//! control. Each step is four of the bytes after it.
 #![no_main]
 
 use flashatlas_nvme_tcp::pdu::{
@@ -105,7 +105,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
             2 if !host.r2ts.is_empty() => {
                 let r2t = host.r2ts.remove(usize::from(a) % host.r2ts.len());
                 let end = r2t.offset + r2t.length;
-                // in order, but for what `b` changes
+                // in order, except for the change that `b` chooses
                 for offset in (r2t.offset..end).step_by(1024) {
                     let length = 1024.min(end - offset);
                     let pdu = H2cData {
@@ -130,8 +130,8 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
             }
         }
     }
-    // A host that reads and a controller that completes come to an end: what is sent makes room for
-    // commands that wait, and each of them is completed once.
+    // If the host reads and the controller completes commands, the connection comes to an end: sent
+    // output makes room for waiting commands, and each command is completed once.
     for _ in 0..4 * LIMITS.entries {
         host.begin();
         host.complete(0, 0);

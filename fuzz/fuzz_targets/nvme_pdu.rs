@@ -1,6 +1,6 @@
-//! PDUs of NVMe/TCP: any bytes are refused or decoded, alike in one piece and byte by byte, and
-//! what was decoded is the same after it was encoded. The first two bytes choose direction,
-//! digests and alignment.
+//! PDUs of NVMe/TCP: any bytes are refused or decoded, with the same result in one piece and byte
+//! by byte. A decoded PDU is the same after it was encoded and decoded again. The first two bytes
+//! choose direction, digests and alignment.
 #![no_main]
 
 use flashatlas_nvme_tcp::pdu::{

@@ -8,6 +8,6 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     drop(spec.reading.options());
     let written = serde_json::to_string(&spec).expect("a specification is plain data");
     let again: flashatlas_sim::RunSpec =
-        serde_json::from_str(&written).expect("it was just written");
+        serde_json::from_str(&written).expect("the specification was just written");
     assert_eq!(serde_json::to_string(&again).expect("as before"), written);
 });

@@ -56,7 +56,7 @@ class EveryCut(ABC):
 
         Returns:
             The number of the last acknowledged transaction; 0 if only the load's preparation was
-                        acknowledged, -1 if nothing was.
+                        acknowledged, -1 if nothing was acknowledged.
 
         """
 

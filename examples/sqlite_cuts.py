@@ -208,7 +208,7 @@ def found(database: apsw.Connection) -> int:
     ((n, total),) = database.execute("SELECT n, sum FROM ledger").fetchall()
     rows = dict(database.execute("SELECT k, v FROM t").fetchall())
     if rows != after(n) or total != n * (n + 1) // 2:
-        raise AssertionError(f"the tables are not those after {n} transactions")
+        raise AssertionError(f"the tables have another content than after {n} transactions")
     return n
 
 

@@ -26,8 +26,7 @@ pub(crate) fn much_spare(layout: &Layout) -> Option<Note> {
     (share > SPARE_MOST).then(|| notes::SPARE_LARGE.with([("share", (100.0 * share).into())]))
 }
 
-/// Replaces the note that errors take no time by one that names the model of errors, if the flash
-/// has bit errors.
+/// Replaces the note `no-ecc-time` by a note with the model of errors, if the flash has bit errors.
 pub(crate) fn replace_by_errors(list: &mut Vec<Note>, config: &DriveConfig, medium: &Medium) {
     if medium.correction().is_none() {
         return;

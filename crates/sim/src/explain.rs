@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(kept(&[(10, 40), (20, 45), (50, 52)]), [(10, 40), (50, 52)]);
         // 45 to 90 overlaps 60 to 80 and 30 to 50, and is the longest of the three
         assert_eq!(kept(&[(10, 40), (30, 50), (60, 80), (45, 90)]), [(45, 90), (10, 40)]);
-        // a request that begins when another one ends does not overlap it
+        // a request that begins when another request ends does not overlap it
         assert_eq!(kept(&[(0, 10), (10, 30)]), [(10, 30), (0, 10)]);
     }
 

@@ -114,7 +114,7 @@ impl Live {
         env: &Environment<'_>,
         kept: &mut impl Kept<E>,
     ) -> Result<Live, E> {
-        drawn_streams(); // streams that this thread drew before belong to another run
+        drawn_streams(); // drop the streams of an earlier run on this thread
         let config = env
             .registry
             .load(&spec.drive, spec.drive_toml.as_deref(), &spec.set)

@@ -63,7 +63,7 @@ fn carry_out(
     env: &Environment<'_>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
-    drawn_streams(); // streams that this thread drew before belong to another run
+    drawn_streams(); // drop the streams of an earlier run on this thread
     let Asked { config, inputs, requests } = Asked::of(spec, env)?;
     let queue_depth = config.params.get(QUEUE_DEPTH);
     let capacity = config.shape().sectors;

@@ -2,10 +2,10 @@
 //!
 //! The measured part is cut into [`ROUNDS`] rounds of equally many requests. A quantity is steady
 //! if its rounds meet the definition of the SNIA Solid State Storage Performance Test Specification
-//! (version 2.0.2, "steady state"): the largest and the smallest round differ by at most 20 % of
-//! the mean, and the straight line that fits the rounds best rises or falls by at most 10 % of the
-//! mean. The specification tracks a drive until five rounds in a row pass. Here the five rounds are
-//! the whole measured part, because that is what a run record reports.
+//! (version 2.0.2, "steady state"). By this definition, the largest and the smallest round differ
+//! by at most 20 % of the mean. The straight line that fits the rounds best rises or falls by at
+//! most 10 % of the mean. The specification tracks a drive until five rounds in a row pass. Here
+//! the five rounds are the whole measured part, because that is what a run record reports.
 //!
 //! Rounds alone would accept a drive that has not begun to collect, because all its rounds are
 //! equally fast. So programmed and erased pages must balance as well ([`imbalance`]).

@@ -66,7 +66,7 @@ struct Coming {
     request: Request,
     /// Number of the request in the workload, from 1.
     number: u64,
-    /// Arrival of the request, or of an earlier request if that arrives later.
+    /// Arrival of the request, or of an earlier request if the earlier request arrives later.
     due: Ps,
 }
 

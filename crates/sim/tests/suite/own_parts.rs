@@ -66,7 +66,7 @@ impl VictimPolicy for Newest {
     }
 }
 
-/// Classifier that compares the ages and streams that it is given with its own record of them.
+/// Classifier that compares the given ages and streams with its own record of them.
 #[derive(Default)]
 struct Witness {
     /// For each page, the clock of its last host write, its last stream, and the stream before. A

@@ -25,7 +25,8 @@ pub enum Place {
 
 /// Error of a trace that cannot be read.
 ///
-/// The error displays as `line:column: why; expected …`. The caller puts the file name before it.
+/// The error displays as `line:column: why; the reader expects …`. The caller puts the file name
+/// before it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceError {
     /// Place of the fault.
@@ -39,11 +40,11 @@ pub struct TraceError {
     pub expected: &'static str,
     /// The offending bytes, escaped and cut to 40 characters; empty when there are none to show.
     pub excerpt: String,
-    /// Bad records that were skipped before this one.
+    /// Bad records that were skipped before this record.
     pub skipped: u64,
     /// Kind of the fault, if all records with such a fault can be skipped.
     pub kind: Option<BadKind>,
-    /// Count of the records of that kind from this one on, if they were counted.
+    /// Count of the records of that kind from this record on, if they were counted.
     pub alike: Option<Alike>,
 }
 

@@ -59,8 +59,8 @@ const INTERVAL: Param<Dur> = Param::time(
 const COMMON: [ParamDef; 6] =
     [REQUESTS.def, READ.def, TRIM.def, FLUSH_EVERY.def, RANGE.def, INTERVAL.def];
 
-/// Returns the parameters of a generator: its `own`, then those that all generators share. `N` is
-/// the number of all parameters.
+/// Returns the parameters of a generator: its `own`, then the parameters that all generators share.
+/// `N` is the number of all parameters.
 pub(super) const fn with_common<const OWN: usize, const N: usize>(
     own: [ParamDef; OWN],
 ) -> [ParamDef; N] {

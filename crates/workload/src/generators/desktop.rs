@@ -1,5 +1,5 @@
-//! Load of a desktop: small pages that are written again and again (metadata, logs, databases of
-//! applications) among files that are written from one end to the other.
+//! Load of a desktop: small hot pages (metadata, logs, databases of applications) among files that
+//! are written from one end to the other.
 //!
 //! The hot part is at the start of the range; pages in it are chosen by Zipf's law with exponent 1.
 //! A file is a run of requests at a place chosen at random; the next file begins when the run ends.

@@ -1,5 +1,5 @@
-//! Formats that list the events of requests: blkparse, blktrace and WiscSee's, against requests
-//! written out by hand.
+//! Formats that list the events of requests: blkparse, blktrace and WiscSee events, against
+//! requests written out by hand.
 
 use crate::common::*;
 use flashatlas_types::HostOp::{Flush, Read, Trim, Write};
@@ -49,7 +49,7 @@ fn blkparse_takes_what_was_issued() {
         record(1500 * NS, Flush, 0, 0, 1), // an F in front of W is a flush before the write
         fua(record(1500 * NS, Write, 2000, 16, 1)),
         record(2500 * NS, Flush, 0, 0, 1),
-        record(0, Trim, 4096, 4_194_304, 0), // earlier than the first
+        record(0, Trim, 4096, 4_194_304, 0), // earlier than the first record
         record(7000 * NS, Read, 8, 8, 0),
     ];
     let Opened { format, mut source, .. } =
@@ -99,7 +99,7 @@ fn commands_to_zones_are_read_where_they_move_data() {
     let text = [
         line("ZA", "2048 + 8"),
         line("ZR", "4096 + 128"),
-        line("ZR", "8192 + 0"), // no length, as the kernel sends it
+        line("ZR", "8192 + 0"), // a reset without a length, as the kernel sends it
         line("ZRA", "0 + 0"),
         line("ZO", "0 + 0"),
         line("ZF", "0 + 0"),

@@ -1,7 +1,7 @@
 //! Parts that fail while the power is on.
 //!
-//! These are a program or an erase that the flash reports as failed, blocks that were bad from the
-//! beginning, and pages that cannot be read any more. [`flashatlas_nand::faults`] describes the
+//! Such a part is a program or an erase that the flash reports as failed, a block that was bad from
+//! the beginning, or a page that cannot be read any more. [`flashatlas_nand::faults`] describes the
 //! effects of each failure.
 //!
 //! For each failure the workload runs once more, with the failure at one place. After a failed

@@ -14,7 +14,7 @@ use flashatlas_ftl::MountLimit;
 use flashatlas_nand::{Change, Counters, FrameState, Medium};
 use flashatlas_types::{Cause, FrameId, FtlError, Rng, Seed, Stamp};
 
-/// Number of cuts of which one is followed by many writes, so that the drive collects for a while.
+/// Number N: one cut in N is followed by many writes, so that the drive collects for a while.
 const LONG_EVERY: u64 = 16;
 
 /// Verifier that mounts the media after cuts, checks them and sends further writes.

@@ -3,7 +3,7 @@
 use flashatlas_nand::Torn;
 use flashatlas_nvme::slots::{self, SLOTS};
 
-/// Bytes of a slot, more than a record has.
+/// Bytes of a slot, which has room for every record.
 const SLOT_BYTES: usize = 1024;
 
 /// The slots.

@@ -258,7 +258,7 @@ impl Runner {
         let answer = self.host.submit(&entry, &data, &mut noted);
         let refused =
             answer.is_some_and(|answer| answer.0.status == Status::INVALID_FIELD.with_more());
-        Failure::unless(refused, "N4", || format!("{step} where trims are forgotten: not refused"))
+        Failure::unless(refused, "N4", || format!("{step} is not refused, but trims are forgotten"))
     }
 
     fn reset(&mut self) {

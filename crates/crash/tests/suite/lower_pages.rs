@@ -1,5 +1,5 @@
 //! The defences of lower pages: flushed data survives power failures in programs that destroy
-//! earlier pages of the same cells. Without a defence it does not.
+//! earlier pages of the same cells. Without a defence, flushed data is lost.
 
 use flashatlas_crash::{CrashSpec, Report, run};
 use flashatlas_fixtures::proofs;

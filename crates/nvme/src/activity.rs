@@ -38,8 +38,8 @@ impl Activity {
         *table.entry(code).or_default() += 1;
     }
 
-    /// Returns the number of commands of each code of this kind. The code has its name, or its
-    /// number if the specification gives it no name.
+    /// Returns the number of commands of each code of this kind. Each item has the name of the
+    /// code, or the number of the code if the specification has no name.
     ///
     /// # Panics
     /// Panics if this kind is no kind of command.

@@ -1,6 +1,6 @@
 //! Little-endian fields in pages of a fixed size.
 
-/// A page of zeros that fields are written to, by their offset in the specification.
+/// A page of zeros, to which fields are written at their offsets in the specification.
 pub struct Page(Vec<u8>);
 
 impl Page {

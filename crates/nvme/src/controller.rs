@@ -105,7 +105,7 @@ impl Controller {
         self.in_flight.len() + self.stopping.len()
     }
 
-    /// Returns `true` if this identifier is of a command that is not complete.
+    /// Returns `true` if this identifier belongs to a command that is not complete.
     pub fn knows(&self, queue: QueueId, id: CommandId) -> bool {
         let same = |other: &InFlight| other.queue == queue && other.entry.id() == id;
         self.in_flight.values().any(same) || (queue == QueueId::ADMIN && self.events.has(id))
@@ -155,7 +155,7 @@ impl Controller {
         self.properties.settle(self.stopping.is_empty());
     }
 
-    /// Keeps the controller from being ready until commands of ended associations are done.
+    /// Delays the ready state of the controller until commands of ended associations are done.
     pub fn wait_for(&mut self, orphans: &BTreeSet<u64>) {
         self.stopping.extend(orphans);
     }

@@ -51,7 +51,7 @@ impl Direction {
 
 impl Subsystem {
     /// Returns the number of bytes that the transport must bring from the host for a command,
-    /// before [`Subsystem::begin`]. It is at most the largest transfer of the settings.
+    /// before [`Subsystem::begin`]. The number is at most the largest transfer in the settings.
     ///
     /// # Errors
     /// Returns the completion if the command is refused before it begins.

@@ -66,7 +66,7 @@ impl Events {
         self.requests.contains(&id)
     }
 
-    /// Gives a request up, and returns `true` if it waited.
+    /// Drops a request, and returns `true` if the request waited.
     pub fn abort(&mut self, id: CommandId) -> bool {
         let waited = self.has(id);
         self.requests.retain(|&other| other != id);

@@ -2,7 +2,7 @@
 
 use crate::MediaShape;
 
-/// Longest NVMe Qualified Name in bytes (Base 4.7).
+/// Maximum number of bytes of an NVMe Qualified Name (Base 4.7).
 const NQN_MAX: usize = 223;
 
 /// Name of the discovery service (Base 4.7).
@@ -30,7 +30,7 @@ impl std::error::Error for IdentityError {}
 pub struct Nqn(String);
 
 impl Nqn {
-    /// Takes a name.
+    /// Checks a name, and returns it as a qualified name.
     ///
     /// # Errors
     /// Returns an error unless the name begins with `nqn.` and has at most 223 bytes.

@@ -114,7 +114,7 @@ impl Properties {
         (self.configuration >> 16) & 0xFF == 0x46
     }
 
-    /// Writes the configuration, and returns what the write asks for. A refused write changes
+    /// Writes the configuration, and returns the requests in this write. A refused write changes
     /// nothing.
     pub fn configure(&mut self, value: u32) -> Result<Asked, Refused> {
         let old = self.configuration;

@@ -160,7 +160,8 @@ impl Subsystem {
         self.controllers.keys().copied()
     }
 
-    /// Creates a queue, and for an admin queue the association with a controller (Base 6.3).
+    /// Creates a queue. For an admin queue, also creates the association with a controller (Base
+    /// 6.3).
     ///
     /// # Errors
     /// Returns the completion that refuses the command. Connect never adds to the error log.
@@ -399,7 +400,7 @@ impl Subsystem {
         if self.orphans.remove(&number) {
             for controller in self.controllers.values_mut() {
                 let nobody = controller.done(number, &mut finished.released);
-                debug_assert!(nobody.is_none(), "numbers are used once");
+                debug_assert!(nobody.is_none(), "a command is finished once");
             }
         }
         let Some(controller) = self.controllers.get_mut(&id) else {

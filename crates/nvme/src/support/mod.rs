@@ -2,7 +2,7 @@
 //! structures.
 //!
 //! The dispatch, the effects logs, the capability bits of Identify Controller and `docs/NVME.md`
-//! are made from it.
+//! are made from this table.
 
 mod commands;
 mod pages;

@@ -6,11 +6,11 @@ const HEAD: &str = "\
 # The NVMe controller
 
 The crate `nvme` is a controller core: commands and buffers go in, completions come out. This page
-lists what is there and what is refused. The code has the same table
+lists the supported and the refused commands. The code has the same table
 (`crates/nvme/src/support/mod.rs`), and a test writes this page.
 
 The sources are NVM Express Base Specification 2.1 (\"Base\") and NVM Command Set Specification 1.1
-(\"NVM\"). A command that asks for what is not there gets the status that the specification gives:
+(\"NVM\"). An unsupported command or code gets the status of the specification:
 
 - Invalid Command Opcode for a command;
 - Invalid Log Page for a log page;
@@ -25,26 +25,26 @@ A code that no table has is refused in the same way.
 const TAIL: &str = "\
 ## Readings
 
-Where the specification leaves a choice, or says two things:
+Where the specification leaves a choice or contradicts itself, the controller does this:
 
 - Controllers are dynamic: they keep no state from earlier associations. Saved features are the
-  subsystem's, and every new controller begins with them.
+  subsystem's, and every new controller begins with these values.
 - A Connect command for a queue that exists is a Command Sequence Error (Base 3.3.2.3, 6.3), not an
   Invalid Queue Identifier (Base, Figure 545).
 - An association goes on if the connection of an I/O queue is lost, even if the host did not say
   that it deletes queues (Base 3.1.2): Linux closes its I/O queues before it shuts down.
-- The volatile write cache is switched for one controller. The switch to off flushes everything. It
-  completes after the commands that were in flight, and its flush comes after them.
+- The volatile write cache is switched for one controller. The switch to off flushes everything. Its
+  flush and its completion come after the commands that were in flight.
 - A controller is not ready while the media carry out commands from before a reset, or of an
-  association that is gone. A late write could undo a newer one.
+  association that has ended. A late write could undo a newer write.
 - A write that lies in one mapping unit is atomic, also in a power failure (R2 in
-  [RELIABILITY.md](RELIABILITY.md)). NAWUPF and NABSPF say so. AWUPF is one block, because a write
-  over two units may be cut between them.
+  [RELIABILITY.md](RELIABILITY.md)). NAWUPF and NABSPF report this. AWUPF is one block, because a
+  write over two units may be cut between them.
 - Write Zeroes trims only where trims survive a power failure. Elsewhere it writes zeros, and DEAC
   is refused.
-- Totals of the SMART log are at most 32 MiB ahead of the durable record, and what a host reads in
-  the log is in the record before the command completes.
-- Refused commands are entries of the error log, but not refused Fabrics commands.
+- Totals of the SMART log are at most 32 MiB ahead of the durable record. The totals that a host
+  reads in the log are in the record before the command completes.
+- Refused commands make entries in the error log, but refused Fabrics commands do not.
 
 ## Log page C0h: write amplification by cause
 

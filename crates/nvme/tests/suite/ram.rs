@@ -2,13 +2,13 @@
 
 use flashatlas_nvme::{Health, IoCommand, Media, MediaError, MediaShape};
 
-/// Media in memory. Operations outside of them are panics.
+/// Media in memory. An operation outside of the media panics.
 #[derive(Clone)]
 pub struct Ram {
     pub shape: MediaShape,
     /// The content that reads return.
     now: Vec<u8>,
-    /// The content that a power failure leaves at least.
+    /// The content that survives every power failure.
     durable: Vec<u8>,
     /// Units that were trimmed and not written since. Their old content is in `durable` while
     /// trims do not survive.

@@ -97,7 +97,7 @@ pub struct Connection {
     shape: QueueShape,
     /// Head of the submission queue (SQHD).
     head: u16,
-    /// `true` while the completion of Connect is due, which may report that flow control is off.
+    /// `true` until Connect is completed. Its completion may report that flow control is off.
     connecting: bool,
     slots: FxHashMap<u16, Slot>,
     /// Commands that wait for room, in order.

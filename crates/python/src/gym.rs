@@ -81,7 +81,8 @@ fn age(pages: u64) -> f32 {
     ((pages + 1) as f32).log2().min(16.0) / 16.0
 }
 
-/// Victim policy that asks which of a lane's blocks with the fewest valid slots is collected.
+/// Victim policy that asks for the block to collect, among the blocks of a lane with the fewest
+/// valid slots.
 struct Asking {
     link: Shared,
     /// For each closed block, the clocks at which it closed and last changed.

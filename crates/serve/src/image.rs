@@ -9,9 +9,9 @@
 //!   its frames count as erased, although their bytes were not overwritten.
 //! - All writes are made durable before the file marks a block as erased, before the content of NVM
 //!   changes, and before a page of the map is written. So a host that fails may lose any part of
-//!   the writes that it had not made durable, and three things are still in the file: the pages
-//!   that were moved out of an erased block, the data to which the map points, and the map pages to
-//!   which other map pages point.
+//!   the writes that were not durable. Three things are still in the file: the pages that were
+//!   moved out of an erased block, the data to which the map points, and the map pages to which
+//!   other map pages point.
 //! - A mark contains the number of the last program up to which everything was durable, and the
 //!   blocks that may have been erased since. The content of a frame that the mark covers is checked
 //!   when it is read. The content of the other frames is checked when the image is opened.

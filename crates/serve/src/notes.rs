@@ -12,9 +12,9 @@ notes! {
     /// Note for a served drive whose replies were sent later than the drive completed the commands.
     pub(crate) REPLIES_LATE = "replies-late", 8,
         "replies went out later than the drive completed the commands: {p50} us later in the \
-         median and {p99} us at p99, while the p99 of the drive's own {op} commands is {drive} us; \
-         clients measure the sum of both, and the time of the connection and of the client",
-        "Use the latencies in the record, not the latencies that clients measure. Or serve slower \
+         median and {p99} us at p99; the p99 of the drive's own {op} commands is {drive} us; \
+         clients measure the sum of both, plus the time of the connection and of the client",
+        "Use the latencies of the record, not the latencies that clients measure. Or serve slower \
          (`--time 10`), with fewer requests in flight, or on a machine with free cores.";
 
     /// Note for a served drive that ignores FLUSH.

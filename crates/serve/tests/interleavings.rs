@@ -1,6 +1,6 @@
 //! Client threads on one server, which run in orders that shuttle chooses. The tests check that
-//! some order of the commands explains the replies. They also check that data that was durable for
-//! any client is there after a power failure.
+//! some order of the commands explains the replies. They also check that a power failure loses no
+//! data that was durable for any client.
 //!
 //! `cargo test --release -p flashatlas-serve --features interleavings --test interleavings`
 

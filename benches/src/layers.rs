@@ -56,11 +56,12 @@ fn read_ns(stack: &mut Stack, rng: &mut Rng) -> f64 {
     begin.elapsed().as_secs_f64() * 1e9 / READS as f64
 }
 
-/// Returns the least nanoseconds of a read in each of two stacks, and the second stack with its ///
-/// number of pages. /// /// The two stacks are measured alternately, in many short rounds, and the
-/// fastest round counts: the machine is shared, but other programs do not disturb every short
-/// round. Several pairs of stacks are built, because the addresses of their tables make a
-/// difference.
+/// Returns the least nanoseconds of a read in each of two stacks, and the second stack with its
+/// number of pages.
+///
+/// The two stacks are measured alternately, in many short rounds, and the fastest round counts: the
+/// machine is shared, but other programs do not disturb every short round. Several pairs of stacks
+/// are built, because the addresses of their tables make a difference.
 fn side_by_side(one: (&str, &[&str]), other: (&str, &[&str])) -> ([f64; 2], Stack, u64) {
     let mut rng = Rng::stream(Seed(1), "bench");
     let (mut least, mut last) = ([f64::MAX; 2], None);

@@ -1,10 +1,13 @@
 //! Costs of work in instructions, which do not depend on the load of the machine. valgrind counts
 //! the instructions of each kernel of `benches/src/kernels.rs` at two counts. The cost of doing the
 //! work once more, as a ratio to a calibration kernel, must be within 2 % of the ratio in
-//! `benches/instructions.csv`. //! //! The number of instructions depends on the compiler. With a
-//! compiler other than the one named in the file, nothing is compared, and a line reports this.
-//! `FLASHATLAS_WRITE=1 cargo test --release -p flashatlas-benches --test instructions` writes the
-//! file again, and keeps the reasons. A kernel that costs more than before needs a reason. //! //!
+//! `benches/instructions.csv`.
+//!
+//! The number of instructions depends on the compiler. If the compiler differs from the compiler in
+//! the file, nothing is compared, and a line reports this. `FLASHATLAS_WRITE=1 cargo test --release
+//! -p flashatlas-benches --test instructions` writes the file again, and keeps the reasons. A
+//! kernel that costs more than before needs a reason.
+//!
 //! Costs that must not grow are counted, too, for each structure of `benches/src/growth.rs` and
 //! each of its sizes. `make test` runs only the first structure, `make test-full` all structures.
 

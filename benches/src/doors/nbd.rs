@@ -1,5 +1,5 @@
-//! A client of NBD (the protocol document of the NBD project), built as the initiator of NVMe/TCP
-//! is: blocking calls, a `write` for each request, and reads of 64 KiB.
+//! A client of NBD (the protocol document of the NBD project), with the structure of the NVMe/TCP
+//! initiator: blocking calls, a `write` for each request, and reads of 64 KiB.
 
 use crate::load::{Client, Failed, READ};
 use flashatlas_nvme_tcp::initiator::poll_read;

@@ -1,6 +1,7 @@
-//! `make header`: generates the C headers from the sources of their C ABIs. //! //! The last line
-//! of a header is a digest of its sources and of the header itself. With this digest, tests detect
-//! a change of either that was made without generating the header again.
+//! `make header`: generates the C headers from the sources of their C ABIs.
+//!
+//! The last line of a header is a digest of its sources and of the header itself. With this digest,
+//! tests detect a change of the sources or the header without a new generation.
 
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};

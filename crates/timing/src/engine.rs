@@ -406,6 +406,7 @@ impl Engine {
                 NodeKind::AwaitSlots if node.value > self.slots.freed => {
                     self.slots.wait(node.value, n);
                 }
+                NodeKind::FreeSlots => self.free_slots(n, next),
                 NodeKind::Timer if node.time > Dur::ZERO => {
                     let end = self.now.after(node.time);
                     self.state(n, State::Timer);
@@ -418,6 +419,28 @@ impl Engine {
             }
         }
         self.ready.clear();
+    }
+
+    /// Completes an operation that frees slots. Operations of `ready` from index `rest` on have not
+    /// been handled yet.
+    ///
+    /// Operations among these that await slots were not released before these slots were freed. So
+    /// they come in order of number with all others that the slots release.
+    fn free_slots(&mut self, n: u32, rest: usize) {
+        if self.ready.len() > rest {
+            let (nodes, slots, mut place) = (&self.nodes, &mut self.slots, 0);
+            self.ready.retain(|&other| {
+                place += 1;
+                let node = nodes.at(other);
+                let awaits = node.work == NodeKind::AwaitSlots && node.value > slots.freed;
+                let waits = place > rest && awaits;
+                if waits {
+                    slots.wait(node.value, other);
+                }
+                !waits
+            });
+        }
+        self.complete(n);
     }
 
     pub(crate) fn complete(&mut self, n: u32) {

@@ -190,6 +190,21 @@ fn a_wait_for_slots_begins_when_what_it_names_is_complete() {
     expect_small(times(), script, &[("w", 30)]);
 }
 
+/// Both waits end at 30, when the slot is freed, so the one with the lower number releases its read
+/// first. The slot was freed after `w` had nothing else to wait for, in the same instant. A read
+/// takes 1000 + 100, and the die serves one at a time.
+#[test]
+fn waits_that_a_slot_ends_go_on_in_the_order_of_their_numbers() {
+    let script = "
+        a = await 1
+        b = delay 30
+        x = free 1 after b
+        w = await 1 after b
+        late = read 0.0.1 x100 after w
+        early = read 0.0.0 x100 after a";
+    expect_small(times(), script, &[("a", 30), ("w", 30), ("early", 1_130), ("late", 2_230)]);
+}
+
 // ---- dies and channels
 
 #[test]

@@ -191,6 +191,7 @@ pub(crate) const UNSAID: &[(&str, &str)] = &[
     ("errors.program_failures", "0"),
     ("errors.q", "-1"),
     ("errors.rest_days", "0"),
+    ("errors.slc_factor", "0.1"),
     ("errors.time_unit", "day"),
     ("errors.unreadable", "0"),
     ("ftl.lower_pages", "none"),

@@ -94,8 +94,9 @@ impl Flash<'_> {
             for index in 0..self.medium.write_pointer(block) {
                 let frame = self.medium.layout.frame_in(block, index);
                 if self.medium.state(frame) == FrameState::Programmed {
-                    let sensed =
-                        self.read(frame, slots, ReadPart::Whole, Cause::Replace, &[last])?;
+                    let read = self.read(frame, slots, ReadPart::Whole, Cause::Replace, &[last]);
+                    // what cannot be corrected is lost in the copy, too
+                    let Ok(sensed) = read else { continue };
                     last = self.push_program(frame, Cause::Replace, &[sensed]);
                 }
             }

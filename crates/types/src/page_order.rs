@@ -6,7 +6,7 @@
 //! got their lower bits. This halves the disturbance between neighbours. It also means that the
 //! program of an upper page endangers data that was written many pages before it.
 
-use crate::{Cell, ConfigError, FrameId, Layout, ProgramUnit};
+use crate::{BlockMode, Cell, ConfigError, FrameId, Layout, ProgramUnit};
 
 /// Greatest number of pages that a page shares its word line with.
 const SHARED_MAX: usize = 3;
@@ -91,12 +91,16 @@ type PageOfLine = (u32, u8);
 #[derive(Clone, Debug)]
 pub(crate) struct PageTable {
     kinds: Vec<u8>,
+    /// For each page, the word line that it lies on.
+    lines: Vec<u32>,
+    /// Number of pages of a kind on each word line.
+    of_a_kind: u32,
     /// For each page, the earlier pages of the same cells. A lower page has none.
     shared: Vec<[u32; SHARED_MAX]>,
 }
 
 impl PageTable {
-    fn new(order: &[PageOfLine]) -> PageTable {
+    fn new(order: &[PageOfLine], of_a_kind: u32) -> PageTable {
         let cells = order.iter().map(|&(cells, _)| cells as usize + 1).max().unwrap_or(0);
         let mut of_cells = vec![[0; SHARED_MAX]; cells];
         let mut shared = Vec::with_capacity(order.len());
@@ -107,7 +111,12 @@ impl PageTable {
                 *place = page;
             }
         }
-        PageTable { kinds: order.iter().map(|&(_, level)| level).collect(), shared }
+        PageTable {
+            kinds: order.iter().map(|&(_, level)| level).collect(),
+            lines: order.iter().map(|&(cells, _)| cells / of_a_kind).collect(),
+            of_a_kind,
+            shared,
+        }
     }
 
     #[inline]
@@ -159,8 +168,27 @@ impl Layout {
             return Err(ConfigError::new("drive.pages", why));
         }
         self.page_order = order;
-        self.page_table = Some(PageTable::new(&order.pages(pages, delays, of_a_kind)));
+        self.page_table = Some(PageTable::new(&order.pages(pages, delays, of_a_kind), of_a_kind));
         Ok(self)
+    }
+
+    /// Returns the number of the word line on which frame number `index` of a block in this mode
+    /// lies. A block in SLC mode fills one word line after another.
+    pub fn word_line(&self, mode: BlockMode, index: u32) -> u32 {
+        match (mode, self.program_unit, &self.page_table) {
+            (_, ProgramUnit::WordLine, _) | (BlockMode::Slc, ProgramUnit::Page, None) => index,
+            (BlockMode::Slc, ProgramUnit::Page, Some(table)) => index / table.of_a_kind,
+            (BlockMode::Native, ProgramUnit::Page, None) => {
+                index / u32::from(self.geometry.cell.levels())
+            }
+            (BlockMode::Native, ProgramUnit::Page, Some(table)) => table.lines[index as usize],
+        }
+    }
+
+    /// Returns the number of word lines of a block.
+    pub fn word_lines(&self) -> u32 {
+        let of_a_kind = self.page_table.as_ref().map_or(1, |table| table.of_a_kind);
+        self.geometry.pages.div_ceil(u32::from(self.geometry.cell.levels()) * of_a_kind)
     }
 
     /// Returns the frames that share the cells of a frame and were programmed before it. There are
@@ -210,7 +238,7 @@ mod tests {
     }
 
     fn level(layout: &Layout, page: u32) -> u8 {
-        layout.level_in(crate::BlockMode::Native, page)
+        layout.level_in(BlockMode::Native, page)
     }
 
     fn before(layout: &Layout, page: u32) -> Vec<u32> {
@@ -325,6 +353,30 @@ mod tests {
         assert_eq!(kinds, [0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 0, 0, 1, 1, 2, 2, 3, 3]);
         // word line 0: lower 0, lower middle 6, upper middle 12, top 20
         assert_eq!(before(&layout, 20), [0, 6, 12]);
+    }
+
+    /// By hand: the first pages of three word lines, as each order programs them.
+    #[test]
+    fn each_page_lies_on_a_word_line() {
+        use BlockMode::{Native, Slc};
+        let lines = |layout: &Layout, mode, pages: u32| -> Vec<u32> {
+            (0..pages).map(|page| layout.word_line(mode, page)).collect()
+        };
+        let tlc = layout(Cell::Tlc, 9, ProgramUnit::Page);
+        assert_eq!(lines(&tlc, Native, 9), [0, 0, 0, 1, 1, 1, 2, 2, 2]);
+        assert_eq!((lines(&tlc, Slc, 3), tlc.word_lines()), (vec![0, 1, 2], 3));
+        let whole = layout(Cell::Tlc, 9, ProgramUnit::WordLine);
+        assert_eq!((lines(&whole, Native, 3), whole.word_lines()), (vec![0, 1, 2], 3));
+        assert_eq!(lines(&whole, Slc, 3), [0, 1, 2]);
+        // lower pages run one word line ahead: L0 L1 U0 L2 U1 U2
+        let shadow = ordered(Cell::Mlc, 6, PageOrder::Shadow);
+        assert_eq!(lines(&shadow, Native, 6), [0, 1, 0, 2, 1, 2]);
+        // the same, with an even and an odd page of each kind; a block in SLC mode has both, too
+        let twice = ordered(Cell::Mlc, 12, PageOrder::ShadowEvenOdd);
+        assert_eq!(lines(&twice, Native, 12), [0, 0, 1, 1, 0, 0, 2, 2, 1, 1, 2, 2]);
+        assert_eq!((lines(&twice, Slc, 6), twice.word_lines()), (vec![0, 0, 1, 1, 2, 2], 3));
+        // a block that is no whole number of word lines ends with a part of one
+        assert_eq!(layout(Cell::Tlc, 8, ProgramUnit::Page).word_lines(), 3);
     }
 
     #[test]

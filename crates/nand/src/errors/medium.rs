@@ -5,7 +5,7 @@ use super::models::AtCycles;
 use super::{BitErrors, Correction, Ending, ErrorRules, Outcome};
 use crate::{FrameState, Medium, Rules};
 use flashatlas_types::content::mix;
-use flashatlas_types::{BlockId, FrameId, Layout, Ps, Rng, Seed, TiVec, ti_vec};
+use flashatlas_types::{BlockId, BlockMode, FrameId, Layout, Ps, Rng, Seed, TiVec, ti_vec};
 
 /// Picoseconds of a second.
 const SECOND: u64 = 1_000_000_000_000;
@@ -98,10 +98,10 @@ impl Errors {
     }
 
     /// Returns the rates of a block by cycles, and by time and reads.
-    fn rates(&mut self, layout: &Layout, block: BlockId, erases: u32) -> (f64, f64) {
+    fn rates(&mut self, layout: &Layout, block: BlockId, mode: BlockMode, wear: u32) -> (f64, f64) {
         let Some(bits) = &self.rules.bits else { return (0.0, 0.0) };
         let state = &mut self.blocks[block];
-        let cycles = bits.cycles.saturating_add(erases).saturating_add(1);
+        let cycles = bits.cycles.saturating_add(wear);
         if state.worked_out != cycles {
             state.worked_out = cycles;
             state.at = bits.formula.at_cycles(cycles);
@@ -111,7 +111,7 @@ impl Errors {
         let reads = rounded(state.reads);
         if state.passing_at != (time, reads) {
             state.passing_at = (time, reads);
-            let pages = f64::from(layout.frames_per_block * layout.pages_per_frame);
+            let pages = f64::from(layout.frames_in(mode) * layout.pages_in(mode));
             let (time, reads) = (f64::from(time) / f64::from(bits.time_unit), reads as f64 / pages);
             state.passing = bits.formula.passing(&state.at, time, reads);
         }
@@ -233,46 +233,64 @@ impl Medium {
         }
     }
 
-    /// Returns the raw bit error rate of a frame, and its part by time and reads.
+    /// Returns the rates of a block by cycles, and by time and reads, with the factor of one of its
+    /// pages ([`Medium::bit_error_rate`]). Returns `None` without bit errors.
+    fn rates_of(
+        &mut self,
+        block: BlockId,
+        index: u32,
+        of_line: u32,
+    ) -> Option<(BitErrors, (f64, f64), f64)> {
+        let (mode, wear) = (self.mode(block), self.wear_in_use(block));
+        let errors = self.errors.as_mut()?;
+        let bits = errors.rules.bits?;
+        let rates = errors.rates(&self.layout, block, mode, wear);
+        let place = bits.place_factor(&self.layout, mode, index, of_line);
+        Some((bits, rates, place * errors.block_factor(&bits, block)))
+    }
+
+    /// Returns the raw bit error rate of a page, and its part by time and reads.
     ///
-    /// `page` is the frame's place in its block. Both rates are 0 without bit errors.
-    pub fn bit_error_rate(&mut self, block: BlockId, page: u32) -> (f64, f64) {
-        let erases = self.erases[block];
-        let Some(errors) = &mut self.errors else { return (0.0, 0.0) };
-        let Some(bits) = errors.rules.bits else { return (0.0, 0.0) };
-        let (lasting, passing) = errors.rates(&self.layout, block, erases);
-        let factor =
-            bits.place_factor(&self.layout.geometry, page) * errors.block_factor(&bits, block);
+    /// `index` is the place of the page's frame in its block. If the frame is a whole word line,
+    /// `of_line` is the number of the page on it, and otherwise 0. Both rates are 0 without bit
+    /// errors.
+    pub fn bit_error_rate(&mut self, block: BlockId, index: u32, of_line: u32) -> (f64, f64) {
+        let Some((_, (lasting, passing), factor)) = self.rates_of(block, index, of_line) else {
+            return (0.0, 0.0);
+        };
         ((lasting + passing) * factor, passing * factor)
     }
 
     /// Returns the ending of a read of these codewords of a programmed frame. The read is not
-    /// counted.
-    fn ending(&mut self, frame: FrameId, codewords: impl IntoIterator<Item = u32>) -> Outcome {
+    /// counted. The codewords belong to pages with number `of_line` on their word line.
+    fn ending(
+        &mut self,
+        frame: FrameId,
+        of_line: u32,
+        codewords: impl IntoIterator<Item = u32>,
+    ) -> Outcome {
         const CLEAN: Outcome = Outcome { ending: Ending::Corrected(0), corrected: 0 };
         let block = self.layout.block_of_frame(frame);
-        let page = self.layout.index_in(block, frame);
+        let index = self.layout.index_in(block, frame);
         let sequence =
             u64::from(self.sequence_low[frame]) | u64::from(self.sequence_high[frame]) << 32;
-        let erases = self.erases[block];
-        let Some(errors) = &mut self.errors else { return CLEAN };
-        let Some(bits) = errors.rules.bits else { return CLEAN };
-        let rates = errors.rates(&self.layout, block, erases);
-        let factor =
-            bits.place_factor(&self.layout.geometry, page) * errors.block_factor(&bits, block);
+        let Some((bits, rates, factor)) = self.rates_of(block, index, of_line) else {
+            return CLEAN;
+        };
+        let Some(errors) = &self.errors else { return CLEAN };
         let places = Places::of(draw::key(errors.seed, frame.0, sequence), codewords);
         bits.read(&places, rates, factor)
     }
 
     /// Reads codewords of a part of a programmed frame, and counts the read. The part has `pages`
-    /// pages. Returns the ending of the read.
+    /// pages, each with number `of_line` on its word line. Returns the ending of the read.
     pub(crate) fn read_codewords(
         &mut self,
         frame: FrameId,
-        pages: u32,
+        (pages, of_line): (u32, u32),
         codewords: impl IntoIterator<Item = u32>,
     ) -> Outcome {
-        let mut outcome = self.ending(frame, codewords);
+        let mut outcome = self.ending(frame, of_line, codewords);
         let block = self.layout.block_of_frame(frame);
         let errors = self.errors.as_mut().expect("a medium with errors");
         if errors.fails_at_random(UNREADABLE, frame.0, errors.rules.rates.unreadable) {
@@ -300,14 +318,21 @@ impl Medium {
     /// before it builds its tables. A frame that no retry corrects cannot be read from then on.
     pub fn find_unreadable(&mut self) {
         let Some(correction) = self.correction() else { return };
-        let frame_bytes = self.layout.frame_bytes() as u32;
-        for block in self.layout.block_ids() {
+        let layout = self.layout.clone();
+        let of_a_page = layout.geometry.page_bytes / correction.codeword;
+        let codewords = layout.planes_per_frame * of_a_page;
+        for block in layout.block_ids() {
             for index in 0..self.write_pointer(block) {
-                let frame = self.layout.frame_in(block, index);
-                if self.state(frame) == FrameState::Programmed
-                    && self.ending(frame, 0..frame_bytes / correction.codeword).ending
-                        == Ending::Uncorrectable
-                {
+                let frame = layout.frame_in(block, index);
+                if self.state(frame) != FrameState::Programmed {
+                    continue;
+                }
+                let mut pages = 0..layout.pages_at_once(self.mode(block));
+                let is_lost = pages.any(|of_line| {
+                    let those = of_line * codewords..(of_line + 1) * codewords;
+                    self.ending(frame, of_line, those).ending == Ending::Uncorrectable
+                });
+                if is_lost {
                     self.counters.errors.found_unreadable += 1;
                     self.lose(frame);
                 }
@@ -338,9 +363,10 @@ impl Medium {
     /// correctable bits. Returns 0 without bit errors.
     pub fn share_of_correctable(&mut self, block: BlockId) -> f64 {
         let Some(correction) = self.correction() else { return 0.0 };
-        // spreads are at least 1, so the last page of a block has the largest rate
-        let last = self.layout.geometry.pages - 1;
-        let (rate, _) = self.bit_error_rate(block, last);
+        // spreads are at least 1, and the last page of a block is of the last kind and on the last
+        // word line in every order, so it has the largest rate
+        let (frames, mode) = (self.frames_of(block), self.mode(block));
+        let (rate, _) = self.bit_error_rate(block, frames - 1, self.layout.pages_at_once(mode) - 1);
         rate * f64::from(8 * correction.codeword) / f64::from(correction.correctable)
     }
 

@@ -23,13 +23,15 @@ pub mod models;
 pub mod params;
 pub mod power;
 mod read;
+#[cfg(test)]
+mod tests;
 
 pub use counters::ErrorCounters;
 pub use medium::{Aged, Errors};
 
 use codes::CODES;
 use draw::{Places, WrongBits};
-use flashatlas_types::{ConfigError, Dur, Geometry, ParamDef, Params};
+use flashatlas_types::{BlockMode, ConfigError, Dur, Geometry, Layout, ParamDef, Params};
 use models::{Formula, MODELS};
 
 /// Largest number of retries of a read.
@@ -70,6 +72,8 @@ pub struct BitErrors {
     pub page_spread: f64,
     /// Rate of the last word line of a block, as a multiple of the first.
     pub layer_spread: f64,
+    /// Rate of a page in SLC mode, as a share of the rate of a lower page.
+    pub slc_factor: f64,
     /// Cycles that every block had before the drive's own.
     pub cycles: u32,
     /// The correction.
@@ -191,6 +195,7 @@ impl BitErrors {
             block_spread: params.get(params::BLOCK_SPREAD),
             page_spread: params.get(params::PAGE_SPREAD),
             layer_spread: params.get(params::LAYER_SPREAD),
+            slc_factor: params.get(params::SLC_FACTOR),
             cycles: params.get(params::CYCLES),
             correction: Correction {
                 codeword: or_code(params.get(params::CODEWORD), code.codeword),
@@ -204,8 +209,9 @@ impl BitErrors {
         }
     }
 
-    /// Returns the factor of a frame for its kind of page and its word line.
-    fn place_factor(&self, geometry: &Geometry, page: u32) -> f64 {
+    /// Returns the factor of a page for its mode, its kind and its word line. `of_line` is its
+    /// number on the word line, if its frame is a whole word line, and otherwise 0.
+    fn place_factor(&self, layout: &Layout, mode: BlockMode, index: u32, of_line: u32) -> f64 {
         let part = |spread: f64, at: u32, count: u32| {
             if count < 2 {
                 1.0
@@ -213,10 +219,13 @@ impl BitErrors {
                 1.0 + (spread - 1.0) * f64::from(at) / f64::from(count - 1)
             }
         };
-        let kinds = u32::from(geometry.cell.levels());
-        let lines = geometry.pages.div_ceil(kinds);
-        part(self.page_spread, geometry.level(page).into(), kinds)
-            * part(self.layer_spread, page / kinds, lines)
+        let line = part(self.layer_spread, layout.word_line(mode, index), layout.word_lines());
+        if mode == BlockMode::Slc {
+            return self.slc_factor * line;
+        }
+        // a frame that is a whole word line counts as its first page
+        let kind = u32::from(layout.level_in(mode, index)) + of_line;
+        part(self.page_spread, kind, layout.geometry.cell.levels().into()) * line
     }
 }
 

@@ -69,6 +69,15 @@ pub(super) const LAYER_SPREAD: Param<f64> = Param::ratio(
 )
 .or("1");
 
+pub(super) const SLC_FACTOR: Param<f64> = Param::ratio(
+    "errors.slc_factor",
+    0.0,
+    1.0,
+    "rate of a page in SLC mode, as a share of the rate of a lower page on the same word line of a \
+     native block with the same wear, age and reads. ASSUMED: one order of magnitude",
+)
+.or("0.1");
+
 pub(super) const CYCLES: Param<u32> = Param::int(
     "errors.cycles",
     0,
@@ -189,6 +198,7 @@ pub const PARAMS: &[ParamDef] = &[
     BLOCK_SPREAD.def,
     PAGE_SPREAD.def,
     LAYER_SPREAD.def,
+    SLC_FACTOR.def,
     CYCLES.def,
     REST_DAYS.def,
     PROGRAM_FAILURES.def,

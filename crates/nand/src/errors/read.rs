@@ -3,7 +3,7 @@
 use super::{Correction, Ending};
 use crate::flash::{read_kind, touched};
 use crate::{Flash, ReadPart, parts};
-use flashatlas_types::{Cause, Dur, FrameId, Layout, MediumError, OpId, OpKind, Plan};
+use flashatlas_types::{BlockMode, Cause, Dur, FrameId, Layout, MediumError, OpId, OpKind, Plan};
 use smallvec::SmallVec;
 
 impl Flash<'_> {
@@ -24,31 +24,39 @@ impl Flash<'_> {
         let mode = self.medium.mode(block);
         let correction = self.medium.correction();
         let codeword = correction.map_or(layout.geometry.page_bytes, |c| c.codeword);
-        let (mut ids, mut dies, mut lost) = ([OpId::NONE; 64], 0, false);
-        for die in 0..layout.dies_per_frame {
-            let (pages, bytes) = match layout.pages_per_frame {
-                1 => (1, slots.count_ones() * layout.unit_bytes),
-                _ => touched(&layout, die, 0, slots, part),
-            };
-            if pages == 0 {
-                continue;
+        let (mut ids, mut lost) = (SmallVec::<[OpId; 8]>::new(), false);
+        // each page of a word line is read on its own, because its kind decides how long that takes
+        // and how many bits are wrong
+        for of_line in 0..layout.pages_at_once(mode) {
+            for die in 0..layout.dies_per_frame {
+                let (pages, bytes) = match layout.pages_per_frame {
+                    1 => (1, slots.count_ones() * layout.unit_bytes),
+                    _ => touched(&layout, die, of_line, slots, part),
+                };
+                if pages == 0 {
+                    continue;
+                }
+                self.medium.counters.read(cause, mode, pages);
+                let codewords = codewords(&layout, (die, of_line), slots, part, codeword);
+                let read = self.medium.read_codewords(frame, (pages, of_line), codewords);
+                lost |= read.ending == Ending::Uncorrectable;
+                let mut kind = read_kind(&layout, mode, (block, frame), die, bytes, 0);
+                if let (OpKind::Read { level, .. }, BlockMode::Native) = (&mut kind, mode) {
+                    *level += of_line as u8;
+                }
+                ids.push(match &correction {
+                    Some(correction) => {
+                        self.push_retries(kind, cause, after, correction, read.ending)
+                    }
+                    None => self.plan.push_flash(kind, cause, after),
+                });
             }
-            self.medium.counters.read(cause, mode, pages);
-            let codewords = codewords(&layout, die, slots, part, codeword);
-            let ending = self.medium.read_codewords(frame, pages, codewords).ending;
-            lost |= ending == Ending::Uncorrectable;
-            let kind = read_kind(&layout, mode, (block, frame), die, bytes, 0);
-            ids[dies] = match &correction {
-                Some(correction) => self.push_retries(kind, cause, after, correction, ending),
-                None => self.plan.push_flash(kind, cause, after),
-            };
-            dies += 1;
         }
         if lost {
             self.medium.lose(frame);
             return Err(MediumError::Unreadable(frame));
         }
-        Ok(self.plan.join(cause.class(true), &ids[..dies]))
+        Ok(self.plan.join(cause.class(true), &ids))
     }
 
     /// Adds a read and its further reads, each with the time to decode it. Returns the operation
@@ -95,12 +103,12 @@ impl Flash<'_> {
     }
 }
 
-/// Returns the codewords of `codeword` bytes on the frame's `die`-th die that hold parts of
-/// `slots`, numbered over the frame. If a unit is larger than a page, they are the codewords of the
-/// pages that are sensed.
+/// Returns the codewords of `codeword` bytes, numbered over the frame, that hold parts of `slots`.
+/// They are on the frame's `die`-th die, in pages with number `of_line` on their word line. If a
+/// unit is larger than a page, they are the codewords of the pages that are sensed.
 fn codewords(
     layout: &Layout,
-    die: u32,
+    (die, of_line): (u32, u32),
     slots: u64,
     part: ReadPart,
     codeword: u32,
@@ -109,7 +117,7 @@ fn codewords(
     let codeword = u64::from(codeword);
     let mut found: SmallVec<[u32; 32]> = SmallVec::new();
     for plane in 0..layout.span.planes {
-        let start = parts::page_start(layout, die, 0, plane);
+        let start = parts::page_start(layout, die, of_line, plane);
         for of_unit in parts::of_page(layout, start, slots, part.sectors()) {
             let (from, to) = if unit > page { (start, start + page) } else { of_unit };
             for number in from / codeword..to.div_ceil(codeword) {

@@ -33,7 +33,18 @@ impl Medium {
     /// share of a native cycle (`nand.slc_wear`).
     #[inline]
     pub fn wear(&self, block: BlockId) -> u32 {
+        self.wear_of(self.erases[block], self.slc_erases[block])
+    }
+
+    /// Returns the wear of a block with the cycle that it is in, at least one cycle.
+    pub(crate) fn wear_in_use(&self, block: BlockId) -> u32 {
         let (all, slc) = (self.erases[block], self.slc_erases[block]);
+        let this = u32::from(self.mode(block) == BlockMode::Slc);
+        self.wear_of(all.saturating_add(1), slc.saturating_add(this)).max(1)
+    }
+
+    #[inline]
+    fn wear_of(&self, all: u32, slc: u32) -> u32 {
         if slc == 0 {
             return all;
         }

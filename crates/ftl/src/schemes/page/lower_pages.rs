@@ -15,12 +15,13 @@
 //! Programs of pages that share cells with earlier pages may be in flight at such a moment. The
 //! FLUSH, the FUA write or the erase then waits for these programs.
 //!
+//! A block in SLC mode has one page on each word line, so nothing in it needs a defence.
+//!
 //! [`Medium::paired_before`]: flashatlas_nand::Medium::paired_before
 
 use super::PageMapped;
 use super::frontier::Frontier;
 use super::settings::GC_MODE;
-use super::slc_settings::SLC;
 use crate::FtlContext;
 use crate::pool::GC_PACE;
 use flashatlas_nand::{OobRole, ReadPart, Unit};
@@ -115,12 +116,6 @@ pub(super) fn fits(params: &Params, layout: &Layout, map_blocks: u32) -> Result<
     }
     if params.get(GC_PACE) != "burst" {
         return refuse(format!("`{name}` needs ftl.gc_pace = burst"));
-    }
-    if params.get(SLC) != "none" {
-        return refuse(format!(
-            "`{name}` does not know the frontiers of an SLC cache; use ftl.slc = none, or \
-             nand.plp_bytes"
-        ));
     }
     let most = usize::from(layout.geometry.cell.levels() - 1);
     let lower = lower_frames(layout, BlockId::new(0), 0).count();

@@ -7,6 +7,9 @@
 //! in `ftl.refresh_check` of simulated time, or once an hour in idle time. In idle time it
 //! refreshes every due block. While the drive works, each look refreshes at most one block of each
 //! lane.
+//!
+//! A due block of an SLC cache is folded, so its data moves to native blocks. The block counts as a
+//! fold of the cache and as a refreshed or reclaimed block.
 
 use super::settings::GcMode;
 use super::{PageMapped, PageSettings};
@@ -15,7 +18,8 @@ use crate::blocks::Role;
 use crate::pool::MapQuota;
 use flashatlas_nand::{ErrorRules, Medium};
 use flashatlas_types::{
-    BlockId, Cause, ConfigError, Dur, FtlError, LaneId, Param, ParamDef, Params, Ps,
+    BlockId, BlockMode, Cause, ConfigError, Dur, FrontierId, FtlError, LaneId, Param, ParamDef,
+    Params, Ps,
 };
 
 /// The parameter `ftl.refresh`.
@@ -133,15 +137,16 @@ impl PageMapped {
             return Ok(done);
         }
         self.refreshing.next = cx.command.now.after(check);
+        // a look refreshes no more blocks than there are, even if new data is due at once
+        let most = if idle { self.layout.blocks_per_lane } else { 1 };
         for lane in self.layout.lane_ids() {
-            while let Some(block) = self.oldest_due(cx.flash.medium, lane, share)
-                && self.write_again(cx, block)?
-            {
-                self.refreshing.blocks[0] += 1;
-                done += 1;
-                if !idle {
+            for _ in 0..most {
+                let Some(block) = self.oldest_due(cx.flash.medium, lane, share) else { break };
+                if !self.write_again(cx, block)? {
                     break;
                 }
+                self.refreshing.blocks[0] += 1;
+                done += 1;
             }
         }
         if idle {
@@ -158,10 +163,18 @@ impl PageMapped {
     /// Returns the block of a lane with the largest expected number of wrong bits in its worst
     /// page, if this block is due.
     fn oldest_due(&self, medium: &mut Medium, lane: LaneId, share: f64) -> Option<BlockId> {
-        let holds = |role| matches!(role, Role::Closed | Role::Open);
+        let is_filled = |block| {
+            let mut frontiers = self.lanes[lane].frontiers.iter();
+            match self.pool.blocks.role(block) {
+                Role::Closed | Role::Slc => true,
+                // other open blocks have backups, to which the map never points
+                Role::Open => frontiers.any(|frontier| frontier.block == Some(block)),
+                _ => false,
+            }
+        };
         let mut oldest: Option<(f64, BlockId)> = None;
         for block in self.layout.lane_blocks(lane) {
-            if !holds(self.pool.blocks.role(block)) || medium.write_pointer(block) == 0 {
+            if medium.write_pointer(block) == 0 || !is_filled(block) {
                 continue;
             }
             let age = medium.share_of_correctable(block);
@@ -172,30 +185,49 @@ impl PageMapped {
         oldest.map(|(_, block)| block)
     }
 
-    /// Copies the valid pages of a block and erases it. If a frontier is filling the block, it
-    /// takes another block. Returns `false` if the lane has no room for the copies.
+    /// Copies the valid pages of a block and erases it. A block in SLC mode is folded. If a frontier
+    /// is filling the block, it takes another block. Returns `false` if the lane has no room for the
+    /// copies.
     fn write_again(&mut self, cx: &mut FtlContext<'_>, block: BlockId) -> Result<bool, FtlError> {
         let (lane, _) = self.layout.in_lane(block);
-        if self.pool.blocks.role(block) == Role::Open {
-            let mut frontiers = self.lanes[lane].frontiers.iter_mut();
-            let Some(frontier) = frontiers.find(|f| f.block == Some(block)) else {
-                return Ok(false);
-            };
-            frontier.block = None;
-            self.close_for_map(cx, block)?;
-        }
-        if !self.collection_has_room(lane) {
-            self.make_room_for_copies(cx, lane)?;
-        }
-        if self.pool.blocks.role(block) != Role::Closed {
-            // collection has taken the block meanwhile
-            return Ok(true);
-        }
-        if !self.collection_has_room(lane) {
+        if self.pool.blocks.role(block) == Role::Open && !self.close_open(cx, lane, block)? {
             return Ok(false);
         }
-        self.collect(cx, lane, block, Cause::Refresh)?;
+        // the fold of a static block frees no native room
+        let low = if self.pool.is_static(block) { self.settings.low_water } else { 0 };
+        if !self.collection_has_room(lane) || self.pool.free(lane) <= low {
+            self.make_room_for_copies(cx, lane)?;
+        }
+        let cause = match self.pool.blocks.role(block) {
+            Role::Closed => Cause::Refresh,
+            Role::Slc => Cause::Fold,
+            // collection has taken it meanwhile
+            _ => return Ok(true),
+        };
+        if !self.collection_has_room(lane) || self.pool.free(lane) <= low {
+            return Ok(false);
+        }
+        self.collect(cx, lane, block, cause)?;
         self.pad_copies(cx, lane)?;
+        Ok(true)
+    }
+
+    /// Closes an open block. Returns `false` if no frontier fills it.
+    fn close_open(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: LaneId,
+        block: BlockId,
+    ) -> Result<bool, FtlError> {
+        let fills = |f: &FrontierId| self.lanes[lane].frontiers[*f].block == Some(block);
+        let Some(f) = self.lanes[lane].frontiers.keys().find(fills) else { return Ok(false) };
+        // units that wait for a frame in SLC mode may find no other block in SLC mode
+        if self.mode_of(f) == BlockMode::Slc && !self.lanes[lane].frontiers[f].buffer.is_empty() {
+            self.program(cx, lane, f, true)?;
+        }
+        if self.lanes[lane].frontiers[f].block.take().is_some() {
+            self.close_for_map(cx, block)?;
+        }
         Ok(true)
     }
 }

@@ -25,6 +25,20 @@ SLC = [
 ]
 """An SLC cache of seven blocks in each lane, with four pages in a block."""
 
+STEPS = [
+    "drive.cell=tlc",
+    "drive.pages=24",
+    "drive.blocks=64",
+    "drive.logical_pages=2400",
+    "drive.program_unit=word-line",
+    "drive.spare_bytes=128",
+    "cache.bytes=96KiB",
+    "ftl.program_steps=2",
+    "timing.t_program_first=300us",
+    "timing.t_program_second=700us",
+]
+"""Word lines of three pages, in two steps."""
+
 MLC = ["drive.cell=mlc", "drive.pages=16", "drive.blocks=64", "drive.logical_pages=1200"]
 """Cells of two bits, whose pages share word lines."""
 
@@ -80,6 +94,7 @@ def _page_mapping(add: Add) -> None:
     add("page wear", HOT, "ftl.wear_static=true", "ftl.wear_threshold=2")
     add("page slc", PAUSES, *SLC, mode="open")
     add("page slc mixed", MIXED, *SLC)
+    add("page steps", f"{HOT},flush_every=20", *STEPS)
     for defence in ("skip", "backup"):
         add(f"page {defence}", f"{HOT},flush_every=20", *MLC, f"ftl.lower_pages={defence}")
 

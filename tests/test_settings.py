@@ -112,6 +112,10 @@ def _shapes(add: mechanism_runs.Add) -> None:
     add("erring, by reads", RANDOM, *erring, "ftl.read_reclaim=200", "timing.cache_read=true")
     add("shadow", MIXED, *mechanism_runs.MLC, "drive.page_order=shadow", *times[:1])
     add("own planes", RANDOM, "drive.planes=2", "timing.plane_reads=independent")
+    three = ["ftl.program_steps=3", "timing.t_program_third=1ms"]
+    add("three steps", f"{HOT},flush_every=20", *mechanism_runs.STEPS, *three)
+    rests = ["ftl.flush=plp", "nand.plp_bytes=1MiB"]
+    add("capacitors", f"{HOT},flush_every=20", *mechanism_runs.STEPS, *rests)
     worn = ["nand.slc_wear=0.3", "nand.endurance=6", "nand.spare_blocks=40"]
     add("worn slc", HOT, *mechanism_runs.SLC, *worn)
     add("too fast", "uniform:requests=2000,size=2KiB,interval=1us", mode="open")
@@ -240,6 +244,7 @@ NOTHING: dict[str, str] = {
     "lookup.secondary_sets": "a secondary table that any hash may fill holds every address",
     "map.dram_bytes": "limits the map: a map that does not fit is refused",
     "mirror.resync": "copies after a power failure, and these runs have none",
+    "nand.plp_bytes": "limits what capacitors finish, and these runs have no power failure",
     "nand.data": "keeps bytes beside the stamps that stand for them",
 }
 """Keys that change no result, and the reason. `KEY MODE` holds in one mode only."""
@@ -324,7 +329,6 @@ UNTRIED = [
     "ftl.refresh",
     "ftl.refresh_check",
     "ftl.worn_out",
-    "nand.plp_bytes",
     "timing.erase_suspends_max",
     "timing.plane_reads_kinds",
     "timing.plane_reads_max",

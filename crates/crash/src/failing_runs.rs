@@ -106,7 +106,7 @@ impl Workload<'_> {
         let count = |of: fn(&Change) -> bool| {
             self.clean.changes.iter().filter(|c| c.drive == FAILING && of(&c.change)).count() as u32
         };
-        let programs = count(|c| matches!(c, Change::Program { .. }));
+        let programs = count(|c| matches!(c, Change::Program { .. } | Change::Step { .. }));
         let erases = count(|c| matches!(c, Change::Erase(_)));
         let (media, model) = self.clean.end();
         let single = self.config.layers().is_empty().then(|| media.only());

@@ -167,7 +167,8 @@ impl Faults {
             Change::Program { frame, .. } => medium.paired_before(*frame).next().is_some(),
             _ => false,
         };
-        let finished = medium.rules().finishes_programs && matches!(change, Change::Program { .. });
+        let finished = medium.rules().finishes_programs
+            && matches!(change, Change::Program { .. } | Change::Step { .. });
         let fits = move |torn: Torn| {
             torn.applies_to(change) && !finished && (torn != Torn::Paired || paired)
         };

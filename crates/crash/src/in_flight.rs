@@ -344,7 +344,9 @@ impl InFlightDrive {
                             change = changes.next().expect("every operation is in the journal");
                         }
                         let block = match change {
-                            Change::Program { frame, .. } => Some(layout.block_of_frame(frame)),
+                            Change::Program { frame, .. } | Change::Step { frame, .. } => {
+                                Some(layout.block_of_frame(frame))
+                            }
                             Change::Erase(block) => Some(block),
                             _ => None,
                         };
@@ -451,7 +453,8 @@ impl InFlightDrive {
         }
         for &i in &state.torn {
             let flying = &self.flying[i];
-            if medium.rules().finishes_programs && matches!(flying.change, Change::Program { .. }) {
+            let is_program = matches!(flying.change, Change::Program { .. } | Change::Step { .. });
+            if medium.rules().finishes_programs && is_program {
                 apply(&mut medium, flying);
                 continue;
             }

@@ -9,7 +9,7 @@ use crate::params::{
     resolve,
 };
 use crate::{DeviceShape, Registry, Ssd, Stack};
-use flashatlas_ftl::{SCHEME, SchemeConfig, SchemeDef, UNIT};
+use flashatlas_ftl::{PROGRAM_STEPS, SCHEME, SchemeConfig, SchemeDef, UNIT};
 use flashatlas_nand::params::PLP_BYTES;
 use flashatlas_nand::{ErrorRules, Image, Medium, Rules};
 use flashatlas_timing::params::{CACHE_PROGRAM, CACHE_READ};
@@ -330,13 +330,19 @@ impl DriveConfig {
         }
         // one frame for each lane's frontier may wait in page buffers while the cache fills the
         // next frame
-        let least = 2 * layout.frame_bytes();
+        let steps = if p.has(PROGRAM_STEPS) { p.get(PROGRAM_STEPS) } else { 1 };
+        let between = layout.lanes * (steps - 1);
+        let least = u64::from(2 + between) * layout.frame_bytes();
         if p.get(CACHE_BYTES) < least {
+            let held = match between {
+                0 => String::new(),
+                _ => format!(", and holds {between} more between the steps of their programs"),
+            };
             return Err(ConfigError::new(
                 "cache.bytes",
                 format!(
-                    "a write-back cache needs at least two frames ({least} bytes); give more, or \
-                     use cache.mode = write-through"
+                    "a write-back cache needs at least two frames{held} ({least} bytes); give \
+                     more, or use cache.mode = write-through"
                 ),
             ));
         }

@@ -15,6 +15,13 @@ notes! {
         "Compare mounts and write amplification with a store that writes its map. Use another \
          `map.flush` or `map.store` if trimmed pages must stay trimmed.";
 
+    /// Programs in several steps.
+    pub(crate) PROGRAM_STEPS = "program-steps", RANK_MIDDLE,
+        "a word line is programmed in {steps} steps and can be read after the last one; the order \
+         of the steps is fixed, each transfers all pages, and a FLUSH follows ftl.flush = {flush}",
+        "`scheme.steps_empty` counts word lines without data; `nand.programs` and the WAF count a \
+         word line once, at its first step.";
+
     /// The store `leaftl`.
     pub LEAFTL_PLAIN_ENTRIES = "leaftl-plain-entries", RANK_MIDDLE,
         "leaftl: map pages on flash hold plain entries; segments are learned when a page is \

@@ -1,7 +1,7 @@
 //! Flash operations, counted by cause.
 
 use crate::ErrorCounters;
-use flashatlas_types::{BlockMode, Cause};
+use flashatlas_types::{BlockMode, Cause, STEPS_MAX};
 
 /// Counts since the last reset, in physical pages and physical blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,6 +14,9 @@ pub struct Counters {
     pub erases: [u64; Cause::ALL.len()],
     /// Pages read, pages programmed and blocks erased in SLC mode, which the tables count as well.
     pub in_slc_mode: [u64; 3],
+    /// Pages programmed by step, if programs have several steps. The first step counts in the table
+    /// of programs as well.
+    pub steps: [u64; STEPS_MAX],
     /// Blocks that a spare block replaced.
     pub replaced_blocks: u64,
     /// Slots programmed without data, because their frame had to be programmed before it was full.
@@ -68,6 +71,7 @@ impl Counters {
             table.iter_mut().zip(other).for_each(|(sum, n)| *sum += n);
         }
         self.in_slc_mode.iter_mut().zip(other.in_slc_mode).for_each(|(sum, n)| *sum += n);
+        self.steps.iter_mut().zip(other.steps).for_each(|(sum, n)| *sum += n);
         self.replaced_blocks += other.replaced_blocks;
         self.padded_slots += other.padded_slots;
         self.errors.add(&other.errors);

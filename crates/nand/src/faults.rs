@@ -6,6 +6,8 @@
 //! - *Torn program, garbage*: the page is not erased any more, and its data and its spare area fail
 //!   their checks. The arrays hold the content of another page there, so that tests detect a scheme
 //!   that accepts a torn frame.
+//! - *Cut between steps*: a frame that waits for a further step of its program is torn, because its
+//!   content was in the controller alone. Capacitors (`nand.plp_bytes`) finish its steps.
 //! - *Torn program, part*: the first pages of a frame (or the first part of a page) are correct,
 //!   and the other pages are erased. The record in the spare area is spread over the whole frame
 //!   and has one checksum. So the frame is not accepted, although the content of its first part is
@@ -67,9 +69,8 @@ impl Torn {
     /// Returns `true` if a power failure during `change` can have this effect.
     pub fn applies_to(self, change: &Change) -> bool {
         match self {
-            Torn::Garbage | Torn::Part | Torn::Once | Torn::Paired => {
-                matches!(change, Change::Program { .. })
-            }
+            Torn::Garbage => matches!(change, Change::Program { .. } | Change::Step { .. }),
+            Torn::Part | Torn::Once | Torn::Paired => matches!(change, Change::Program { .. }),
             Torn::Erase => matches!(change, Change::Erase(_)),
             Torn::Lines(_) => matches!(change, Change::Store { .. } | Change::Fence),
         }
@@ -84,7 +85,9 @@ impl Medium {
     /// Panics if a power failure during the change cannot have this effect ([`Torn::applies_to`]).
     pub fn begin(&mut self, change: &Change, torn: Torn) {
         match (torn, change) {
-            (Torn::Garbage, Change::Program { frame, .. }) => self.tear_as_garbage(*frame),
+            (Torn::Garbage, Change::Program { frame, .. } | Change::Step { frame, .. }) => {
+                self.tear_as_garbage(*frame);
+            }
             (Torn::Part, Change::Program { frame, sequence, units }) => {
                 let half = units.len().div_ceil(2);
                 self.fill(*frame, *sequence, units[..half].iter());

@@ -237,7 +237,7 @@ impl Flash<'_> {
 }
 
 /// Adds one operation on each die of a frame. Returns the operation that joins them.
-fn gang(
+pub(crate) fn gang(
     layout: &Layout,
     plan: &mut Plan,
     class: Class,
@@ -255,16 +255,16 @@ fn gang(
 }
 
 /// The place of a frame's part on one of its dies, as a plan numbers dies, blocks and pages.
-struct DiePlace {
-    die: u32,
-    block: DieBlock,
-    page: u32,
+pub(crate) struct DiePlace {
+    pub die: u32,
+    pub block: DieBlock,
+    pub page: u32,
     level: u8,
 }
 
 impl DiePlace {
     #[inline]
-    fn of(
+    pub fn of(
         layout: &Layout,
         mode: BlockMode,
         (block, frame): (BlockId, FrameId),

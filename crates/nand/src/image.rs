@@ -249,6 +249,7 @@ impl Medium {
             elsewhere: None,
             not_elsewhere: FxHashSet::default(),
             sequence: image.sequence,
+            stepped: false,
             power: Power::ON,
             cut: None,
             journal: None,

@@ -39,6 +39,7 @@ pub mod params;
 mod parts;
 pub mod rules;
 pub mod spares;
+mod steps;
 
 pub use counters::Counters;
 pub use errors::{ErrorCounters, ErrorRules};

@@ -99,6 +99,7 @@ impl Flash<'_> {
                     let Ok(sensed) = read else { continue };
                     last = self.push_program(frame, Cause::Replace, &[sensed]);
                 }
+                last = self.repeat_steps(frame, last);
             }
         }
         self.medium.replace(block, Some(failed))?;

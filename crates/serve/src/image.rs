@@ -450,7 +450,7 @@ impl<D: Disk + 'static> Image<D> {
                 self.health[block] |= PROGRAM_FAILS | ERASE_FAILS;
                 self.write_block(block)?;
             }
-            Change::Lost(frame) => self.write_torn(*frame)?,
+            Change::Lost(frame) | Change::Step { frame, .. } => self.write_torn(*frame)?,
             Change::Erase(block) => self.write_erased(*block)?,
             Change::EraseFailed(block) => {
                 self.sync()?;

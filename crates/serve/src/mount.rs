@@ -135,6 +135,12 @@ impl Kept<ServeError> for KeptOn<'_> {
             );
             return Err(RunError::Unusable(why).into());
         }
+        let steps = config.params.value("ftl.program_steps").map(ToString::to_string);
+        if steps.is_some_and(|steps| steps != "1") {
+            let why = "ftl.program_steps: an image does not keep word lines between the steps of \
+                       their programs; leave the key out, or serve the drive without an image";
+            return Err(RunError::Unusable(why.into()).into());
+        }
         let identity = identity(config, on_flash);
         let drive = &self.plan.drive;
         let opened = Image::open(open()?, drive, &identity, medium, self.verify, aged.as_ref());

@@ -96,9 +96,10 @@ impl<D: Disk + 'static> Image<D> {
     fn lane(&self, change: &Change) -> Option<LaneId> {
         let layout = self.layout();
         let block = match *change {
-            Change::Program { frame, .. } | Change::ProgramFailed(frame) | Change::Lost(frame) => {
-                layout.block_of_frame(frame)
-            }
+            Change::Program { frame, .. }
+            | Change::Step { frame, .. }
+            | Change::ProgramFailed(frame)
+            | Change::Lost(frame) => layout.block_of_frame(frame),
             Change::Erase(block)
             | Change::EraseFailed(block)
             | Change::Replaced { block, .. }

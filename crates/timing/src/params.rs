@@ -1,7 +1,9 @@
 //! Parameters of the timing engine.
 
 use crate::nvm::TECHNOLOGIES;
-use flashatlas_types::flash_times::{T_ERASE, T_PROGRAM, T_PROGRAM_SLC, T_READ, T_READ_SLC};
+use flashatlas_types::flash_times::{
+    T_ERASE, T_PROGRAM, T_PROGRAM_SLC, T_PROGRAM_STEPS, T_READ, T_READ_SLC,
+};
 use flashatlas_types::{Dur, Param, ParamDef, Text};
 
 pub(crate) const T_READ_MIDDLE: Param<Dur> = Param::time(
@@ -200,6 +202,9 @@ pub const PARAMS: &[ParamDef] = &[
     T_PROGRAM_UPPER.def,
     T_PROGRAM_TOP.def,
     T_PROGRAM_SLC.def,
+    T_PROGRAM_STEPS[0].def,
+    T_PROGRAM_STEPS[1].def,
+    T_PROGRAM_STEPS[2].def,
     T_ERASE.def,
     T_COMMAND.def,
     T_STATUS.def,

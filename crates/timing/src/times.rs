@@ -9,8 +9,12 @@ use crate::params::{
     T_READ_MIDDLE, T_READ_TOP, T_READ_UPPER, T_RESUME, T_RESUME_SUSPEND, T_STATUS, T_SUSPEND,
 };
 use flashatlas_dram::{self as dram, Device, Rules, Timings};
-use flashatlas_types::flash_times::{T_ERASE, T_PROGRAM, T_PROGRAM_SLC, T_READ, T_READ_SLC};
-use flashatlas_types::{Class, ConfigError, Dur, MemoryKind, PAGE_KINDS, Param, Params};
+use flashatlas_types::flash_times::{
+    T_ERASE, T_PROGRAM, T_PROGRAM_SLC, T_PROGRAM_STEPS, T_READ, T_READ_SLC,
+};
+use flashatlas_types::{
+    Class, ConfigError, Dur, MemoryKind, PAGE_KINDS, PROGRAM_KINDS, Param, Params,
+};
 
 /// The limits of independent reads of planes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,8 +70,8 @@ pub struct MemoryTimes {
 pub struct Times {
     /// tR by page kind.
     pub read: [Dur; PAGE_KINDS],
-    /// tPROG by page kind.
-    pub program: [Dur; PAGE_KINDS],
+    /// tPROG by page kind, and then by step of a program in several steps.
+    pub program: [Dur; PROGRAM_KINDS],
     /// tBERS.
     pub erase: Dur,
     /// Time of the command and address cycles of an operation.
@@ -120,10 +124,12 @@ impl Times {
         let suspend = params.get(SUSPEND);
         Ok(Times {
             read: levels([T_READ, T_READ_MIDDLE, T_READ_UPPER, T_READ_TOP], T_READ_SLC),
-            program: levels(
-                [T_PROGRAM, T_PROGRAM_MIDDLE, T_PROGRAM_UPPER, T_PROGRAM_TOP],
-                T_PROGRAM_SLC,
-            ),
+            program: {
+                let kinds = [T_PROGRAM, T_PROGRAM_MIDDLE, T_PROGRAM_UPPER, T_PROGRAM_TOP];
+                let [a, b, c, d, e] = levels(kinds, T_PROGRAM_SLC);
+                let [first, second, third] = T_PROGRAM_STEPS.map(|time| params.get(time));
+                [a, b, c, d, e, first, second, third]
+            },
             erase: params.get(T_ERASE),
             command: params.get(T_COMMAND),
             status: params.get(T_STATUS),

@@ -47,6 +47,7 @@ pub mod request;
 pub mod rng;
 mod seeded_bug;
 pub mod spelling;
+mod steps;
 mod tables;
 pub mod time;
 
@@ -79,5 +80,6 @@ pub use registry::{Entries, Entry, Kind, Kinds, by_name};
 pub use request::{HostOp, Request, SECTOR_BYTES};
 pub use rng::{Rng, Seed, drawn_streams};
 pub use seeded_bug::SeededBug;
+pub use steps::{PROGRAM_KINDS, ProgramStep, STEPS_MAX};
 pub use time::{Dur, Ps};
 pub use typed_index_collections::{TiSlice, TiVec, ti_vec};

@@ -110,6 +110,8 @@ pub enum SeededBug {
     ForgetMode,
     /// The scheme does not note that it relies on data in lower pages.
     RelyOnLowerPages,
+    /// Collection erases a block after the first step of its copies, whose last step is to come.
+    ReleaseAtFirstStep,
 }
 
 #[cfg(feature = "seeded-bugs")]

@@ -54,6 +54,8 @@ CALLED = {
     "turbowrite": ("key", "ftl.slc"),
     "slc_buffer": ("key", "ftl.slc"),
     "one_shot": ("key", "drive.program_unit"),
+    "foggy_fine": ("key", "ftl.program_steps"),
+    "multi_step_program": ("key", "ftl.program_steps"),
     "paired_pages": ("key", "drive.page_order"),
     "shared_pages": ("key", "drive.page_order"),
     "shadow_program": ("key", "drive.page_order"),
@@ -117,10 +119,6 @@ FEMU, SIMPLESSD, MQSIM = "FEMU", "SimpleSSD", "MQSim"
 
 NOT_MODELLED: dict[str, tuple[str, str]] = {
     "plc": ("cells of five bits; `drive.cell` has slc, mlc, tlc and qlc", ""),
-    "foggy_fine": (
-        "programs in several steps; a word line is programmed page by page, or in one shot",
-        "",
-    ),
     "raid": ("parity over dies (RAIN); the layer `mirror` mirrors whole drives", ""),
     "power": ("energy and power", SIMPLESSD),
     "energy": ("energy and power", SIMPLESSD),

@@ -19,6 +19,9 @@ impl Swarm {
             let whole = ["drive.program_unit=word-line", "drive.spare_bytes=512"];
             self.try_settings(subject, geometry, whole.map(str::to_owned));
         }
+        if rng.below(2) == 0 {
+            self.draw_steps(rng, subject, geometry);
+        }
         let order = format!("drive.page_order={}", pick(rng, &PageOrder::NAMES));
         let pages = format!("drive.pages={}", 24 * (1 + rng.below(2)));
         self.try_settings(subject, geometry, [order, pages]);
@@ -40,5 +43,23 @@ impl Swarm {
         let keep = format!("ftl.slc_keep={}", rng.below(3));
         let all = sizes.into_iter().chain(times).chain([wear, keep]);
         self.try_settings(subject, geometry, all);
+    }
+
+    /// Draws programs in several steps, which need word lines and room for them in the cache.
+    fn draw_steps(&self, rng: &mut Rng, subject: &mut Subject, geometry: &Geometry) {
+        let mut steps = vec![
+            "drive.program_unit=word-line".to_owned(),
+            "drive.spare_bytes=512".to_owned(),
+            "cache.bytes=1MiB".to_owned(),
+            "timing.t_program_first=200us".to_owned(),
+            "timing.t_program_second=300us".to_owned(),
+        ];
+        let number = 2 + rng.below(2);
+        steps.push(format!("ftl.program_steps={number}"));
+        steps.extend((number == 3).then(|| "timing.t_program_third=400us".to_owned()));
+        if rng.below(2) == 0 {
+            steps.extend(["ftl.flush=plp", "nand.plp_bytes=16MiB"].map(str::to_owned));
+        }
+        self.try_settings(subject, geometry, steps);
     }
 }

@@ -173,5 +173,14 @@ fn every_seeded_bug_is_found_and_nothing_else() {
         unseen.push(SeededBug::RelyOnLowerPages);
     }
     SeededBug::activate(None);
+    let folds = [crate::program_steps::SLC];
+    for more in [&[][..], &folds] {
+        assert_eq!(crate::program_steps::cut(more, &["square"], 1).violations(), 0, "{more:?}");
+        SeededBug::activate(Some(SeededBug::ReleaseAtFirstStep));
+        if crate::program_steps::cut(more, &["square"], 1).violations() == 0 {
+            unseen.push(SeededBug::ReleaseAtFirstStep);
+        }
+        SeededBug::activate(None);
+    }
     assert!(unseen.is_empty(), "unseen: {unseen:?}");
 }

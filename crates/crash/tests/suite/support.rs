@@ -9,6 +9,16 @@ const PAGE: &str = include_str!("../../../../docs/SUPPORT.md");
 
 const SLC_TIMES: [&str; 2] = ["timing.t_read_slc=20us", "timing.t_program_slc=75us"];
 
+const STEPS: &[&str] = &[
+    "drive.cell=qlc",
+    "drive.program_unit=word-line",
+    "drive.spare_bytes=128",
+    "cache.bytes=128KiB",
+    "ftl.program_steps=2",
+    "timing.t_program_first=500us",
+    "timing.t_program_second=900us",
+];
+
 /// Returns the settings of a part. Blocks have 16 pages, which are whole word lines of MLC and QLC.
 fn part(name: &str) -> Vec<String> {
     let own: &[&str] = match name {
@@ -21,6 +31,7 @@ fn part(name: &str) -> Vec<String> {
         "skip" => &["drive.cell=mlc", "ftl.lower_pages=skip"],
         "backup" => &["drive.cell=mlc", "ftl.lower_pages=backup"],
         "plp" => &["drive.cell=mlc", "nand.plp_bytes=1MiB"],
+        "steps" => STEPS,
         "planes" => &["drive.planes=2", "timing.plane_reads=independent"],
         "errors" => &["drive.cell=tlc", "errors.model=tlc-72l", "ecc.codeword=1KiB"],
         other => panic!("no part is called {other}"),
@@ -46,6 +57,7 @@ fn setting(name: &str) -> &'static [&'static str] {
         "nand.spare_blocks" => &["nand.spare_blocks=2"],
         "errors.model" => &["errors.model=tlc-72l", "ecc.codeword=1KiB"],
         "ftl.lower_pages = skip" => &["ftl.lower_pages=skip"],
+        "steps" => STEPS,
         other => panic!("no setting is called {other}"),
     }
 }

@@ -52,6 +52,11 @@ struct ControllerSettings {
     command_time: Dur,
     idle_after: Dur,
     keep_bytes: bool,
+    /// `true` if programs have several steps.
+    stepped: bool,
+    /// `true` if a FLUSH waits for no program, because capacitors finish it. The scheme says what
+    /// the FLUSH waits for.
+    on_capacitors: bool,
 }
 
 /// A command with a new plan. [`Ssd::begin`] fills it, and the steps of the command read it.

@@ -169,7 +169,12 @@ impl Ssd {
     /// complete. Until then the unit's slot in the cache keeps the sectors, so a read need not wait
     /// for flash.
     fn on_its_way(&self, lpn: Lpn, ppn: Ppn) -> Option<[OpId; 2]> {
-        let arrived = self.cache.as_ref()?.left(lpn)?;
+        let arrived = match self.cache.as_ref()?.left(lpn) {
+            Some(arrived) => arrived,
+            // its list forgets a unit whose sectors have arrived, and not the steps of its program
+            None if self.settings.stepped => [OpId::NONE; 2],
+            None => return None,
+        };
         let program = self.unfinished_program(ppn, OpId(u64::MAX))?;
         self.source(ppn, program).is_none().then_some(arrived)
     }

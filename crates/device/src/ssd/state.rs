@@ -8,7 +8,8 @@ use crate::params::{
     CACHE_AHEAD, CACHE_BYTES, CACHE_HIGH, CACHE_LOW, CACHE_MODE, COMMAND_TIME, IDLE_AFTER,
 };
 use crate::{DriveConfig, Storage, SubmitError};
-use flashatlas_ftl::{Command, Copies, Ftl, FtlContext, MountReport, Outcome, WORN_OUT};
+use flashatlas_ftl::{Command, Copies, Ftl, FtlContext, MountReport, Outcome};
+use flashatlas_ftl::{FLUSH, PROGRAM_STEPS, WORN_OUT};
 use flashatlas_nand::params::FACTORY_BAD;
 use flashatlas_nand::{Flash, Medium, Rules, Unit};
 use flashatlas_timing::{Engine, Times};
@@ -139,6 +140,8 @@ impl Ssd {
                 command_time: p.get(COMMAND_TIME),
                 idle_after: p.get(IDLE_AFTER),
                 keep_bytes: rules.keep_bytes,
+                stepped: p.has(PROGRAM_STEPS) && p.get(PROGRAM_STEPS) > 1,
+                on_capacitors: p.has(FLUSH) && p.get(FLUSH) == "plp",
             },
             counters: DeviceCounters::default(),
             commands: 0,

@@ -407,8 +407,12 @@ impl Ssd {
         outcome.clear_programmed();
     }
 
-    /// Returns the unfinished programs of host data, in earlier plans and in this plan.
+    /// Returns the unfinished programs of host data that a FLUSH waits for, in earlier plans and in
+    /// this plan.
     pub(super) fn pending_programs(&mut self) -> Vec<OpId> {
+        if self.settings.on_capacitors {
+            return Vec::new();
+        }
         let first = self.plan.first_id();
         self.in_flight.unflushed.retain(|&op| op >= first || !self.engine.is_complete(op));
         self.in_flight.unflushed.clone()

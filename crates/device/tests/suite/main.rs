@@ -6,6 +6,7 @@ mod completions;
 mod config;
 mod images;
 mod map_reads;
+mod program_steps;
 mod refresh;
 mod retries;
 mod worn_out;

@@ -25,6 +25,18 @@ pub enum Change {
         /// The units, in order of slots. Further slots are padding.
         units: Vec<Unit>,
     },
+    /// A step of a program was made which is not the last. The last one is a
+    /// [`Change::Program`].
+    Step {
+        /// The frame.
+        frame: FrameId,
+        /// The number of the program.
+        sequence: u64,
+        /// The units, in order of slots. Further slots are padding.
+        units: Vec<Unit>,
+        /// The number of steps that the frame has had.
+        done: u8,
+    },
     /// A program failed. The frame holds no data, and the block's next program and erase fail, too.
     ProgramFailed(FrameId),
     /// A frame that was programmed cannot be read any more.
@@ -123,6 +135,11 @@ impl Medium {
                 self.sequence = self.sequence.max(sequence);
                 self.note_program(self.layout.block_of_frame(frame));
                 self.fill(frame, sequence, units.iter());
+            }
+            Change::Step { frame, sequence, ref units, done } => {
+                self.sequence = self.sequence.max(sequence);
+                self.fill(frame, sequence, units.iter());
+                self.leave_unfinished(frame, done);
             }
             Change::ProgramFailed(frame) => {
                 self.tear(frame);

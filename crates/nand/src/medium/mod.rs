@@ -9,6 +9,7 @@ mod journal;
 mod modes;
 mod near;
 pub(crate) mod power;
+mod steps;
 
 pub use contents::Contents;
 pub use journal::Change;
@@ -46,6 +47,9 @@ pub enum FrameState {
     /// A program or an erase was interrupted, or the frame became unreadable. Its content must not
     /// be used, and it cannot be programmed.
     Torn = 2,
+    /// Between two steps of a program: its content is in the controller alone. The number of its
+    /// steps so far is added to this value, less one.
+    Unfinished = 3,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -93,6 +97,8 @@ pub struct Medium {
     /// content.
     pub(crate) not_elsewhere: FxHashSet<FrameId>,
     pub(crate) sequence: u64,
+    /// `true` if frames may be between the steps of a program.
+    pub(crate) stepped: bool,
     pub(crate) power: Power,
     /// The operation in which the power failed.
     pub(crate) cut: Option<Cut>,
@@ -170,6 +176,7 @@ impl Medium {
             elsewhere: None,
             not_elsewhere: FxHashSet::default(),
             sequence: 0,
+            stepped: false,
             power: Power::ON,
             cut: None,
             journal: None,
@@ -206,7 +213,8 @@ impl Medium {
         match self.state[frame] {
             0 => FrameState::Erased,
             1 => FrameState::Programmed,
-            _ => FrameState::Torn,
+            2 => FrameState::Torn,
+            _ => FrameState::Unfinished,
         }
     }
 

@@ -129,6 +129,7 @@ impl Medium {
     /// are lost or torn.
     pub fn power_off_drawing(&mut self, draw: u8) {
         self.nvm.lose_power(draw);
+        self.end_steps();
         self.sequence = 0;
         for (id, block) in self.blocks.iter_mut_enumerated() {
             let mut readable = false;

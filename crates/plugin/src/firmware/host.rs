@@ -444,7 +444,9 @@ impl<'a, 'b> Session<'a, 'b> {
         let sequence = medium.frame_sequence(frame).unwrap_or(0);
         let (state, lpn) = match (medium.state(frame), medium.lpn(slot)) {
             (FrameState::Erased, _) => (FaState::FA_ERASED, Lpn::NONE),
-            (FrameState::Torn, _) | (_, Err(_)) => (FaState::FA_TORN, Lpn::NONE),
+            (FrameState::Torn | FrameState::Unfinished, _) | (_, Err(_)) => {
+                (FaState::FA_TORN, Lpn::NONE)
+            }
             (_, Ok(Lpn::NONE)) if medium.map_page(slot).is_err() => (FaState::FA_TORN, Lpn::NONE),
             (_, Ok(Lpn::NONE)) => (FaState::FA_OWN, Lpn::NONE),
             (_, Ok(lpn)) => (FaState::FA_DATA, lpn),

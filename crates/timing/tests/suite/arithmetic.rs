@@ -6,7 +6,7 @@
 
 use crate::common::{Player, board, program, read, times};
 use flashatlas_timing::{MemoryTimes, Times};
-use flashatlas_types::{Class, DieBlock, Dur, MemoryKind, OpId, OpKind, Ps};
+use flashatlas_types::{Class, DieBlock, Dur, MemoryKind, OpId, OpKind, PROGRAM_KINDS, Ps};
 
 const US: u64 = 1_000_000;
 const PAGE: u32 = 16_384;
@@ -14,7 +14,7 @@ const PAGE: u32 = 16_384;
 fn drive() -> Times {
     Times {
         read: [Dur::from_us(50); 5],
-        program: [Dur::from_us(600); 5],
+        program: [Dur::from_us(600); PROGRAM_KINDS],
         erase: Dur::from_us(3_000),
         channel_rate: 1_024_000_000,
         ..times()

@@ -7,7 +7,7 @@
 
 use crate::common::{board, expect, expect_small, times, times_with};
 use flashatlas_timing::{MemoryTimes, PARAMS, Times};
-use flashatlas_types::{Class, ConfigError, Dur, RawConfig};
+use flashatlas_types::{Class, ConfigError, Dur, PAGE_KINDS, RawConfig, STEPS_MAX};
 
 // ---- one operation
 
@@ -400,17 +400,23 @@ fn resolve(settings: &[(&str, &str)]) -> Result<Times, ConfigError> {
     Times::from_params(&raw.resolve(&PARAMS.iter().collect::<Vec<_>>(), |_| None)?)
 }
 
+/// Returns the times of a program by kind of page.
+fn kinds(t: &Times) -> [Dur; PAGE_KINDS] {
+    *t.program.first_chunk().expect("steps follow")
+}
+
 #[test]
 fn page_kinds_that_are_not_given_are_as_the_one_before() {
     let us = Dur::from_us;
     let levels = |lower, middle, upper, top| [us(lower), us(middle), us(upper), us(top), us(0)];
     let t = resolve(&[]).unwrap();
     let expected = (levels(25, 25, 25, 25), levels(600, 600, 600, 600), us(3_000));
-    assert_eq!((t.read, t.program, t.erase), expected);
+    assert_eq!((t.read, kinds(&t), t.erase), expected);
+    assert_eq!(t.program[PAGE_KINDS..], [us(0); STEPS_MAX], "steps have no default");
     let t =
         resolve(&[("timing.t_read_middle", "30us"), ("timing.t_program_upper", "2ms")]).unwrap();
     let expected = (levels(25, 30, 30, 30), levels(600, 600, 2_000, 2_000));
-    assert_eq!((t.read, t.program), expected);
+    assert_eq!((t.read, kinds(&t)), expected);
     let t = resolve(&[
         ("timing.t_read_upper", "40us"),
         ("timing.t_read_top", "50us"),
@@ -420,7 +426,14 @@ fn page_kinds_that_are_not_given_are_as_the_one_before() {
     ])
     .unwrap();
     assert_eq!(t.read, [us(25), us(25), us(40), us(50), us(20)]);
-    assert_eq!(t.program, [us(600), us(600), us(600), us(3_000), us(75)]);
+    assert_eq!(kinds(&t), [us(600), us(600), us(600), us(3_000), us(75)]);
+    let t = resolve(&[
+        ("timing.t_program_first", "200us"),
+        ("timing.t_program_second", "300us"),
+        ("timing.t_program_third", "400us"),
+    ])
+    .unwrap();
+    assert_eq!(t.program[PAGE_KINDS..], [us(200), us(300), us(400)]);
 }
 
 #[test]

@@ -21,6 +21,7 @@ impl PageMapped {
             format!("{mapped} slots are mapped, but {valid} slots are valid")
         })?;
         self.check_roles()?;
+        self.steps.as_ref().map_or(Ok(()), |steps| steps.check())?;
         self.check_buffers()
     }
 
@@ -112,8 +113,11 @@ impl PageMapped {
             }
             for leaving in &l.leaving {
                 let from = |p: Ppn| p != Ppn::NONE && self.layout.block_of(p) == leaving.block;
-                let found =
+                let mut found =
                     l.frontiers.iter().flat_map(|f| &f.buffer).filter(|p| from(p.from)).count();
+                if let Some(steps) = &self.steps {
+                    found += steps.copies_of(&self.layout, leaving.block);
+                }
                 Violation::unless(
                     found as u32 == leaving.buffered,
                     "a leaving block counts its buffered copies",

@@ -183,7 +183,7 @@ impl PageMapped {
                 self.program(cx, lane, f, true)?;
             }
         }
-        Ok(())
+        if self.steps.is_some() { self.finish_copies(cx, lane) } else { Ok(()) }
     }
 
     /// Returns the frontiers of collection in dual mode.

@@ -165,6 +165,9 @@ impl PageMapped {
     ) -> Result<(), FtlError> {
         let frame = self.layout.frame_in(victim, index);
         let first = self.layout.first_slot(frame);
+        if self.steps.is_some() {
+            self.finish_newer(cx, first)?;
+        }
         let mut valid = self.pool.blocks.valid_mask(first, self.layout.slots_per_frame);
         if valid == 0 {
             return Ok(());

@@ -11,7 +11,10 @@ impl PageMapped {
     /// depends on a classifier, on several streams, on map pages, or on collection.
     pub(super) fn order_of_fill(&mut self, medium: &Medium) -> Option<Vec<Vec<BlockId>>> {
         let settings = &self.settings;
-        let simple = settings.streams.host == 1 && !settings.classified && settings.slc.is_none();
+        let simple = settings.streams.host == 1
+            && !settings.classified
+            && settings.slc.is_none()
+            && settings.steps.is_none();
         if !simple || !medium.is_untouched() || self.map.table().is_none() {
             return None;
         }

@@ -111,10 +111,13 @@ impl PageMapped {
         if len == self.frame_len(f) { self.program(cx, lane, f, false) } else { Ok(()) }
     }
 
-    /// Returns a host unit that waits for its frame to fill, or `None` if the page is not buffered.
+    /// Returns a host unit that waits for its frame to fill, or that is between the steps of its
+    /// program. Returns `None` if the page is neither.
     #[inline]
     pub(super) fn in_buffer(&self, lpn: Lpn) -> Option<&Pending> {
-        let &(lane, f) = self.buffered.get(&lpn)?;
+        let Some(&(lane, f)) = self.buffered.get(&lpn) else {
+            return self.steps.as_ref().and_then(|steps| steps.unit(lpn));
+        };
         let buffer = &self.lanes[lane].frontiers[f].buffer;
         Some(
             buffer

@@ -10,6 +10,7 @@ mod blank_table;
 mod check;
 mod collect;
 mod emptying;
+mod enter;
 mod fill;
 mod frontier;
 mod history;
@@ -22,6 +23,8 @@ mod settings;
 mod slc;
 mod slc_settings;
 mod steady;
+mod steps;
+mod steps_settings;
 mod sums;
 mod versions;
 mod wear;
@@ -37,10 +40,10 @@ use crate::victims::{self, Moment, VictimPolicy};
 use crate::{Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MountReport, Place, maps};
 use flashatlas_nand::{Medium, Unit};
 use flashatlas_types::{
-    BlockId, BlockMode, Cause, Class, FrontierId, FtlError, LaneId, Layout, Lpn, Mechanism,
-    MemoryKind, OpId, ParamDef, Ppn, Stamp, StampSum, TiVec, Violation,
+    BlockId, BlockMode, Cause, FrontierId, FtlError, LaneId, Layout, Lpn, Mechanism, MemoryKind,
+    OpId, ParamDef, Ppn, Stamp, StampSum, TiVec, Violation,
 };
-use frontier::{Frontier, Leaving, Pending, followers};
+use frontier::{Frontier, Leaving, Pending};
 use history::History;
 use lower_pages::Defence;
 use partial::Sweep;
@@ -50,6 +53,8 @@ pub use settings::WORN_OUT;
 use settings::{GcMode, GcPace, PARAMS, PageSettings, fits, mount_limit};
 use slc::SlcCache;
 use smallvec::SmallVec;
+use steps::Steps;
+pub use steps_settings::{FLUSH, PROGRAM_STEPS};
 
 pub const DEF: SchemeDef = SchemeDef {
     name: "page",
@@ -120,6 +125,8 @@ pub const DEF: SchemeDef = SchemeDef {
             .without(&["ftl.lower_pages=none"]),
         Mechanism::new("backups of lower pages", "scheme.lower_pages_backed_up")
             .without(&["ftl.lower_pages=none"]),
+        Mechanism::new("steps of a program", "scheme.steps_finished")
+            .without(&["ftl.program_steps=1"]),
         Mechanism::new("static wear levelling", "gc.wear").without(&["ftl.wear_static=false"]),
     ],
 };
@@ -149,6 +156,8 @@ struct PageMapped {
     /// The blocks in SLC mode, if there is an SLC cache.
     slc: Option<SlcCache>,
     defence: Defence,
+    /// The frames between their steps, if programs have several.
+    steps: Option<Box<Steps>>,
     classifier: Box<dyn Classifier>,
     /// The history, if the classifier needs it.
     history: Option<History>,
@@ -216,6 +225,9 @@ impl PageMapped {
         f: FrontierId,
         padded: bool,
     ) -> Result<(), FtlError> {
+        if self.steps.is_some() {
+            self.finish_newer_than_copies(cx, lane, f)?;
+        }
         let mut buffer = std::mem::take(&mut self.lanes[lane].frontiers[f].buffer);
         let is_stale = |p: &Pending| !p.is_host() && !self.pool.blocks.is_valid(p.from);
         if buffer.iter().any(is_stale) {
@@ -255,6 +267,9 @@ impl PageMapped {
                 after.push(p.ready);
             }
         }
+        if self.steps.is_some() && mode == BlockMode::Native {
+            return self.begin_program(cx, (lane, f), (frame, full), buffer, (cause, &after));
+        }
         let has_backup = self.back_up(cx, (lane, f), frame, cause, &mut after)?;
         let begin = cx.flash.plan.next_id();
         let units = buffer.iter().map(|p| &p.unit);
@@ -266,6 +281,9 @@ impl PageMapped {
             Ok(programmed) => programmed,
         };
         self.endangers(cx, lane, frame, (op, has_backup));
+        if mode == BlockMode::Slc && self.steps.is_some() {
+            buffer.iter().for_each(|p| self.supersede_between(cx, p.unit.lpn, op));
+        }
         if copies > 0 {
             let from = buffer.iter().map(|p| (p.from, p.ready));
             cx.copies.note((begin, op), from, cx.command.oldest_unfinished);
@@ -273,40 +291,7 @@ impl PageMapped {
         }
         self.at.clock += u64::from(self.layout.slots_per_frame);
         self.pool.programmed(cx, op);
-        let mut mapped = op;
-        let ahead = followers(&buffer);
-        for (slot, p) in buffer.drain(..).enumerate() {
-            let update = Update { lpn: p.unit.lpn, ppn: Ppn(first.0 + slot as u32), op };
-            let lpn = update.lpn;
-            if !p.is_host() {
-                let old = self.map.moved(&mut MapContext::new(cx, &mut self.pool), update)?;
-                assert!(
-                    old == p.from,
-                    "page {lpn} was copied from {}, but the map places it at {old}",
-                    p.from
-                );
-                let from = self.invalidate(p.from);
-                if let Some(slc) = &mut self.slc {
-                    slc.copied(from);
-                }
-                self.left(lane, self.layout.block_of(p.from), Some(op));
-            } else {
-                let ahead = ahead[slot].into();
-                let io = &mut MapContext { cx, pool: &mut self.pool, ahead };
-                let (old, ready) = self.map.set(io, update)?;
-                if ready != OpId::NONE {
-                    mapped = cx.flash.plan.join(Class::Map, &[mapped, ready]);
-                }
-                if !self.buffered.is_empty() {
-                    self.buffered.remove(&lpn);
-                }
-                if let Some(old) = old.mapped() {
-                    let block = self.invalidate(old);
-                    self.superseded.add(block, op, cx.command.oldest_unfinished);
-                }
-            }
-            self.pool.blocks.set_valid(update.ppn);
-        }
+        let mapped = self.enter::<false>(cx, lane, &mut buffer, (first, op), 0)?;
         self.pool.settled = cx.flash.medium.sequence();
         if host_units > 0 {
             cx.took_host_data(mapped, host_units);
@@ -419,6 +404,9 @@ impl Ftl for PageMapped {
             buffer.retain(|p| !(p.is_host() && p.unit.lpn == lpn));
             cx.took_host_data(OpId::NONE, 1);
         }
+        if self.steps.is_some() {
+            self.supersede_between(cx, lpn, OpId::NONE);
+        }
         if self.map.peek(lpn) != Ppn::NONE {
             let (old, _) = self.map.set(
                 &mut MapContext::new(cx, &mut self.pool),
@@ -442,7 +430,7 @@ impl Ftl for PageMapped {
                 self.program(cx, lane, f, true)?;
             }
         }
-        Ok(())
+        if self.steps.is_some() { self.finish_for_flush(cx) } else { Ok(()) }
     }
 
     fn persist(&mut self, cx: &mut FtlContext<'_>, fua: bool) -> Result<OpId, FtlError> {
@@ -452,6 +440,9 @@ impl Ftl for PageMapped {
         } else {
             self.map.flush(&mut MapContext::new(cx, &mut self.pool))?
         };
+        if self.steps.is_some() {
+            return Ok(self.protected_after(cx, flushed));
+        }
         self.rely_after(cx, flushed)
     }
 
@@ -473,7 +464,8 @@ impl Ftl for PageMapped {
 
     fn buffered(&self) -> Vec<Unit> {
         let units = self.lanes.iter().flat_map(|lane| &lane.frontiers).flat_map(|f| &f.buffer);
-        units.filter(|p| p.is_host()).map(|p| p.unit.clone()).collect()
+        let units = units.filter(|p| p.is_host());
+        units.chain(self.older_in_steps()).map(|p| p.unit.clone()).collect()
     }
 
     fn keep_up(&mut self, cx: &mut FtlContext<'_>) -> Result<bool, FtlError> {
@@ -502,6 +494,7 @@ impl Ftl for PageMapped {
             report.scheme_details.extend(slc.details());
         }
         report.scheme_details.extend(self.lower_page_details());
+        report.scheme_details.extend(self.steps.iter().flat_map(|steps| steps.details()));
         report.forgets_trims = self.map.forgets_trims();
         report.trusts_its_map = !self.map.rolls_forward();
         report.map = self.map.counters();
@@ -514,6 +507,7 @@ impl Ftl for PageMapped {
         report.free_blocks =
             self.layout.lane_ids().map(|lane| u64::from(self.pool.listed(lane).len())).sum();
         report.approximations.extend(self.map.approximations());
+        report.approximations.extend(self.steps.as_ref().map(|steps| steps.note()));
         report.approximations.extend(self.settings.streams_crowd.then(|| STREAMS_CROWD.note()));
         report.memory = self.map.memory();
         report.memory.extend(self.classifier.memory());
@@ -533,6 +527,7 @@ impl Ftl for PageMapped {
             memory: MemoryKind::Sram,
             bytes: buffers * self.layout.frame_bytes(),
         });
+        report.memory.extend(self.steps.as_ref().map(|steps| steps.memory(&self.layout)));
         report
     }
 
@@ -543,6 +538,9 @@ impl Ftl for PageMapped {
         (self.defence.skipped, self.defence.backed_up) = (0, 0);
         if let Some(slc) = &mut self.slc {
             slc.reset_counters();
+        }
+        if let Some(steps) = &mut self.steps {
+            steps.reset_counters();
         }
         self.refreshing.blocks = [0; 2];
         self.map.reset_counters();

@@ -21,6 +21,7 @@ use super::history::History;
 use super::lower_pages::Defence;
 use super::settings::PageSettings;
 use super::slc::{SlcCache, mode_found};
+use super::steps::Steps;
 use super::{Lane, PageMapped};
 use crate::blocks::{Role, WEAR_DYNAMIC};
 use crate::classifiers::CLASSIFIER;
@@ -71,6 +72,7 @@ impl PageMapped {
             lanes: layout.lane_ids().map(lane).collect(),
             slc: settings.slc.map(|_| SlcCache::new(&layout)),
             defence: Defence::default(),
+            steps: Steps::new(&layout, &settings),
             classifier: (classifier.build)(params, layout.logical_units, streams.collection),
             history: classifier.history.then(|| History::new(&layout, streams)),
             host_units: 0,

@@ -3,6 +3,7 @@
 use super::lower_pages::{self, LOWER_PAGES, LowerPages};
 use super::refresh::{self, RefreshSettings};
 use super::slc_settings::{self, SLC, SLC_DYNAMIC, SLC_KEEP, SLC_STATIC, SlcSettings};
+use super::steps_settings::{self, FLUSH, PROGRAM_STEPS, StepsSettings};
 use crate::MountLimit;
 use crate::blocks::WEAR_DYNAMIC;
 use crate::classifiers::{CLASSIFIER, STREAMS, Streams};
@@ -109,6 +110,8 @@ pub(super) const PARAMS: &[ParamDef] = &[
     SLC_STATIC.def,
     SLC_DYNAMIC.def,
     SLC_KEEP.def,
+    PROGRAM_STEPS.def,
+    FLUSH.def,
     refresh::PARAMS[0],
     refresh::PARAMS[1],
     refresh::PARAMS[2],
@@ -152,6 +155,8 @@ pub(super) struct PageSettings {
     /// The SLC cache, or `None` without an SLC cache.
     pub slc: Option<SlcSettings>,
     pub lower_pages: LowerPages,
+    /// The steps of a program, if it has several.
+    pub steps: Option<StepsSettings>,
     /// `true` if streams keep too many blocks open, so that collection lacks room.
     pub streams_crowd: bool,
     pub refresh: RefreshSettings,
@@ -160,9 +165,15 @@ pub(super) struct PageSettings {
 /// Returns the low-water mark. If `ftl.low_water` is 0, the mark follows from the streams.
 fn low_water(params: &Params, streams: Streams) -> u32 {
     match params.get(LOW_WATER) {
-        0 => streams.collection + 1 + LowerPages::of(params).low_water(),
+        0 => streams.collection + 1 + more_water(params),
         given => given,
     }
+}
+
+/// Returns the number of free blocks that a lane needs in addition, because a collection may take
+/// one before it frees one.
+fn more_water(params: &Params) -> u32 {
+    LowerPages::of(params).low_water() + steps_settings::low_water(params)
 }
 
 /// Returns the number of blocks that a lane cannot use for data. They are its open frontiers (with
@@ -281,16 +292,19 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
              ftl.gc_mode = dual",
         ));
     }
-    let lower = LowerPages::of(params).low_water();
-    if params.get(GC_MODE) == "dual" && low_water(params, streams) <= streams.collection + lower {
+    let more = more_water(params);
+    if params.get(GC_MODE) == "dual" && low_water(params, streams) <= streams.collection + more {
         return Err(ConfigError::new(
             "ftl.low_water",
             format!(
                 "must be above {}, the number of collection streams{}: each stream may open a \
                  block, and after a power failure one more block replaces the room of the torn \
                  page",
-                streams.collection + lower,
-                if lower > 0 { " and one for ftl.lower_pages" } else { "" }
+                streams.collection + more,
+                match more {
+                    0 => "",
+                    _ => " and one for ftl.lower_pages or ftl.program_steps",
+                }
             ),
         ));
     }
@@ -303,9 +317,11 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
     refresh::check(params, map_quota)?;
     let map_quota = map_quota.blocks;
     lower_pages::fits(params, layout, map_quota)?;
+    steps_settings::fits(params, layout, streams, map_quota)?;
     let reserve = reserve(params, layout, streams, map_quota);
     let per_lane = u64::from(layout.blocks_per_lane).saturating_sub(reserve);
-    let lost = LowerPages::of(params).lost_frames(layout).min(layout.frames_per_block);
+    let lost = LowerPages::of(params).lost_frames(layout) + steps_settings::lost_frames(params);
+    let lost = lost.min(layout.frames_per_block);
     let slots = layout.slots_per_block - lost * layout.slots_per_frame;
     let usable = per_lane * u64::from(layout.lanes) * u64::from(slots);
     if u64::from(layout.logical_units) <= usable {
@@ -318,7 +334,7 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
     // `ftl.low_water` is named if a smaller value would fit
     let collection = params.get(GC_MODE) == "dual"
         && u64::from(params.get(LOW_WATER)) > missing
-        && low_water - missing > u64::from(streams.collection + lower);
+        && low_water - missing > u64::from(streams.collection + more);
     let (key, way_out) = if collection {
         ("ftl.low_water", format!("give at most {} or", low_water - missing))
     } else if usable > 0 {
@@ -365,6 +381,7 @@ impl PageSettings {
             map_quota: map_quota(config, layout).expect("the configuration is checked"),
             slc: SlcSettings::of(params),
             lower_pages: LowerPages::of(params),
+            steps: StepsSettings::of(params),
             streams_crowd: streams_crowd(params, layout, streams),
             refresh: RefreshSettings::new(params),
         }

@@ -37,7 +37,8 @@ impl PageMapped {
                 sum.add(unit.lpn, unit.stamp);
             }
         });
-        for &lpn in self.buffered.keys() {
+        let between = self.older_in_steps().map(|p| p.unit.lpn);
+        for lpn in self.buffered.keys().copied().chain(between) {
             // the version on flash is valid until the buffered version is programmed
             let old = self.map.peek(lpn).mapped().and_then(|ppn| medium.unit_by_stamp(ppn).ok());
             let old = old.map_or(Stamp::ZERO, |unit| unit.stamp);

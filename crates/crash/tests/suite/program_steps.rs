@@ -1,0 +1,72 @@
+//! Power failures between the steps of programs, with and without an SLC cache, for both kinds of
+//! FLUSH, and in a row.
+
+use flashatlas_crash::{CrashSpec, Report, run};
+use flashatlas_fixtures::proofs;
+use flashatlas_host::STANDARD;
+
+/// Settings of programs in two steps.
+pub const TWO: &[&str] = &[
+    "drive.cell=tlc",
+    "drive.pages=12",
+    "drive.program_unit=word-line",
+    "drive.spare_bytes=256",
+    "cache.bytes=64KiB",
+    "ftl.gc_pace=burst",
+    "ftl.program_steps=2",
+    "timing.t_program_first=200us",
+    "timing.t_program_second=300us",
+];
+
+const THREE: &[&str] = &["ftl.program_steps=3", "timing.t_program_third=400us"];
+
+const PLP: &[&str] = &["ftl.flush=plp", "nand.plp_bytes=1MiB"];
+
+/// Settings of an SLC cache, whose data is folded to word lines in steps.
+pub const SLC: &[&str] =
+    &["ftl.slc=hybrid", "ftl.slc_static=1", "timing.t_read_slc=20us", "timing.t_program_slc=75us"];
+
+/// Runs workloads on page-mapped drives without map pages, and lets the power fail.
+pub fn cut(more: &[&[&str]], geometries: &[&str], depth: u32) -> Report {
+    // later variants of the scheme are tried with the store that writes no map pages; the fourth
+    // one is then plain page mapping
+    let set = TWO.iter().chain(more.iter().copied().flatten()).map(|&s| s.to_owned()).collect();
+    let list = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+    let spec = CrashSpec {
+        layers: list(&["-"]),
+        schemes: list(&["page.4"]),
+        stores: list(&["dram"]),
+        geometries: list(geometries),
+        workloads: list(&["random", "collect", "hot-cold", "trim"]),
+        set,
+        depth,
+        one_in: proofs::one_in() as u32,
+        minimise: false,
+        ..CrashSpec::default()
+    };
+    run(&STANDARD, &spec, &mut |_, _| true).unwrap_or_else(|e| panic!("{more:?}: {e}"))
+}
+
+#[test]
+fn power_may_fail_between_steps() {
+    for steps in [&[][..], THREE] {
+        for slc in [&[][..], SLC] {
+            for (flush, geometries) in
+                [(&[][..], &["mini", "square", "lanes"][..]), (PLP, &["square", "lanes"])]
+            {
+                let found = cut(&[steps, slc, flush], geometries, 1);
+                assert!(found.violations() == 0, "{steps:?} {slc:?} {flush:?}: {:?}", found.found);
+            }
+        }
+    }
+}
+
+#[test]
+fn power_may_fail_between_steps_twice() {
+    for slc in [&[][..], SLC] {
+        for flush in [&[][..], PLP] {
+            let found = cut(&[slc, flush], &["square"], 2);
+            assert!(found.violations() == 0, "{slc:?} {flush:?}: {:?}", found.found);
+        }
+    }
+}

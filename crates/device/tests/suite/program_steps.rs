@@ -1,0 +1,225 @@
+//! Programs in several steps: times by hand, reads between steps, and power failures there.
+//!
+//! The drive has one die. A word line has three pages of 2 KiB, which a channel of 61.44 MB/s
+//! transfers in 100 us. A block has four word lines. Steps take 200 and 300 us in the cells.
+
+use flashatlas_device::{Cmd, Device, DriveConfig, Registry, Reply, Ssd, Storage};
+use flashatlas_types::{Dur, Lba, Lpn, OpKind, Ps, Seed, Stamp, Tag};
+
+const US: u64 = 1_000_000;
+
+const COMMON: [&str; 14] = [
+    "drive.channels=1",
+    "drive.ways=1",
+    "drive.cell=tlc",
+    "drive.pages=12",
+    "drive.spare_bytes=128",
+    "drive.program_unit=word-line",
+    "drive.over_provisioning=1",
+    "timing.channel_rate=61440000",
+    "timing.t_command=0",
+    "host.link_rate=0",
+    "cache.bytes=64KiB",
+    "timing.t_program_first=200us",
+    "timing.t_program_second=300us",
+    "ftl.program_steps=2",
+];
+
+const PLP: [&str; 2] = ["ftl.flush=plp", "nand.plp_bytes=24KiB"];
+
+fn config(more: &[&str]) -> DriveConfig {
+    let settings: Vec<String> = COMMON.iter().chain(more).map(|&s| s.to_owned()).collect();
+    Registry::DRIVES.load("tiny", None, &settings).unwrap()
+}
+
+/// Runs a command to its completion, and returns its duration in microseconds. Operations that it
+/// does not wait for go on.
+fn run(drive: &mut Ssd, now: &mut Ps, cmd: Cmd<'_>) -> u64 {
+    let mut done = Vec::new();
+    drive.submit(*now, Tag(now.0), cmd, &mut Reply::default()).unwrap();
+    let at = drive.advance_to_completion(Ps::MAX, &mut done);
+    assert_eq!(done.len(), 1);
+    let took = at.since(*now).0;
+    *now = at.after(Dur(1));
+    drive.advance(*now, &mut done);
+    assert_eq!(took % US, 0, "{took} ps");
+    took / US
+}
+
+/// Writes the three pages of a word line to the cache.
+fn write(drive: &mut Ssd, now: &mut Ps, first: u64) {
+    let write = Cmd::Write { lba: Lba(4 * first), sectors: 12, fua: false, content: 7, data: None };
+    assert_eq!(run(drive, now, write), 0, "the link has no limit");
+}
+
+/// Returns the programs of the last command, as pages and kinds of program.
+fn programs(drive: &Ssd) -> Vec<(u32, u8)> {
+    let plan = drive.plan().iter();
+    plan.filter_map(|(_, op, _)| match op.kind {
+        OpKind::Program { page, level, bytes, .. } => {
+            assert_eq!(bytes, 6144, "each step transfers all pages");
+            Some((page, level - 5))
+        }
+        _ => None,
+    })
+    .collect()
+}
+
+fn reads_flash(drive: &mut Ssd, now: &mut Ps, page: u64) -> bool {
+    let mut done = Vec::new();
+    let read = Cmd::Read { lba: Lba(4 * page), sectors: 4 };
+    let mut reply = Reply::default();
+    drive.submit(*now, Tag(now.0), read, &mut reply).unwrap();
+    assert_ne!(reply.stamps[0], Stamp::ZERO);
+    let read = drive.plan().iter().any(|(_, op, _)| matches!(op.kind, OpKind::Read { .. }));
+    *now = drive.advance_to_completion(Ps::MAX, &mut done).after(Dur(1));
+    drive.advance(*now, &mut done);
+    read
+}
+
+#[test]
+fn a_flush_finishes_what_it_promises() {
+    let (mut drive, mut now) = (config(&[]).build(Seed(1)).unwrap(), Ps::ZERO);
+    write(&mut drive, &mut now, 0);
+    // first step of word line 0 (100 + 200), of word line 1 without data (100 + 200), second step
+    // of word line 0 (100 + 300)
+    assert_eq!(run(&mut drive, &mut now, Cmd::Flush), 1000);
+    assert_eq!(programs(&drive), [(0, 0), (1, 0), (0, 1)]);
+    write(&mut drive, &mut now, 3);
+    // word line 2: 300; second step of word line 1: 400; word line 3 without data: 300; second
+    // step of word line 2: 400. Word line 3 is the last one, so its second step follows at once,
+    // and the FLUSH does not wait for it
+    assert_eq!(run(&mut drive, &mut now, Cmd::Flush), 1400);
+    assert_eq!(programs(&drive), [(2, 0), (1, 1), (3, 0), (2, 1), (3, 1)]);
+    assert_eq!(drive.drain().since(now).0 / US, 399, "100 + 300, less what has passed");
+    let counters = &drive.medium().counters;
+    assert_eq!(counters.steps, [12, 12, 0], "four word lines of three pages, two steps each");
+    assert_eq!(counters.programs.iter().sum::<u64>(), 12);
+    assert_eq!(counters.padded_slots, 6, "two word lines without data");
+    drive.check().unwrap();
+}
+
+#[test]
+fn without_a_flush_the_next_word_line_finishes_the_one_before() {
+    // a third step takes 400 us
+    let three = ["ftl.program_steps=3", "timing.t_program_third=400us"];
+    for (more, order) in [
+        (&[][..], vec![(0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (3, 0), (2, 1), (3, 1)]),
+        (
+            &three[..],
+            vec![
+                (0, 0),
+                (1, 0),
+                (0, 1),
+                (2, 0),
+                (1, 1),
+                (0, 2),
+                (3, 0),
+                (2, 1),
+                (1, 2),
+                (3, 1),
+                (2, 2),
+                (3, 2),
+            ],
+        ),
+    ] {
+        let cache = ["cache.high=0", "cache.low=0"];
+        let all: Vec<&str> = more.iter().chain(&cache).copied().collect();
+        let (mut drive, mut now) = (config(&all).build(Seed(1)).unwrap(), Ps::ZERO);
+        let mut found = Vec::new();
+        for line in 0..4 {
+            write(&mut drive, &mut now, 3 * line);
+            found.extend(programs(&drive));
+        }
+        assert_eq!(found, order);
+        // every step has its time, after 100 us on the channel
+        let time = |&(_, step): &(u32, u8)| [300, 400, 500][usize::from(step)];
+        let sum: u64 = order.iter().map(time).sum();
+        assert_eq!(drive.drain().0 / US, sum);
+    }
+}
+
+#[test]
+fn a_flush_may_rest_on_capacitors() {
+    let (mut drive, mut now) = (config(&PLP).build(Seed(1)).unwrap(), Ps::ZERO);
+    write(&mut drive, &mut now, 0);
+    assert_eq!(run(&mut drive, &mut now, Cmd::Flush), 300, "the first step alone");
+    write(&mut drive, &mut now, 3);
+    assert_eq!(run(&mut drive, &mut now, Cmd::Flush), 300);
+    assert_eq!(programs(&drive), [(1, 0), (0, 1)]);
+}
+
+#[test]
+fn reads_between_steps_are_served_from_the_buffer() {
+    let (mut drive, mut now) = (config(&PLP).build(Seed(1)).unwrap(), Ps::ZERO);
+    write(&mut drive, &mut now, 0);
+    run(&mut drive, &mut now, Cmd::Flush);
+    now = now.max(drive.drain());
+    assert!(!reads_flash(&mut drive, &mut now, 0), "it is between its steps");
+    write(&mut drive, &mut now, 3);
+    run(&mut drive, &mut now, Cmd::Flush);
+    assert!(!reads_flash(&mut drive, &mut now, 0), "its last step is under way");
+    now = now.max(drive.drain());
+    assert!(reads_flash(&mut drive, &mut now, 0), "its last step is done");
+    assert!(!reads_flash(&mut drive, &mut now, 3));
+}
+
+#[test]
+fn the_power_may_fail_between_steps() {
+    for (more, survives) in [(&[][..], false), (&PLP[..], true)] {
+        let all: Vec<&str> = more.iter().chain(&["cache.high=0", "cache.low=0"]).copied().collect();
+        let config = config(&all);
+        let (mut drive, mut now) = (config.build(Seed(1)).unwrap(), Ps::ZERO);
+        write(&mut drive, &mut now, 0);
+        write(&mut drive, &mut now, 3);
+        drive.drain();
+        drive.power_cycle(&config, Seed(1)).unwrap();
+        let held = |lpn| drive.peek(Lpn(lpn)).unwrap().is_some();
+        assert_eq!([0, 3].map(held), [true, survives], "{more:?}");
+        drive.check().unwrap();
+        // the drive goes on behind the torn word line
+        write(&mut drive, &mut now, 6);
+        run(&mut drive, &mut now, Cmd::Flush);
+        drive.drain();
+        drive.power_cycle(&config, Seed(1)).unwrap();
+        assert_eq!(
+            [0, 3, 6].map(|lpn| drive.peek(Lpn(lpn)).unwrap().is_some()),
+            [true, survives, true]
+        );
+    }
+}
+
+#[test]
+fn what_does_not_combine_is_refused_by_name() {
+    let refused = |more: &[&str]| {
+        let settings: Vec<String> = COMMON.iter().chain(more).map(|&s| s.to_owned()).collect();
+        let found = Registry::DRIVES.load("tiny", None, &settings);
+        found.map(|_| String::new()).unwrap_or_else(|e| e.key)
+    };
+    assert_eq!(refused(&[]), "");
+    for (more, key) in [
+        ("drive.cell=slc", "ftl.program_steps"),
+        ("drive.program_unit=page", "ftl.program_steps"),
+        ("timing.t_program_second=0", "timing.t_program_second"),
+        ("timing.t_program_third=1us", "timing.t_program_third"),
+        ("ftl.program_steps=3", "timing.t_program_third"),
+        ("ftl.program_steps=4", "ftl.program_steps"),
+        ("ftl.gc_mode=single", "ftl.program_steps"),
+        ("ftl.gc_pace=even", "ftl.program_steps"),
+        ("ftl.streams=2", "ftl.program_steps"),
+        ("ftl.wear_static=true", "ftl.program_steps"),
+        ("map.store=dftl", "ftl.program_steps"),
+        ("map.flush=pages", "ftl.program_steps"),
+        ("ftl.flush=plp", "ftl.flush"),
+        ("nand.plp_bytes=23KiB", "nand.plp_bytes"),
+        ("cache.bytes=16KiB", "cache.bytes"),
+        ("ftl.low_water=2", "ftl.low_water"),
+    ] {
+        assert_eq!(refused(&[more]), key, "{more}");
+    }
+    let through = ["ftl.flush=plp", "nand.plp_bytes=24KiB", "cache.mode=write-through"];
+    assert_eq!(refused(&through), "ftl.flush");
+    assert_eq!(refused(&["ftl.program_steps=1", "ftl.flush=plp"]), "ftl.flush");
+    // times are taken without steps, so that a study can vary the switch
+    assert_eq!(refused(&["ftl.program_steps=1"]), "");
+}

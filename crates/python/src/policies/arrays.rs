@@ -61,7 +61,7 @@ macro_rules! array {
             }
 
             /// Returns the number of elements.
-            # [allow(dead_code, reason = "not every kind of array uses this method")]
+            #[allow(dead_code, reason = "not every kind of array uses this method")]
             pub fn len(&self) -> usize {
                 self.0.len()
             }
@@ -73,8 +73,8 @@ macro_rules! array {
             }
 
             /// Writes a number to a place.
-            # [allow(dead_code, reason = "an array that only Python writes does not use this
-            # method")] [inline]
+            #[allow(dead_code, reason = "an array that only Python writes does not use this method")]
+            #[inline]
             pub fn set(&self, at: usize, value: $number) {
                 self.0[at].store(value, Relaxed);
             }

@@ -8,7 +8,7 @@
 use crate::common::{Player, block, board, times_with};
 use crate::naive::{Naive, Step, Totals};
 use flashatlas_timing::{MemoryTimes, Reason, Suspend, Times};
-use flashatlas_types::{Class, Dur, MemoryKind, OpId, OpKind, Ps, Rng, Seed, Tag};
+use flashatlas_types::{Class, Dur, MemoryKind, OpId, OpKind, PAGE_KINDS, Ps, Rng, Seed, Tag};
 
 const CASES: u64 = 3_000;
 
@@ -60,7 +60,8 @@ fn random_times(rng: &mut Rng, family: Family) -> Times {
         rank.swap(i, rng.below(i as u64 + 1) as usize);
     }
     times_with(|t| {
-        (t.read, t.program) = (read, program);
+        t.read = read;
+        t.program[..PAGE_KINDS].copy_from_slice(&program); // no steps are drawn
         (t.erase, t.command) = (erase, command);
         (t.memory, t.rank) = (memory, rank);
         (t.link_rate, t.full_duplex) = (1_000_000_000_000 * rng.below(3), rng.below(2) == 0);

@@ -110,7 +110,8 @@ SAID = {
         "--from: 5min is not before `--to`, which is 1min"
     ),
     ("trace", "slice", "demo.fatr", "out.fatr", "--skip", "99999999"): (
-        "the slice holds no request: it has 20054 requests, but 99999999 are left out"
+        "the slice holds no request: 20054 requests have times within the slice, but the first "
+        "99999999 are left out"
     ),
     ("trace", "reuse", "demo.fatr", "--entry", "8KiB"): (
         "--entry: a map page of 4KiB (--map-page) is not a whole number of entries of 8KiB"

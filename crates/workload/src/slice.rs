@@ -77,7 +77,7 @@ impl RecordSource for Slice {
                         .to_owned(),
                     n => format!(
                         "the slice holds no request: {n} requests have times within the slice, but \
-                         {} of them are left out",
+                         the first {} are left out",
                         self.bounds.skip
                     ),
                 };

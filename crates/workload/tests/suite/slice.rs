@@ -45,7 +45,7 @@ fn a_slice_without_requests_is_an_error() {
     ] {
         let why = slice(empty).unwrap_err();
         let left_out = if empty.skip > 0 {
-            "6 requests have times within the slice, but 6 of them are left out"
+            "6 requests have times within the slice, but the first 6 are left out"
         } else {
             "no request of the trace has a"
         };

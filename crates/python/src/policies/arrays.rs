@@ -73,7 +73,10 @@ macro_rules! array {
             }
 
             /// Writes a number to a place.
-            #[allow(dead_code, reason = "an array that only Python writes does not use this method")]
+            #[allow(
+                dead_code,
+                reason = "an array that only Python writes does not use this method"
+            )]
             #[inline]
             pub fn set(&self, at: usize, value: $number) {
                 self.0[at].store(value, Relaxed);

@@ -4,9 +4,8 @@
 use crate::{Change, Medium, Nvm, OobRole, Unit, parts};
 use flashatlas_types::{
     BlockId, BlockMode, Cause, Class, DieBlock, FrameId, Layout, MediumError, MemoryKind, Op, OpId,
-    OpKind, Plan, Ppn, ProgramUnit,
+    OpKind, Plan, Ppn,
 };
-use smallvec::SmallVec;
 
 /// The part of the slots that a read transfers.
 #[non_exhaustive]
@@ -84,22 +83,33 @@ impl Flash<'_> {
     ) -> Result<OpId, MediumError> {
         if seen.is_none() {
             self.medium.frame_sequence(frame)?;
-            if self.medium.has_errors() {
-                return self.read_with_errors(frame, slots, part, cause, after);
-            }
         }
+        if self.medium.is_plain {
+            Ok(self.read_pages((frame, slots, part), BlockMode::Native, cause, after, seen))
+        } else {
+            self.read_otherwise(frame, slots, part, cause, after, seen)
+        }
+    }
+
+    /// Reads slots of a frame with one page on each plane. A caller that knows the mode leaves its
+    /// cases out of the code.
+    #[inline(always)]
+    pub(crate) fn read_pages(
+        &mut self,
+        (frame, slots, part): (FrameId, u64, ReadPart),
+        mode: BlockMode,
+        cause: Cause,
+        after: &[OpId],
+        seen: Option<OpId>,
+    ) -> OpId {
         let layout = &*self.medium.layout;
         let block = layout.block_of_frame(frame);
-        let mode = self.medium.mode(block);
         let back = |plan: &Plan| seen.map_or(0, |seen| (plan.next_id().0 - seen.0) as u32);
         if layout.pages_per_frame == 1 {
             self.medium.counters.read(cause, mode, 1);
             let bytes = slots.count_ones() * layout.unit_bytes;
             let kind = read_kind(layout, mode, (block, frame), 0, bytes, back(self.plan));
-            return Ok(self.plan.push_flash(kind, cause, after));
-        }
-        if layout.program_unit == ProgramUnit::WordLine {
-            return Ok(self.read_word_line(frame, slots, part, cause, after, seen));
+            return self.plan.push_flash(kind, cause, after);
         }
         let mut ids = [OpId::NONE; 64];
         let mut dies = 0;
@@ -112,40 +122,7 @@ impl Flash<'_> {
                 dies += 1;
             }
         }
-        Ok(self.plan.join(cause.class(true), &ids[..dies]))
-    }
-
-    /// Reads slots of a frame that is a whole word line. Each page is sensed on its own, because
-    /// its kind decides how long that takes.
-    fn read_word_line(
-        &mut self,
-        frame: FrameId,
-        slots: u64,
-        part: ReadPart,
-        cause: Cause,
-        after: &[OpId],
-        seen: Option<OpId>,
-    ) -> OpId {
-        let layout = &*self.medium.layout;
-        let block = layout.block_of_frame(frame);
-        let mode = self.medium.mode(block);
-        let mut ids: SmallVec<[OpId; 8]> = SmallVec::new();
-        for page in 0..layout.pages_in(mode) / layout.planes_per_frame {
-            for die in 0..layout.dies_per_frame {
-                let (pages, bytes) = touched(layout, die, page, slots, part);
-                if pages == 0 {
-                    continue;
-                }
-                self.medium.counters.read(cause, mode, pages);
-                let back = seen.map_or(0, |seen| (self.plan.next_id().0 - seen.0) as u32);
-                let mut kind = read_kind(layout, mode, (block, frame), die, bytes, back);
-                if let (OpKind::Read { level, .. }, BlockMode::Native) = (&mut kind, mode) {
-                    *level = page as u8;
-                }
-                ids.push(self.plan.push_flash(kind, cause, after));
-            }
-        }
-        self.plan.join(cause.class(true), &ids)
+        self.plan.join(cause.class(true), &ids[..dies])
     }
 
     /// Opens an erased block for a role, before its first page is programmed. The spare area of
@@ -196,10 +173,26 @@ impl Flash<'_> {
     /// Adds the operations of a program. Returns the operation that joins them.
     #[inline]
     pub(crate) fn push_program(&mut self, frame: FrameId, cause: Cause, after: &[OpId]) -> OpId {
+        if self.medium.is_plain {
+            self.push_program_in(BlockMode::Native, frame, cause, after)
+        } else {
+            self.push_program_otherwise(frame, cause, after)
+        }
+    }
+
+    /// Adds the operations of a program of a block in this mode. A caller that knows the mode
+    /// leaves its cases out of the code.
+    #[inline(always)]
+    pub(crate) fn push_program_in(
+        &mut self,
+        mode: BlockMode,
+        frame: FrameId,
+        cause: Cause,
+        after: &[OpId],
+    ) -> OpId {
         let class = cause.class(false);
         let layout = &*self.medium.layout;
         let of_frame = layout.block_of_frame(frame);
-        let mode = self.medium.mode(of_frame);
         self.medium.counters.program(cause, mode, layout.pages_in(mode));
         if !self.plan.is_recording() {
             return OpId::NONE;

@@ -258,6 +258,7 @@ impl Medium {
             failing_erase: 0,
             spares: image.spares.into(),
             errors: Medium::aged_errors(&rules, &aged, blocks),
+            is_plain: image.modes.is_empty() && Medium::begins_plain(&rules, &layout),
             nvm: Nvm::holding(image.nvm, image.nvm_wear),
             counters: Counters::default(),
             layout,

@@ -26,6 +26,7 @@
 //! medium.check().unwrap();
 //! ```
 
+mod by_mode;
 pub mod counters;
 pub mod errors;
 pub mod faults;

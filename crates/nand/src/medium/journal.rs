@@ -127,9 +127,7 @@ impl Medium {
     /// this call, and no counter changes.
     pub fn redo(&mut self, change: &Change) {
         match *change {
-            Change::Open(block, role, mode) => {
-                (self.blocks[block].role, self.blocks[block].mode) = (role, mode);
-            }
+            Change::Open(block, role, mode) => self.set_mode(block, role, mode),
             Change::Number(number) => self.sequence = self.sequence.max(number),
             Change::Program { frame, sequence, ref units } => {
                 self.sequence = self.sequence.max(sequence);

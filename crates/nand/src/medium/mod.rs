@@ -116,6 +116,9 @@ pub struct Medium {
     pub(crate) spares: TiVec<LaneId, u32>,
     /// State of errors; `None` if nothing ever fails by itself.
     pub(crate) errors: Option<Box<Errors>>,
+    /// `true` if every frame has one page of a native block on each plane, and nothing fails by
+    /// itself. Reads and programs ask this once, and most drives then skip all other questions.
+    pub(crate) is_plain: bool,
     /// The byte-addressable memory; empty if the drive has none.
     pub nvm: Nvm,
     /// Counts since the last reset.
@@ -185,6 +188,7 @@ impl Medium {
             failing_erase: 0,
             spares: ti_vec![rules.spare_blocks; layout.lanes as usize],
             errors: Medium::new_errors(&rules, seed, layout.blocks() as usize),
+            is_plain: Medium::begins_plain(&rules, &layout),
             nvm: Nvm::new(rules.nvm_bytes),
             counters: Counters::default(),
             layout,
@@ -296,9 +300,9 @@ impl Medium {
         if self.power.is_off() {
             return;
         }
-        let state = &mut self.blocks[block];
-        assert!(state.next == 0, "block {block} is opened as {role:?}, but it is not erased");
-        (state.role, state.mode) = (role, mode);
+        let next = self.blocks[block].next;
+        assert!(next == 0, "block {block} is opened as {role:?}, but it is not erased");
+        self.set_mode(block, role, mode);
         self.note(|| Change::Open(block, role, mode));
     }
 
@@ -344,11 +348,17 @@ impl Medium {
     /// Returns [`MediumError::Unreadable`] unless the slot's frame is programmed.
     #[inline]
     pub fn lpn(&self, ppn: Ppn) -> Result<Lpn, MediumError> {
+        self.slot(ppn).map(|[lpn, _]| Lpn(lpn))
+    }
+
+    /// Returns the logical page and the stamp in a slot, unless the slot's frame is unreadable.
+    #[inline]
+    fn slot(&self, ppn: Ppn) -> Result<[u32; 2], MediumError> {
         let frame = self.layout.frame_of(ppn);
         if self.state[frame] != FrameState::Programmed as u8 && !believed(self.state(frame)) {
             return Err(MediumError::Unreadable(frame));
         }
-        Ok(Lpn(self.slots[ppn.0 as usize][0]))
+        Ok(self.slots[ppn.0 as usize])
     }
 
     /// Returns the logical pages of a frame's slots from the spare area, in order. [`Lpn::NONE`]

@@ -1,9 +1,22 @@
 //! Modes of blocks, and the wear that they cause.
 
-use crate::Medium;
-use flashatlas_types::{BlockId, BlockMode, FrameId};
+use crate::{Medium, OobRole, Rules};
+use flashatlas_types::{BlockId, BlockMode, FrameId, Layout, ProgramUnit};
 
 impl Medium {
+    /// Returns `true` if a medium without blocks in SLC mode is plain (the field `is_plain`).
+    pub(crate) fn begins_plain(rules: &Rules, layout: &Layout) -> bool {
+        rules.errors.is_none() && layout.program_unit == ProgramUnit::Page
+    }
+
+    /// Sets the role and the mode of an erased block.
+    #[inline]
+    pub(crate) fn set_mode(&mut self, block: BlockId, role: OobRole, mode: BlockMode) {
+        let state = &mut self.blocks[block];
+        (state.role, state.mode) = (role, mode);
+        self.is_plain &= mode == BlockMode::Native;
+    }
+
     /// Returns the mode in which a block was opened, which the spare areas of its pages contain.
     /// The mode is [`BlockMode::Native`] while the block is erased and not opened.
     #[inline]

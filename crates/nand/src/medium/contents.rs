@@ -39,11 +39,11 @@ impl Medium {
     /// Returns [`MediumError::Unreadable`] unless the slot's frame is programmed.
     #[inline]
     pub fn unit_by_stamp(&self, ppn: Ppn) -> Result<Unit, MediumError> {
-        let (lpn, stamp) = (self.lpn(ppn)?, self.stamp(ppn));
-        if stamp == Stamp::LOST {
+        let [lpn, stamp] = self.slot(ppn)?;
+        if stamp == Stamp::LOST.0 {
             return Err(MediumError::Unreadable(self.layout.frame_of(ppn)));
         }
-        Ok(Unit { lpn, stamp, bytes: None })
+        Ok(Unit { lpn: Lpn(lpn), stamp: Stamp(stamp), bytes: None })
     }
 
     /// Returns the content of a slot as [`Medium::unit`] does. An unreadable slot gives a unit with
@@ -54,9 +54,15 @@ impl Medium {
     ///
     /// # Errors
     /// Returns the errors of [`Medium::unit`] on a medium without errors.
+    #[inline]
     pub fn unit_or_lost(&self, ppn: Ppn) -> Result<Unit, MediumError> {
+        if self.has_errors() { self.unit_that_may_be_lost(ppn) } else { self.unit(ppn) }
+    }
+
+    #[cold]
+    fn unit_that_may_be_lost(&self, ppn: Ppn) -> Result<Unit, MediumError> {
         match self.unit(ppn) {
-            Err(MediumError::Unreadable(_)) if self.has_errors() => {
+            Err(MediumError::Unreadable(_)) => {
                 Ok(Unit { lpn: self.named(ppn)?, stamp: Stamp::LOST, bytes: None })
             }
             unit => unit,
@@ -68,11 +74,15 @@ impl Medium {
     ///
     /// # Errors
     /// Returns the errors of [`Medium::lpn`] on a medium without errors.
+    #[inline]
     pub fn named(&self, ppn: Ppn) -> Result<Lpn, MediumError> {
+        if self.has_errors() { self.name_that_may_be_lost(ppn) } else { self.lpn(ppn) }
+    }
+
+    #[cold]
+    fn name_that_may_be_lost(&self, ppn: Ppn) -> Result<Lpn, MediumError> {
         match self.lpn(ppn) {
-            Err(MediumError::Unreadable(_)) if self.has_errors() => {
-                Ok(Lpn(self.slots[ppn.0 as usize][0]))
-            }
+            Err(MediumError::Unreadable(_)) => Ok(Lpn(self.slots[ppn.0 as usize][0])),
             lpn => lpn,
         }
     }

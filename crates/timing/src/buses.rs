@@ -96,7 +96,8 @@ impl Engine {
     /// whose page is sensed puts its data on the channel. A program puts its command and its data
     /// there. The status of a program or an erase comes after its cells.
     fn channel_time(&self, node: &Node) -> Dur {
-        if self.reads_status(node) {
+        // most drives leave the status out, and then no die is looked at
+        if self.times.status > Dur::ZERO && self.reads_status(node) {
             return self.times.status;
         }
         let command =

@@ -138,8 +138,7 @@ impl Engine {
             self.dies[d as usize].phase = Phase::Idle;
             self.next_on_die(d);
             self.note_occupant(d);
-        } else if matches!(self.dies[d as usize].phase, Phase::Cells { until } if until > self.now)
-        {
+        } else if self.times.suspend.gap > Dur::ZERO && self.cells_go_on(d) {
             // the operation may be suspended from now on
             self.until_end(d);
             self.try_suspend(d);
@@ -148,6 +147,11 @@ impl Engine {
             self.cells_done(d);
             self.note_work(d);
         }
+    }
+
+    /// Returns `true` if the cells of a die work beyond this moment.
+    fn cells_go_on(&self, d: u32) -> bool {
+        matches!(self.dies[d as usize].phase, Phase::Cells { until } if until > self.now)
     }
 
     fn cells_done(&mut self, d: u32) {

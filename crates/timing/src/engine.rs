@@ -363,7 +363,7 @@ impl Engine {
             let Some((at, event)) = self.agenda.take(end) else { return };
             self.now = at;
             match event {
-                Event::Timer(n) if self.nodes.at(n).work == NodeKind::Read => self.plane_sensed(n),
+                Event::Timer(n) if self.is_of_a_plane(n) => self.plane_sensed(n),
                 Event::Timer(n) => self.complete(n),
                 Event::Link(way) => self.link_done(way),
                 Event::Channel(channel) => self.channel_done(channel),

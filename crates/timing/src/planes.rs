@@ -8,14 +8,24 @@
 
 use crate::engine::Engine;
 use crate::nodes::{NIL, NodeKind};
+use crate::PlaneReads;
 use crate::paths::State;
 use crate::resources::Phase;
 use flashatlas_types::Dur;
 
 impl Engine {
-    /// Starts further reads of other planes on a die that reads, within the limits.
+    /// Starts further reads of other planes on a die that reads, within the limits. Without
+    /// independent reads of planes, this function costs one comparison.
+    #[inline]
     pub(crate) fn join_planes(&mut self, d: u32) {
-        let Some(limits) = self.times.plane_reads else { return };
+        if let Some(limits) = self.times.plane_reads {
+            self.join_within(d, limits);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn join_within(&mut self, d: u32, limits: PlaneReads) {
         loop {
             let die = &self.dies[d as usize];
             let Some(n) = die.queue.first(self.now, self.times.passed_max) else { return };
@@ -55,6 +65,12 @@ impl Engine {
     #[inline]
     pub(crate) fn is_beside(&self, d: u32, n: u32) -> bool {
         self.times.plane_reads.is_some() && self.dies[d as usize].planes.contains(&n)
+    }
+
+    /// Returns `true` if the timer of an operation is the time in which a plane senses a page.
+    #[inline]
+    pub(crate) fn is_of_a_plane(&self, n: u32) -> bool {
+        self.times.plane_reads.is_some() && self.nodes.at(n).work == NodeKind::Read
     }
 
     pub(crate) fn sense_plane(&mut self, n: u32) {

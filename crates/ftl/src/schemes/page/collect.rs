@@ -136,7 +136,10 @@ impl PageMapped {
             if !self.collection_has_room(lane) {
                 self.pad_copies(cx, lane)?;
             }
-            if self.collection_has_room(lane) && self.fold_under_pressure(cx, lane)? {
+            if self.slc.is_some()
+                && self.collection_has_room(lane)
+                && self.fold_under_pressure(cx, lane)?
+            {
                 fruitful -= 1;
                 continue;
             }

@@ -269,20 +269,55 @@ impl PageMapped {
         (index..frames).find(is_safe).unwrap_or(frames)
     }
 
-    /// Notes that a frame was programmed into a frontier's block, and moves the frontier on.
-    /// Returns `true` if the block is full.
-    pub(super) fn move_on(&mut self, lane: LaneId, f: FrontierId, block: BlockId) -> bool {
-        let mode = self.mode_of(f);
+    /// Takes the next frame of a frontier, which has a block. Returns the block, the frame, and
+    /// `true` if no frame of the block is left.
+    #[inline]
+    pub(super) fn take_frame(&mut self, lane: LaneId, f: FrontierId) -> (BlockId, FrameId, bool) {
+        let frames = self.layout.frames_in(self.mode_of(f));
+        let frontier = &mut self.lanes[lane].frontiers[f];
+        let block = frontier.block.expect("the frontier has a block");
+        let frame = self.layout.frame_in(block, frontier.next);
+        frontier.next += 1;
+        let next = match self.settings.lower_pages {
+            LowerPages::Skip => self.skip_unsafe(lane, f, block),
+            LowerPages::None | LowerPages::Backup => frontier.next,
+        };
+        (block, frame, next == frames)
+    }
+
+    /// Leaves out the next frames of a frontier as far as they would endanger data. Returns the
+    /// next frame.
+    #[cold]
+    #[inline(never)]
+    fn skip_unsafe(&mut self, lane: LaneId, f: FrontierId, block: BlockId) -> u32 {
         let Frontier { next, relied, .. } = self.lanes[lane].frontiers[f];
-        let safe = self.next_safe(mode, block, next + 1, relied);
-        self.defence.skipped += u64::from(safe - next - 1);
+        let safe = self.next_safe(self.mode_of(f), block, next, relied);
+        self.defence.skipped += u64::from(safe - next);
         self.lanes[lane].frontiers[f].next = safe;
-        safe == self.layout.frames_in(mode)
+        safe
     }
 
     /// Copies the data that the program of a frame would endanger to the lane's backup block.
-    /// Appends the operations that the program must wait for.
+    /// Appends the operations that the program must wait for. Returns `true` if there are copies.
+    #[inline]
     pub(super) fn back_up(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        at: (LaneId, FrontierId),
+        frame: FrameId,
+        cause: Cause,
+        after: &mut impl Extend<OpId>,
+    ) -> Result<bool, FtlError> {
+        if self.settings.lower_pages == LowerPages::Backup {
+            self.back_up_pairs(cx, at, frame, cause, after)
+        } else {
+            Ok(false)
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn back_up_pairs(
         &mut self,
         cx: &mut FtlContext<'_>,
         (lane, f): (LaneId, FrontierId),
@@ -290,9 +325,6 @@ impl PageMapped {
         cause: Cause,
         after: &mut impl Extend<OpId>,
     ) -> Result<bool, FtlError> {
-        if self.settings.lower_pages != LowerPages::Backup {
-            return Ok(false);
-        }
         let relied = self.lanes[lane].frontiers[f].relied;
         let block = self.layout.block_of_frame(frame);
         let is_relied = |pair: &FrameId| self.layout.index_in(block, *pair) < relied;
@@ -331,16 +363,28 @@ impl PageMapped {
     }
 
     /// Notes the program of a frame whose earlier pages may have backups.
+    #[inline]
     pub(super) fn endangers(
+        &mut self,
+        cx: &FtlContext<'_>,
+        lane: LaneId,
+        frame: FrameId,
+        program: (OpId, bool),
+    ) {
+        if self.settings.lower_pages != LowerPages::None {
+            self.note_upper(cx, lane, frame, program);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_upper(
         &mut self,
         cx: &FtlContext<'_>,
         lane: LaneId,
         frame: FrameId,
         (op, has_backup): (OpId, bool),
     ) {
-        if self.settings.lower_pages == LowerPages::None {
-            return;
-        }
         if cx.flash.medium.paired_before(frame).next().is_some() {
             self.defence.note(op, cx.command.oldest_unfinished);
         }

@@ -243,11 +243,7 @@ impl PageMapped {
             self.lanes[lane].frontiers[f].buffer = buffer;
             return Err(error);
         }
-        let mode = self.mode_of(f);
-        let frontier = &self.lanes[lane].frontiers[f];
-        let block = frontier.block.expect("just opened");
-        let frame = self.layout.frame_in(block, frontier.next);
-        let full = self.move_on(lane, f, block);
+        let (block, frame, full) = self.take_frame(lane, f);
 
         // the frame gets the cause of its first host unit, if it has one
         let (mut host_units, mut cause) = (0, buffer[0].cause);
@@ -267,7 +263,7 @@ impl PageMapped {
                 after.push(p.ready);
             }
         }
-        if self.steps.is_some() && mode == BlockMode::Native {
+        if self.steps.is_some() && self.mode_of(f) == BlockMode::Native {
             return self.begin_program(cx, (lane, f), (frame, full), buffer, (cause, &after));
         }
         let has_backup = self.back_up(cx, (lane, f), frame, cause, &mut after)?;
@@ -281,7 +277,7 @@ impl PageMapped {
             Ok(programmed) => programmed,
         };
         self.endangers(cx, lane, frame, (op, has_backup));
-        if mode == BlockMode::Slc && self.steps.is_some() {
+        if self.steps.is_some() && self.mode_of(f) == BlockMode::Slc {
             buffer.iter().for_each(|p| self.supersede_between(cx, p.unit.lpn, op));
         }
         if copies > 0 {
@@ -295,8 +291,8 @@ impl PageMapped {
         self.pool.settled = cx.flash.medium.sequence();
         if host_units > 0 {
             cx.took_host_data(mapped, host_units);
-            if let Some(slc) = &mut self.slc {
-                slc.host_wrote(host_units, mode == BlockMode::Slc);
+            if self.slc.is_some() {
+                self.count_host_write(f, host_units);
             }
         }
         let frontier = &mut self.lanes[lane].frontiers[f];

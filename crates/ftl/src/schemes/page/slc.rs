@@ -173,6 +173,16 @@ impl PageMapped {
         if has_room { slc } else { f }
     }
 
+    /// Notes a program of host units into a frontier's block, if there is an SLC cache.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn count_host_write(&mut self, f: FrontierId, units: u32) {
+        let in_slc_mode = self.mode_of(f) == BlockMode::Slc;
+        if let Some(slc) = &mut self.slc {
+            slc.host_wrote(units, in_slc_mode);
+        }
+    }
+
     /// Returns whether a lane has an open block in SLC mode, or may open one.
     fn has_slc_room(&self, lane: LaneId) -> bool {
         let slc = self.settings.slc_frontier().expect("there is a cache");

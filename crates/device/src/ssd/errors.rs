@@ -7,6 +7,8 @@ use flashatlas_types::{Class, FtlError, MediumError, OpId, OpKind, Ps, Tag};
 impl Ssd {
     /// Returns the error of a read. After a call of [`Ssd::complete_unreadable`], the retries of an
     /// unreadable page take time on the flash, and the command completes after the last retry.
+    #[cold]
+    #[inline(never)]
     pub(super) fn unread(&mut self, now: Ps, tag: Tag, error: FtlError) -> FtlError {
         let lost = matches!(error, FtlError::Medium(MediumError::Unreadable(_)));
         if lost && self.failed.is_none() && self.completes_unreadable && !self.instant {

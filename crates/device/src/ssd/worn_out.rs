@@ -35,6 +35,8 @@ impl Ssd {
     ///
     /// The tables are rebuilt from the flash, in no time, because the write has left them half
     /// changed. Data that waited to be written stays in the write cache, where reads find it.
+    #[cold]
+    #[inline(never)]
     pub(super) fn becomes_read_only(&mut self, error: &FtlError) -> bool {
         let worn_out = matches!(
             error,

@@ -360,10 +360,8 @@ impl PageMapped {
         for _ in 0..self.steps().settings.steps {
             let mut between = self.steps().of(lane, f).iter();
             let Some(cause) = between.find(|b| holds_data(b)).map(|b| b.cause) else { break };
-            let frontier = &self.lanes[lane].frontiers[f];
-            let block = frontier.block.expect("the frames of a full block are finished");
-            let frame = self.layout.frame_in(block, frontier.next);
-            let full = self.move_on(lane, f, block);
+            // the frames of a full block are finished, so the frontier has a block
+            let (_, frame, full) = self.take_frame(lane, f);
             self.steps_mut().counters[2] += 1;
             self.begin_program(cx, (lane, f), (frame, full), Vec::new(), (cause, &[]))?;
         }

@@ -1,6 +1,7 @@
 //! The interface between a scheme and the medium. Each call takes effect at once and adds an
 //! operation to the plan.
 
+use crate::gang::gang;
 use crate::{Change, Medium, Nvm, OobRole, Unit, parts};
 use flashatlas_types::{
     BlockId, BlockMode, Cause, Class, DieBlock, FrameId, Layout, MediumError, MemoryKind, Op, OpId,
@@ -229,24 +230,6 @@ impl Flash<'_> {
     }
 }
 
-/// Adds one operation on each die of a frame. Returns the operation that joins them.
-pub(crate) fn gang(
-    layout: &Layout,
-    plan: &mut Plan,
-    class: Class,
-    after: &[OpId],
-    push: impl Fn(u32, &mut Plan, &[OpId]) -> OpId,
-) -> OpId {
-    if layout.dies_per_frame == 1 {
-        return push(0, plan, after);
-    }
-    let mut ids = [OpId::NONE; 64];
-    for die in 0..layout.dies_per_frame {
-        ids[die as usize] = push(die, plan, after);
-    }
-    plan.join(class, &ids[..layout.dies_per_frame as usize])
-}
-
 /// The place of a frame's part on one of its dies, as a plan numbers dies, blocks and pages.
 pub(crate) struct DiePlace {
     pub die: u32,
@@ -256,7 +239,7 @@ pub(crate) struct DiePlace {
 }
 
 impl DiePlace {
-    #[inline]
+    #[inline(always)] // with the mode and the die known, half of it is left
     pub fn of(
         layout: &Layout,
         mode: BlockMode,

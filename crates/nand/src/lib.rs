@@ -31,6 +31,7 @@ pub mod counters;
 pub mod errors;
 pub mod faults;
 pub mod flash;
+mod gang;
 pub mod image;
 mod in_order;
 pub mod medium;

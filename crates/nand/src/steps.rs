@@ -1,6 +1,7 @@
 //! Programs in several steps.
 
-use crate::flash::{DiePlace, gang};
+use crate::flash::DiePlace;
+use crate::gang::gang;
 use crate::{Flash, Unit};
 use flashatlas_types::{Cause, FrameId, MediumError, OpId, OpKind, Ppn, ProgramStep};
 

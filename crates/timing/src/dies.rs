@@ -69,14 +69,22 @@ impl Engine {
     }
 
     /// Updates the count of dies at work after a change on die `d`.
+    ///
+    /// Every event of a die asks, and few change anything. So the question is asked in place.
+    #[inline]
     pub(crate) fn note_work(&mut self, d: u32) {
-        let die = &mut self.dies[d as usize];
-        let at_work = die.at_work();
-        if at_work != die.counted {
-            die.counted = at_work;
-            self.statistics.dies_change(self.now, if at_work { 1 } else { -1 });
+        let die = &self.dies[d as usize];
+        if die.at_work() != die.counted {
+            self.count_work(d);
         }
         self.note_occupant(d);
+    }
+
+    #[inline(never)]
+    fn count_work(&mut self, d: u32) {
+        let die = &mut self.dies[d as usize];
+        die.counted = !die.counted;
+        self.statistics.dies_change(self.now, if die.counted { 1 } else { -1 });
     }
 
     pub(crate) fn start(&mut self, d: u32, n: u32) {
@@ -102,6 +110,7 @@ impl Engine {
         }
     }
 
+    #[inline]
     pub(crate) fn start_cells(&mut self, d: u32) {
         let n = self.dies[d as usize].current;
         let Node { work, level, .. } = *self.nodes.at(n);

@@ -184,6 +184,7 @@ impl Die {
         }
     }
 
+    #[inline]
     pub fn at_work(&self) -> bool {
         self.current != NIL
             || self.cached != NIL

@@ -240,6 +240,12 @@ impl InFlightDrive {
                 .map_err(|e| power_on(e.to_string()))?;
             now = now.max(self.drive.drain());
             for change in self.drive.faults().take_journal() {
+                if let Change::Program { frame, .. } = &change
+                    && let block = self.drive.layout().block_of_frame(*frame)
+                    && let Some((role, mode)) = self.opened.remove(&block)
+                {
+                    self.medium.redo(&Change::Open(block, role, mode));
+                }
                 self.medium.redo(&change);
             }
             self.advance(now);
@@ -338,9 +344,7 @@ impl InFlightDrive {
                     None => {
                         let mut change = changes.next().expect("every operation is in the journal");
                         while !change.is_operation() {
-                            if let Change::Open(block, role, mode) = change {
-                                self.opened.insert(block, (role, mode));
-                            }
+                            note_opening(&mut self.opened, &change);
                             change = changes.next().expect("every operation is in the journal");
                         }
                         let block = match change {
@@ -376,6 +380,8 @@ impl InFlightDrive {
             }
             self.needs.insert(op.0, needs);
         }
+        // a block may be opened for units that wait for their frame to fill
+        changes.for_each(|change| note_opening(&mut self.opened, &change));
         completes
     }
 
@@ -492,6 +498,13 @@ impl InFlightDrive {
             .zip(&self.versions)
             .map(|(unit, versions): (usize, _)| versions[..floor[unit]].to_vec());
         (medium, model.with_older(older.collect()))
+    }
+}
+
+/// Notes that a block was opened, which its first program will show.
+fn note_opening(opened: &mut BTreeMap<BlockId, (OobRole, BlockMode)>, change: &Change) {
+    if let Change::Open(block, role, mode) = *change {
+        opened.insert(block, (role, mode));
     }
 }
 

@@ -129,6 +129,8 @@ def _errors(add: mechanism_runs.Add) -> None:
     erring = [*cells, "errors.model=tlc-72l", "errors.cycles=3000", "errors.rest_days=300"]
     add("erring at first", MIXED, *cells[:3], "errors.model=tlc-72l")
     add("erring", MIXED, *erring)
+    slc = [*mechanism_runs.SLC, "errors.slc_factor=0.5", "ftl.read_reclaim=100"]
+    add("erring slc", RANDOM, *erring[3:], *slc)
     add("erring, by reads", RANDOM, *erring, "ftl.read_reclaim=200", "timing.cache_read=true")
     formula = ["e=0.0015", "a=4e-10", "k=2.05", "b=6.3e-5", "m=0.14", "n=0.54"]
     formula += ["g=4e-7", "p=0.33", "q=1.7", "block_spread=0.3", "layer_spread=2", "page_spread=2"]

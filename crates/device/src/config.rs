@@ -278,31 +278,8 @@ impl DriveConfig {
         self.check_capacitors(&layout)?;
         (self.scheme().fits)(&self.scheme_config(), &layout)?;
         ErrorRules::check(p, &geometry, p.get(CACHE_READ))?;
-        self.check_errors()?;
         self.check_cache(&layout)?;
         Ok(layout)
-    }
-
-    /// Checks that the drive has only parts that errors of the flash support.
-    fn check_errors(&self) -> Result<(), ConfigError> {
-        if ErrorRules::from_params(&self.params).is_none() {
-            return Ok(());
-        }
-        for (key, only) in [
-            ("drive.program_unit", "page"),
-            ("drive.page_order", "consecutive"),
-            ("ftl.slc", "none"),
-        ] {
-            let value = self.params.value(key).map(ToString::to_string);
-            if value.as_ref().is_some_and(|value| value != only) {
-                let why = format!(
-                    "errors of the flash (errors.*) support only {key} = {only}; \
-                     set {key} = {only}, or leave the keys of errors out"
-                );
-                return Err(ConfigError::new(key, why));
-            }
-        }
-        Ok(())
     }
 
     /// Checks that the capacitors finish every program that may be in flight.

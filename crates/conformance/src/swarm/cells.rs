@@ -43,6 +43,8 @@ impl Swarm {
         let keep = format!("ftl.slc_keep={}", rng.below(3));
         let all = sizes.into_iter().chain(times).chain([wear, keep]);
         self.try_settings(subject, geometry, all);
+        let factor = format!("errors.slc_factor={}", pick(rng, &["0", "0.5", "1"]));
+        self.try_settings(subject, geometry, [factor]);
     }
 
     /// Draws programs in several steps, which need word lines and room for them in the cache.

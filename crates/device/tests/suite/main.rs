@@ -6,6 +6,7 @@ mod completions;
 mod config;
 mod images;
 mod map_reads;
+mod modes_and_errors;
 mod program_steps;
 mod refresh;
 mod retries;

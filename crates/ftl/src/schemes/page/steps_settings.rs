@@ -2,6 +2,7 @@
 
 use crate::classifiers::{CLASSIFIER, Streams};
 use crate::pool::GC_PACE;
+use flashatlas_nand::ErrorRules;
 use flashatlas_nand::params::PLP_BYTES;
 use flashatlas_types::flash_times::T_PROGRAM_STEPS;
 use flashatlas_types::{ConfigError, Dur, Layout, Param, Params, ProgramUnit, Text};
@@ -89,6 +90,13 @@ pub(super) fn fits(
         let why = format!(
             "{steps} steps program cells of three or four bits: use drive.cell = tlc \
                            or qlc"
+        );
+        return refuse(key, why);
+    }
+    if ErrorRules::from_params(params).is_some() {
+        let why = format!(
+            "{steps} steps need flash without errors, because errors (errors.*) do not know frames \
+             between their steps; leave the keys of errors out, or use {key} = 1"
         );
         return refuse(key, why);
     }

@@ -231,6 +231,15 @@ pub trait Ftl: Send {
     /// Returns the errors of [`Ftl::write`].
     fn flush(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError>;
 
+    /// Finishes programs that have begun, on a drive that is prepared in no time. A FLUSH may leave
+    /// them to capacitors.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Ftl::write`].
+    fn finish(&mut self, _: &mut FtlContext<'_>) -> Result<(), FtlError> {
+        Ok(())
+    }
+
     /// Makes the map as durable as a FLUSH needs it, or with `fua` as a FUA write needs it. Returns
     /// the operation that the command waits for in addition to the data.
     ///

@@ -22,6 +22,11 @@ const THREE: &[&str] = &["ftl.program_steps=3", "timing.t_program_third=400us"];
 
 const PLP: &[&str] = &["ftl.flush=plp", "nand.plp_bytes=1MiB"];
 
+/// Every fault but failing programs: without a spare block, these stop the drive, and what is
+/// between steps is lost.
+const PLP_FAULTS: &str = "torn-garbage,torn-part,torn-once,torn-erase,paired-pages,erase-failure,\
+                          grown-bad,factory-bad,unreadable";
+
 /// Settings of an SLC cache, whose data is folded to word lines in steps.
 pub const SLC: &[&str] =
     &["ftl.slc=hybrid", "ftl.slc_static=1", "timing.t_read_slc=20us", "timing.t_program_slc=75us"];
@@ -40,6 +45,7 @@ pub fn cut(more: &[&[&str]], geometries: &[&str], depth: u32) -> Report {
         workloads: list(&["random", "collect", "hot-cold", "trim"]),
         set,
         depth,
+        faults: if more.contains(&PLP) { PLP_FAULTS.into() } else { "all".into() },
         one_in: proofs::one_in() as u32,
         minimise: false,
         ..CrashSpec::default()

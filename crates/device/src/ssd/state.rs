@@ -289,7 +289,12 @@ impl Ssd {
                 return Ok(false);
             }
         }
-        self.with_ftl(&filling, |ftl, cx| ftl.flush(cx).and_then(|()| ftl.persist(cx, false)))?;
+        self.with_ftl(&filling, |ftl, cx| {
+            ftl.flush(cx)?;
+            // these units have no slots in the cache, which their last steps would free
+            ftl.finish(cx)?;
+            ftl.persist(cx, false)
+        })?;
         self.outcome.clear_programmed();
         self.set_instant(false);
         Ok(true)

@@ -426,7 +426,14 @@ impl Ftl for PageMapped {
                 self.program(cx, lane, f, true)?;
             }
         }
-        if self.steps.is_some() { self.finish_for_flush(cx) } else { Ok(()) }
+        match &self.steps {
+            Some(steps) if !steps.rest_on_capacitors() => self.finish(cx),
+            _ => Ok(()),
+        }
+    }
+
+    fn finish(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
+        if self.steps.is_some() { self.finish_host_frames(cx) } else { Ok(()) }
     }
 
     fn persist(&mut self, cx: &mut FtlContext<'_>, fua: bool) -> Result<OpId, FtlError> {

@@ -101,6 +101,11 @@ impl Steps {
         ProgramStep { number, of: self.settings.steps }
     }
 
+    /// Returns `true` if a FLUSH leaves frames between their steps to capacitors.
+    pub fn rest_on_capacitors(&self) -> bool {
+        self.settings.plp
+    }
+
     /// Returns the pages whose newest version is between steps.
     pub fn pages(&self) -> impl Iterator<Item = Lpn> + '_ {
         self.newest.keys().copied()
@@ -350,7 +355,7 @@ impl PageMapped {
     }
 
     /// Programs frames without data until no frame of a frontier that holds data is between steps.
-    pub(super) fn finish(
+    pub(super) fn finish_frames(
         &mut self,
         cx: &mut FtlContext<'_>,
         (lane, f): (LaneId, FrontierId),
@@ -376,20 +381,17 @@ impl PageMapped {
     ) -> Result<(), FtlError> {
         let first = self.settings.first_of_collection();
         for f in self.lanes[lane].frontiers.keys().filter(|&f| f >= first) {
-            self.finish(cx, (lane, f))?;
+            self.finish_frames(cx, (lane, f))?;
         }
         Ok(())
     }
 
-    /// Finishes every frame with data of the host, if a FLUSH does not rest on capacitors.
-    pub(super) fn finish_for_flush(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
-        if self.steps().settings.plp {
-            return Ok(());
-        }
+    /// Finishes every frame with data of the host.
+    pub(super) fn finish_host_frames(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         for lane in self.layout.lane_ids() {
             for f in self.gathering.keys() {
                 if self.steps().of(lane, f).iter().any(Between::has_host_units) {
-                    self.finish(cx, (lane, f))?;
+                    self.finish_frames(cx, (lane, f))?;
                 }
             }
         }
@@ -423,7 +425,7 @@ impl PageMapped {
         let newest = &self.steps().newest;
         let copies = self.lanes[lane].frontiers[f].buffer.iter().filter(|p| !p.is_host());
         let newer: Vec<Where> = copies.filter_map(|p| newest.get(&p.unit.lpn).copied()).collect();
-        newer.into_iter().try_for_each(|(lane, f, _)| self.finish(cx, (lane, f)))
+        newer.into_iter().try_for_each(|(lane, f, _)| self.finish_frames(cx, (lane, f)))
     }
 
     /// Finishes newer versions of the pages of a frame that is about to be copied. Their slots are
@@ -438,7 +440,7 @@ impl PageMapped {
             let lpn = cx.flash.medium.named(Ppn(first.0 + valid.trailing_zeros()))?;
             valid &= valid - 1;
             if let Some(&(lane, f, _)) = self.steps().newest.get(&lpn) {
-                self.finish(cx, (lane, f))?;
+                self.finish_frames(cx, (lane, f))?;
             }
         }
         Ok(())

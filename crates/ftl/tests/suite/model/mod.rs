@@ -104,7 +104,7 @@ const DRIVES: &[&[&str]] = &[
     ],
     &[
         "drive.cell=tlc",
-        "drive.pages=12",
+        "drive.pages=24",
         "drive.program_unit=word-line",
         "drive.spare_bytes=128",
         "cache.bytes=64KiB",

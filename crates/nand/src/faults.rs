@@ -32,6 +32,7 @@
 //! - *NVM*: stores after the last fence are kept, lost or torn, line by line (see [`crate::nvm`]).
 
 use crate::Change;
+use crate::medium::cells::Header;
 use crate::{FrameState, Medium};
 use flashatlas_types::{BlockId, FrameId};
 
@@ -119,22 +120,24 @@ impl Medium {
         let index = self.layout.index_in(block, frame);
         let next = &mut self.blocks[block].next;
         *next = (*next).max(index + 1);
-        self.state[frame] = FrameState::Torn as u8;
+        self.cells.set_state(frame, FrameState::Torn);
     }
 
     fn tear_as_garbage(&mut self, frame: FrameId) {
         self.tear(frame);
-        let first = self.layout.first_slot(frame).0 as usize;
-        for slot in first..first + self.layout.slots_per_frame as usize {
-            let lpn = (slot as u32 * 7 + 1) % self.layout.logical_units;
-            self.slots[slot] = [lpn, u32::MAX];
+        let first = self.layout.first_slot(frame).0;
+        let (header, cells) = self.cells.change(frame);
+        *header = Header { state: FrameState::Torn as u8, sequence: u32::MAX.into() }.words();
+        for (slot, cell) in (first..).zip(cells) {
+            *cell = [(slot * 7 + 1) % self.layout.logical_units, u32::MAX];
         }
-        (self.sequence_low[frame], self.sequence_high[frame]) = (u32::MAX, 0);
     }
 
     pub(crate) fn tear_erase(&mut self, block: BlockId) {
         self.blocks[block].next = self.layout.frames_per_block;
-        self.state[self.layout.frames_of(block)].fill(FrameState::Torn as u8);
+        for index in 0..self.layout.frames_per_block {
+            self.cells.set_state(self.layout.frame_in(block, index), FrameState::Torn);
+        }
         self.drop_bytes(block);
     }
 
@@ -144,7 +147,7 @@ impl Medium {
     /// Panics if the frame is not programmed.
     pub fn decay(&mut self, frame: FrameId) {
         assert!(self.state(frame) == FrameState::Programmed, "frame {frame} holds nothing");
-        self.state[frame] = FrameState::Torn as u8;
+        self.cells.set_state(frame, FrameState::Torn);
     }
 
     /// Reads a frame a second time. If the frame can be read only once, it cannot be read from then

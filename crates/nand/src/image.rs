@@ -1,11 +1,13 @@
 //! The content of a medium as plain arrays, which a checkpoint stores.
 
 use crate::errors::Aged;
+use crate::medium::cells::{Cells, Header};
 use crate::medium::power::Power;
 use crate::medium::{Block, FrameState};
 use crate::{Counters, Medium, Nvm, OobRole, Rules};
-use flashatlas_types::{BlockId, BlockMode, LaneId, Layout, Lpn, Ppn, ti_vec};
+use flashatlas_types::{BlockId, BlockMode, FrameId, LaneId, Layout, Lpn, Ppn, ti_vec};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The arrays of a medium, and the number of the last program.
@@ -73,7 +75,8 @@ impl Medium {
     ///
     /// # Panics
     /// Panics if the medium stores bytes, because an image contains only stamps.
-    pub fn into_image(self) -> Image {
+    pub fn into_image(mut self) -> Image {
+        self.densify();
         assert!(!self.rules.keep_bytes, "an image cannot hold the bytes of pages");
         let mut map_slots: Vec<u32> = self.bytes.keys().map(|ppn| ppn.0).collect();
         map_slots.sort_unstable();
@@ -81,7 +84,10 @@ impl Medium {
             map_slots.iter().flat_map(|&slot| self.bytes[&Ppn(slot)].iter().copied()).collect();
         let aged = self.aged();
         let (nvm, nvm_wear) = self.nvm.into_parts();
-        let (lpns, stamps) = self.slots.into_iter().map(|[lpn, stamp]| (lpn, stamp)).unzip();
+        let frames = (0..self.layout.frames()).map(FrameId);
+        let headers: Vec<Header> = frames.map(|frame| self.cells.header(frame)).collect();
+        let slots = (0..self.layout.slots()).map(Ppn);
+        let (lpns, stamps) = slots.map(|slot| self.cells.cell(slot).into()).unzip();
         Image {
             erases: self.erases.into(),
             next: self.blocks.iter().map(|b| b.next).collect(),
@@ -90,9 +96,9 @@ impl Medium {
             roles: self.blocks.iter().map(|b| b.role.0).collect(),
             modes: unless_all_zero(self.blocks.iter().map(|b| b.mode as u8).collect()),
             slc_erases: unless_all_zero(self.slc_erases.into()),
-            state: self.state.into(),
-            sequence_low: self.sequence_low.into(),
-            sequence_high: self.sequence_high.into(),
+            state: headers.iter().map(|header| header.state).collect(),
+            sequence_low: headers.iter().map(|header| header.sequence as u32).collect(),
+            sequence_high: headers.iter().map(|header| (header.sequence >> 32) as u8).collect(),
             lpns,
             stamps,
             sequence: self.sequence,
@@ -211,6 +217,7 @@ impl Medium {
                 rules.nvm_bytes
             ));
         }
+        let cells = cells(&layout, &image);
         let aged = image.aged.unwrap_or_default();
         if [aged.programmed_at.len(), aged.reads.len()].iter().any(|&n| n != blocks && n != 0) {
             return Err(format!(
@@ -222,7 +229,6 @@ impl Medium {
         let map_pages = image.map_slots.iter().zip(image.map_bytes.chunks_exact(page_bytes.max(1)));
         let modes = image.modes.iter().copied().chain(std::iter::repeat(0));
         let state = image.next.iter().zip(image.health.iter().zip(image.roles.iter().zip(modes)));
-        let slots = image.lpns.iter().zip(&image.stamps);
         let medium = Medium {
             rules,
             blocks: state
@@ -240,10 +246,7 @@ impl Medium {
                 some => some.into(),
             },
             erases: image.erases.into(),
-            state: image.state.into(),
-            sequence_low: image.sequence_low.into(),
-            sequence_high: image.sequence_high.into(),
-            slots: slots.map(|(&lpn, &stamp)| [lpn, stamp]).collect(),
+            cells,
             bytes: map_pages.map(|(&slot, bytes)| (Ppn(slot), bytes.into())).collect(),
             spare: FxHashMap::default(),
             elsewhere: None,
@@ -290,6 +293,27 @@ impl Medium {
     pub fn lay_spares(&mut self, lane: LaneId, left: u32) {
         self.spares[lane] = left.min(self.rules.spare_blocks);
     }
+}
+
+/// Returns the cells of an image of this layout. What an image holds of erased blocks is dropped.
+fn cells(layout: &Arc<Layout>, image: &Image) -> Cells {
+    let mut cells = Cells::new(layout);
+    for block in layout.block_ids() {
+        let Range { start, end } = layout.frames_of(block);
+        if image.state[usize::from(start)..usize::from(end)].iter().all(|&state| state == 0) {
+            continue;
+        }
+        for frame in (start.0..end.0).map(FrameId) {
+            let (at, slot) = (usize::from(frame), layout.first_slot(frame).0 as usize);
+            let (low, high) = (u64::from(image.sequence_low[at]), image.sequence_high[at]);
+            let (header, slots) = cells.change(frame);
+            let sequence = low | u64::from(high) << 32;
+            *header = Header { state: image.state[at], sequence }.words();
+            let held = image.lpns[slot..].iter().zip(&image.stamps[slot..]);
+            slots.iter_mut().zip(held).for_each(|(cell, (&lpn, &stamp))| *cell = [lpn, stamp]);
+        }
+    }
+    cells
 }
 
 fn health(block: &Block) -> u8 {

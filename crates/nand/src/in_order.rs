@@ -2,6 +2,7 @@
 //! as after single programs. The fill is faster, because no other operation comes between its
 //! programs, and several cores can share the work.
 
+use crate::medium::cells::{BlockCells, Header, PADDING, change_in};
 use crate::medium::{Block, FrameState};
 use crate::{Medium, OobRole};
 use flashatlas_types::{BlockId, Cause, Layout, Lpn, Stamp, at_once, share};
@@ -22,10 +23,7 @@ struct Lane<'a> {
     number: u32,
     order: &'a [BlockId],
     blocks: &'a mut [Block],
-    state: &'a mut [u8],
-    sequence_low: &'a mut [u32],
-    sequence_high: &'a mut [u8],
-    slots: &'a mut [[u32; 2]],
+    cells: &'a mut [BlockCells],
 }
 
 impl Lane<'_> {
@@ -46,15 +44,13 @@ impl Lane<'_> {
             let block = self.order[(row / layout.frames_per_block) as usize];
             let block = usize::from(layout.in_lane(block).1);
             let index = row % layout.frames_per_block;
-            let frame = block * layout.frames_per_block as usize + index as usize;
             self.blocks[block].next = index + 1;
-            self.state[frame] = FrameState::Programmed as u8;
-            self.sequence_low[frame] = number + 1; // there are no more than 2^32 frames
-            self.sequence_high[frame] = 0;
-            let cells = &mut self.slots[frame * slots as usize..][..slots as usize];
+            let words = self.cells[block].own(layout);
+            let (header, cells) = change_in(layout, words, index);
+            let (state, sequence) = (FrameState::Programmed as u8, u64::from(number) + 1);
+            *header = Header { state, sequence }.words();
             for (lpn, cell) in (first..).zip(cells) {
-                let holds = lpn < units;
-                *cell = if holds { [lpn, stamp(Lpn(lpn)).0] } else { [Lpn::NONE.0, 0] };
+                *cell = if lpn < units { [lpn, stamp(Lpn(lpn)).0] } else { PADDING };
             }
         }
     }
@@ -121,24 +117,11 @@ impl Medium {
     }
     /// Returns the arrays of each lane.
     fn lanes<'a>(&'a mut self, order: &'a [Vec<BlockId>]) -> Vec<Lane<'a>> {
-        let blocks = self.layout.blocks_per_lane as usize;
-        let frames = blocks * self.layout.frames_per_block as usize;
-        let slots = frames * self.layout.slots_per_frame as usize;
-        let mut blocks = self.blocks.raw.chunks_mut(blocks);
-        let mut state = self.state.raw.chunks_mut(frames);
-        let mut sequence_low = self.sequence_low.raw.chunks_mut(frames);
-        let mut sequence_high = self.sequence_high.raw.chunks_mut(frames);
-        let mut slots = self.slots.chunks_mut(slots);
+        let of_lane = self.layout.blocks_per_lane as usize;
+        let mut blocks = self.blocks.raw.chunks_mut(of_lane);
+        let mut cells = self.cells.blocks.raw.chunks_mut(of_lane);
         let mut lane = |(number, order): (u32, &'a Vec<BlockId>)| {
-            Some(Lane {
-                number,
-                order,
-                blocks: blocks.next()?,
-                state: state.next()?,
-                sequence_low: sequence_low.next()?,
-                sequence_high: sequence_high.next()?,
-                slots: slots.next()?,
-            })
+            Some(Lane { number, order, blocks: blocks.next()?, cells: cells.next()? })
         };
         (0..)
             .zip(order)

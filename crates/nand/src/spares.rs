@@ -62,16 +62,16 @@ impl Medium {
             self.blocks[block] = Block::default();
             return;
         };
-        let frames = self.layout.frames_of(block);
+        let first = self.layout.frame_in(block, 0);
         if SeededBug::SpareWithoutCopy.is_active() {
-            self.state[frames.start..failed].fill(FrameState::Torn as u8);
+            for frame in (first.0..failed.0).map(FrameId) {
+                self.cells.set_state(frame, FrameState::Torn);
+            }
         }
-        self.state[failed] = FrameState::Erased as u8;
-        let next = self.state[frames]
-            .raw
-            .iter()
-            .rposition(|&s| s != FrameState::Erased as u8)
-            .map_or(0, |last| last as u32 + 1);
+        self.cells.set_state(failed, FrameState::Erased);
+        let is_used = |index: &u32| self.state(FrameId(first.0 + index)) != FrameState::Erased;
+        let last = (0..self.layout.frames_per_block).rev().find(is_used);
+        let next = last.map_or(0, |last| last + 1);
         let Block { role, mode, .. } = self.blocks[block];
         self.blocks[block] = Block { next, role, mode, ..Block::default() };
         self.note_erase(block);

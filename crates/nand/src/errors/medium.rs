@@ -272,8 +272,7 @@ impl Medium {
         const CLEAN: Outcome = Outcome { ending: Ending::Corrected(0), corrected: 0 };
         let block = self.layout.block_of_frame(frame);
         let index = self.layout.index_in(block, frame);
-        let sequence =
-            u64::from(self.sequence_low[frame]) | u64::from(self.sequence_high[frame]) << 32;
+        let sequence = self.cells.header(frame).sequence;
         let Some((bits, rates, factor)) = self.rates_of(block, index, of_line) else {
             return CLEAN;
         };

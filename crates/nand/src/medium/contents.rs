@@ -82,13 +82,13 @@ impl Medium {
     #[cold]
     fn name_that_may_be_lost(&self, ppn: Ppn) -> Result<Lpn, MediumError> {
         match self.lpn(ppn) {
-            Err(MediumError::Unreadable(_)) => Ok(Lpn(self.slots[ppn.0 as usize][0])),
+            Err(MediumError::Unreadable(_)) => Ok(Lpn(self.cells.cell(ppn)[0])),
             lpn => lpn,
         }
     }
 
     fn stamp(&self, ppn: Ppn) -> Stamp {
-        Stamp(self.slots[ppn.0 as usize][1])
+        Stamp(self.cells.cell(ppn)[1])
     }
 
     fn bytes_of(&self, ppn: Ppn) -> Result<Option<Arc<[u8]>>, MediumError> {

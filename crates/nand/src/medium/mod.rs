@@ -3,6 +3,8 @@
 //! A caller that breaks a rule has a bug, so the medium panics, in release builds too. A failure
 //! that real flash reports (a failed erase, an unreadable page) is a [`MediumError`].
 
+mod base;
+pub(crate) mod cells;
 mod check;
 mod contents;
 mod journal;
@@ -17,6 +19,7 @@ pub use power::Cut;
 
 use crate::errors::Errors;
 use crate::{Counters, Nvm, Oob, OobRole, ProgramOrder, Rules};
+use cells::{Cells, Header, PADDING};
 use flashatlas_types::{
     BlockId, BlockMode, ConfigError, FrameId, LaneId, Layout, Lpn, MediumError, Ppn, Rng, Seed,
     SeededBug, Stamp, TiSlice, TiVec, ti_vec,
@@ -78,15 +81,7 @@ pub struct Medium {
     pub(crate) erases: TiVec<BlockId, u32>,
     /// Number of erases of each block that ended a cycle in SLC mode.
     pub(crate) slc_erases: TiVec<BlockId, u32>,
-    pub(crate) state: TiVec<FrameId, u8>,
-    /// Program sequence of each frame. Its 40 bits are split over two arrays, so that a frame needs
-    /// 5 bytes instead of 8.
-    pub(crate) sequence_low: TiVec<FrameId, u32>,
-    pub(crate) sequence_high: TiVec<FrameId, u8>,
-    /// The logical page and the content stamp of each slot. They are stored together because most
-    /// readers need both. The elements are arrays because the system provides large arrays of zeros
-    /// without writing them.
-    pub(crate) slots: Vec<[u32; 2]>,
+    pub(crate) cells: Cells,
     /// Bytes of map pages and, with `keep_bytes`, of other slots. The next field holds the encoded
     /// spare areas of frames, with `keep_bytes` only.
     pub(crate) bytes: FxHashMap<Ppn, Arc<[u8]>>,
@@ -164,16 +159,12 @@ impl Medium {
                 lane.iter_mut().rev().take(worst).for_each(|b| b.bad = true);
             }
         }
-        let (frames, slots) = (layout.frames() as usize, layout.slots() as usize);
         Ok(Medium {
             rules,
             erases: ti_vec![0; blocks.len()],
             slc_erases: ti_vec![0; blocks.len()],
             blocks,
-            state: ti_vec![0; frames],
-            sequence_low: ti_vec![0; frames],
-            sequence_high: ti_vec![0; frames],
-            slots: vec![[0; 2]; slots],
+            cells: Cells::new(&layout),
             bytes: FxHashMap::default(),
             spare: FxHashMap::default(),
             elsewhere: None,
@@ -214,12 +205,7 @@ impl Medium {
     /// Returns the state of a frame.
     #[inline]
     pub fn state(&self, frame: FrameId) -> FrameState {
-        match self.state[frame] {
-            0 => FrameState::Erased,
-            1 => FrameState::Programmed,
-            2 => FrameState::Torn,
-            _ => FrameState::Unfinished,
-        }
+        self.cells.state(frame)
     }
 
     /// Returns whether a block is bad, so that no operation on it is allowed.
@@ -260,21 +246,23 @@ impl Medium {
     }
 
     /// Returns the states of the frames of a block below its write pointer.
-    fn written(&self, block: BlockId) -> &[u8] {
-        let frames =
-            self.layout.frame_in(block, 0)..self.layout.frame_in(block, self.write_pointer(block));
-        &self.state[frames].raw
+    fn written(&self, block: BlockId) -> impl Iterator<Item = FrameState> {
+        let indices = 0..self.write_pointer(block);
+        indices.map(move |index| self.state(self.layout.frame_in(block, index)))
     }
 
     /// Returns whether any frame of a block can be read.
     pub fn has_readable_frame(&self, block: BlockId) -> bool {
-        self.written(block).contains(&(FrameState::Programmed as u8))
+        self.written(block).any(|state| state == FrameState::Programmed)
     }
 
     /// Returns the number of frames below a block's write pointer that are neither erased nor
     /// readable.
     pub fn unreadable_frames(&self, block: BlockId) -> u32 {
-        self.written(block).iter().filter(|&&s| s == FrameState::Torn as u8).count() as u32
+        if self.is_base(block) {
+            return 0;
+        }
+        self.written(block).filter(|&state| state == FrameState::Torn).count() as u32
     }
 
     /// Returns the readable frame of a block that was programmed last, or `None` if no frame is
@@ -282,9 +270,10 @@ impl Medium {
     pub fn last_programmed(&self, block: BlockId) -> Option<FrameId> {
         let first = self.layout.frame_in(block, 0).0;
         let written = (first..first + self.write_pointer(block)).map(FrameId).rev();
-        let mut readable = written.filter(|f| self.state[*f] == FrameState::Programmed as u8);
+        let mut readable = written.filter(|&f| self.state(f) == FrameState::Programmed);
         match self.rules.order {
             ProgramOrder::Strict => readable.next(),
+            ProgramOrder::Any if self.is_base(block) => readable.next(),
             ProgramOrder::Any => {
                 readable.max_by_key(|&f| self.frame_sequence(f).expect("the frame can be read"))
             }
@@ -334,12 +323,11 @@ impl Medium {
     /// # Errors
     /// Returns [`MediumError::Unreadable`] unless the frame is programmed.
     pub fn frame_sequence(&self, frame: FrameId) -> Result<u64, MediumError> {
-        match self.state(frame) {
-            state if state == FrameState::Programmed || believed(state) => {
-                Ok(u64::from(self.sequence_low[frame]) | u64::from(self.sequence_high[frame]) << 32)
-            }
-            _ => Err(MediumError::Unreadable(frame)),
+        let header = self.cells.header(frame);
+        if header.state != FrameState::Programmed as u8 && !believed(self.state(frame)) {
+            return Err(MediumError::Unreadable(frame));
         }
+        Ok(header.sequence)
     }
 
     /// Returns the logical page of a slot from the spare area, or [`Lpn::NONE`] for padding.
@@ -355,10 +343,11 @@ impl Medium {
     #[inline]
     fn slot(&self, ppn: Ppn) -> Result<[u32; 2], MediumError> {
         let frame = self.layout.frame_of(ppn);
-        if self.state[frame] != FrameState::Programmed as u8 && !believed(self.state(frame)) {
+        let state = self.state(frame);
+        if state != FrameState::Programmed && !believed(state) {
             return Err(MediumError::Unreadable(frame));
         }
-        Ok(self.slots[ppn.0 as usize])
+        Ok(self.cells.cell(ppn))
     }
 
     /// Returns the logical pages of a frame's slots from the spare area, in order. [`Lpn::NONE`]
@@ -368,17 +357,16 @@ impl Medium {
     /// Returns [`MediumError::Unreadable`] unless the frame is programmed.
     pub fn lpns(&self, frame: FrameId) -> Result<impl Iterator<Item = Lpn>, MediumError> {
         self.lpn(self.layout.first_slot(frame))?;
-        let first = self.layout.first_slot(frame).0 as usize;
-        let slots = self.layout.slots_per_frame as usize;
-        Ok(self.slots[first..first + slots].iter().map(|&[lpn, _]| Lpn(lpn)))
+        Ok(self.cells.of_frame(frame).map(|[lpn, _]| Lpn(lpn)))
     }
 
-    /// Returns whether a frame, programmed or not, holds a part of a map rather than data.
+    /// Returns whether a frame, programmed or not, holds a part of a map rather than data. An
+    /// erased frame of a block of data and map pages holds none.
     pub fn holds_map(&self, frame: FrameId) -> bool {
-        let slot = self.layout.first_slot(frame).0 as usize;
+        let slot = self.layout.first_slot(frame);
         match self.oob_role(self.layout.block_of_frame(frame)) {
             OobRole::MAP => true,
-            OobRole::MIXED => self.slots[slot][0] == Lpn::NONE.0,
+            OobRole::MIXED => self.cells.cell(slot)[0] == Lpn::NONE.0,
             _ => false,
         }
     }
@@ -393,7 +381,7 @@ impl Medium {
         if state.bad {
             return Some(format!("bad block {block} is programmed"));
         }
-        if self.state[frame] != FrameState::Erased as u8 {
+        if self.state(frame) != FrameState::Erased {
             return Some(format!(
                 "frame {frame} (page {index} of block {block}) is programmed, but it is not erased"
             ));
@@ -478,24 +466,22 @@ impl Medium {
         let layout = &self.layout;
         let block = layout.block_of_frame(frame);
         let index = layout.index_in(block, frame);
-        let (first, slots) = (layout.first_slot(frame), layout.slots_per_frame);
+        let first = layout.first_slot(frame);
         let state = &mut self.blocks[block];
         state.next = state.next.max(index + 1);
-        self.state[frame] = FrameState::Programmed as u8;
-        self.sequence_low[frame] = sequence as u32;
-        self.sequence_high[frame] = (sequence >> 32) as u8;
-        let mut at = first.0 as usize;
+        let (header, cells) = self.cells.change(frame);
+        *header = Header { state: FrameState::Programmed as u8, sequence }.words();
+        let mut used = 0;
         for unit in units {
-            self.slots[at] = [unit.lpn.0, unit.stamp.0];
+            cells[used] = [unit.lpn.0, unit.stamp.0];
             if let Some(bytes) = &unit.bytes {
-                self.bytes.insert(Ppn(at as u32), bytes.clone());
+                self.bytes.insert(Ppn(first.0 + used as u32), bytes.clone());
             }
-            at += 1;
+            used += 1;
         }
-        let end = (first.0 + slots) as usize;
-        self.slots[at..end].fill([Lpn::NONE.0, 0]);
+        cells[used..].fill(PADDING);
         if self.rules.keep_bytes && self.elsewhere.is_none() {
-            let lpns = self.slots[first.0 as usize..end].iter().map(|&[l, _]| Lpn(l)).collect();
+            let lpns = cells.iter().map(|&[lpn, _]| Lpn(lpn)).collect();
             self.spare
                 .insert(frame, Oob { role: state.role, mode: state.mode, sequence, lpns }.encode());
         }
@@ -535,7 +521,7 @@ impl Medium {
             self.slc_erases[block] += 1;
         }
         let role = std::mem::take(&mut state.role);
-        self.state[self.layout.frames_of(block)].fill(FrameState::Erased as u8);
+        self.cells.wipe(block);
         if self.rules.keep_bytes || role.has_bytes() {
             self.drop_bytes(block);
         }

@@ -2,7 +2,6 @@
 //! other.
 
 use crate::Medium;
-use flashatlas_prefetch as prefetch;
 use flashatlas_types::{Layout, Ppn};
 
 /// Number of slots in a window ([`Medium::window`]).
@@ -12,16 +11,14 @@ impl Medium {
     /// Loads the state of a slot into the processor's caches, because the slot is about to be read.
     #[inline]
     pub fn prefetch(&self, ppn: Ppn) {
-        let frame = self.layout.frame_of(ppn);
-        let of_frame = (self.state[frame], self.sequence_low[frame], self.sequence_high[frame]);
-        std::hint::black_box((of_frame, self.slots[ppn.0 as usize]));
+        let header = self.cells.header(self.layout.frame_of(ppn));
+        std::hint::black_box((header, self.cells.cell(ppn)));
     }
 
-    /// Prefetches the state and the unit of a slot, without its program sequence.
+    /// Prefetches the state and the unit of a slot.
     #[inline]
     pub fn prefetch_unit(&self, ppn: Ppn) {
-        prefetch::item_at(&self.state.raw, self.layout.frame_of(ppn).into());
-        prefetch::item_at(&self.slots, ppn.0 as usize);
+        self.cells.prefetch(ppn);
     }
 
     /// Returns the number of windows into which the slots of a drive are divided. The state of a

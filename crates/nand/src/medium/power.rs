@@ -133,11 +133,15 @@ impl Medium {
         self.sequence = 0;
         for (id, block) in self.blocks.iter_mut_enumerated() {
             let mut readable = false;
+            if self.cells.is_base(id) {
+                let last = self.layout.frame_in(id, block.next - 1);
+                self.sequence = self.sequence.max(self.cells.header(last).sequence);
+                continue;
+            }
             let written = (0..block.next).map(|index| self.layout.frame_in(id, index));
-            for frame in written.filter(|&frame| self.state[frame] == PROGRAMMED) {
-                let sequence = u64::from(self.sequence_low[frame])
-                    | u64::from(self.sequence_high[frame]) << 32;
-                self.sequence = self.sequence.max(sequence);
+            let headers = written.map(|frame| self.cells.header(frame));
+            for header in headers.filter(|header| header.state == PROGRAMMED) {
+                self.sequence = self.sequence.max(header.sequence);
                 readable = true;
             }
             if !readable {

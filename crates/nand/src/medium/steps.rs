@@ -5,13 +5,11 @@ use super::{Cut, FrameState};
 use crate::{Change, Medium, Unit};
 use flashatlas_types::{FrameId, MediumError, Ppn, ProgramStep};
 
-const UNFINISHED: u8 = FrameState::Unfinished as u8;
-
 impl Medium {
     /// Returns the number of steps that a frame has had, if its program needs further ones.
     /// Otherwise returns 0.
     pub fn steps_of(&self, frame: FrameId) -> u8 {
-        (self.state[frame] + 1).saturating_sub(UNFINISHED)
+        self.cells.steps(frame)
     }
 
     /// Makes a step of the program of a frame with units. The frame can be read after the last one.
@@ -84,7 +82,7 @@ impl Medium {
 
     /// Notes that the program of a frame, which was filled, needs further steps.
     pub(crate) fn leave_unfinished(&mut self, frame: FrameId, done: u8) {
-        self.state[frame] = UNFINISHED + done - 1;
+        self.cells.set_steps(frame, done);
         self.stepped = true;
     }
 
@@ -101,8 +99,8 @@ impl Medium {
         for block in self.layout.block_ids() {
             let written = 0..self.write_pointer(block);
             for frame in written.map(|index| self.layout.frame_in(block, index)) {
-                if self.state[frame] >= UNFINISHED {
-                    self.state[frame] = end as u8;
+                if self.cells.steps(frame) > 0 {
+                    self.cells.set_state(frame, end);
                 }
             }
         }

@@ -67,6 +67,41 @@ impl Filled {
         Some(if held { Held::Valid(Lpn(page as u32)) } else { Held::Padding })
     }
 
+    /// Returns the number of valid slots of a block.
+    pub fn valid(&self, block: BlockId) -> u32 {
+        let Some(last) = self.programmed(block).checked_sub(1) else { return 0 };
+        // only the last frame of the drive is padded, and it is the last of its block
+        let first = self.layout.first_slot(self.layout.frame_in(block, last)).0;
+        let slots = (first..first + self.layout.slots_per_frame).map(Ppn);
+        let valid = slots.filter(|&slot| matches!(self.page_at(slot), Some(Held::Valid(_))));
+        last * self.layout.slots_per_frame + valid.count() as u32
+    }
+
+    /// Returns the number of programmed frames of a block.
+    pub fn programmed(&self, block: BlockId) -> u32 {
+        let layout = &self.layout;
+        let Some(place) = Some(self.place[block]).filter(|&place| place != ERASED) else {
+            return 0;
+        };
+        let lane = u64::from(layout.lane_of(block).number());
+        let lanes = u64::from(layout.lanes);
+        let of_lane = (self.programs() + lanes - 1 - lane) / lanes;
+        let before = u64::from(place) * u64::from(layout.frames_per_block);
+        of_lane.saturating_sub(before).min(layout.frames_per_block.into()) as u32
+    }
+
+    /// Adds the content of the slots in the programmed frames of a block to `held`, in order.
+    pub fn decode(&self, block: BlockId, held: &mut Vec<Held>) {
+        let first = self.layout.block_slot(block).0;
+        let slots = self.programmed(block) * self.layout.slots_per_frame;
+        held.extend((first..first + slots).flat_map(|slot| self.page_at(Ppn(slot))));
+    }
+
+    /// Returns the number of programs that wrote the drive.
+    pub fn programs(&self) -> u64 {
+        u64::from(self.layout.logical_units.div_ceil(self.layout.slots_per_frame))
+    }
+
     /// Returns the slot of a page.
     ///
     /// # Panics

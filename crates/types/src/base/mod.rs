@@ -13,7 +13,10 @@ mod steady;
 pub use filled::Filled;
 pub use steady::Steady;
 
-use crate::{FrameId, Lpn, Ppn};
+use crate::{BlockId, FrameId, Lpn, Ppn, Stamp};
+
+/// The content of old versions, and of the padding of a steady drive.
+pub const OLD: Stamp = Stamp(0x01d0_1d01);
 
 /// The content of a slot of a base.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,6 +59,56 @@ impl Base {
         match self {
             Base::Filled(filled) => filled.slot_of(page),
             Base::Steady(steady) => steady.slot_of(page),
+        }
+    }
+
+    /// Returns whether a slot holds the valid version of a page.
+    #[inline]
+    pub fn is_valid(&self, slot: Ppn) -> bool {
+        match self {
+            Base::Filled(filled) => matches!(filled.page_at(slot), Some(Held::Valid(_))),
+            Base::Steady(steady) => steady.is_valid(slot),
+        }
+    }
+
+    /// Returns the number of valid slots of a block.
+    pub fn valid(&self, block: BlockId) -> u32 {
+        match self {
+            Base::Filled(filled) => filled.valid(block),
+            Base::Steady(steady) => steady.valid(block),
+        }
+    }
+
+    /// Returns the number of programmed frames of a block, which are its first ones.
+    pub fn programmed(&self, block: BlockId) -> u32 {
+        match self {
+            Base::Filled(filled) => filled.programmed(block),
+            Base::Steady(steady) => steady.programmed(block),
+        }
+    }
+
+    /// Adds the content of the slots in the programmed frames of a block to `held`, in order. This
+    /// is faster than asking slot by slot.
+    pub fn decode(&self, block: BlockId, held: &mut Vec<Held>) {
+        match self {
+            Base::Filled(filled) => filled.decode(block, held),
+            Base::Steady(steady) => steady.decode(block, held),
+        }
+    }
+
+    /// Returns the stamp of the padding.
+    pub fn padding(&self) -> Stamp {
+        match self {
+            Base::Filled(_) => Stamp::ZERO,
+            Base::Steady(_) => OLD,
+        }
+    }
+
+    /// Returns the number of programs that wrote the base.
+    pub fn programs(&self) -> u64 {
+        match self {
+            Base::Filled(filled) => filled.programs(),
+            Base::Steady(steady) => steady.programs(),
         }
     }
 

@@ -89,6 +89,26 @@ impl Steady {
         self.part(block).map_or(0, |part| part.end - part.first)
     }
 
+    /// Returns whether a slot holds the valid version of a page.
+    #[inline]
+    pub fn is_valid(&self, slot: Ppn) -> bool {
+        let block = self.layout.block_of(slot);
+        self.part(block).is_some_and(|part| {
+            let index = slot.0 - self.layout.block_slot(block).0;
+            self.slots.at(part.key, index) < part.end - part.first
+        })
+    }
+
+    /// Returns the number of programmed frames of a block.
+    pub fn programmed(&self, block: BlockId) -> u32 {
+        if self.place[block] == ERASED { 0 } else { self.layout.frames_per_block }
+    }
+
+    /// Returns the number of programs that wrote the drive.
+    pub fn programs(&self) -> u64 {
+        self.order.len() as u64 * u64::from(self.layout.frames_per_block)
+    }
+
     /// Returns the content of a slot, or `None` if the slot is erased.
     #[inline]
     pub fn page_at(&self, slot: Ppn) -> Option<Held> {

@@ -88,12 +88,8 @@ fn every_page_of_a_steady_drive_is_found_both_ways() {
         }
         for &(block, count) in &blocks {
             assert_eq!((valid[&block], steady.valid(block)), (count, count), "{shape:?}");
-            let mut decoded = Vec::new();
-            steady.decode(block, &mut decoded);
-            let first = layout.block_slot(block).0;
-            let asked = (first..first + layout.slots_per_block).map(|slot| base.page_at(Ppn(slot)));
-            assert!(decoded.into_iter().map(Some).eq(asked), "{shape:?}");
         }
+        blocks_agree_with_their_slots(&base, &layout);
         let programmed = blocks.iter().flat_map(|&(block, _)| {
             let frames = layout.frames_of(block);
             (frames.start.0..frames.end.0).map(FrameId)
@@ -104,6 +100,30 @@ fn every_page_of_a_steady_drive_is_found_both_ways() {
                 .eq((1..).map(Some).take(blocks.len() * layout.frames_per_block as usize))
         );
     }
+}
+
+/// Compares what a base says of whole blocks with what it says of their frames and slots.
+fn blocks_agree_with_their_slots(base: &Base, layout: &Layout) {
+    let mut programs = 0;
+    for block in layout.block_ids() {
+        let frames = (0..layout.frames_per_block).map(|index| layout.frame_in(block, index));
+        let programmed: Vec<bool> = frames.map(|frame| base.sequence(frame).is_some()).collect();
+        let count = base.programmed(block);
+        assert!(programmed.iter().zip(0..).all(|(&is, index)| is == (index < count)), "{block}");
+        programs += u64::from(count);
+        let first = layout.block_slot(block).0;
+        let asked: Vec<Option<Held>> =
+            (first..first + layout.slots_per_block).map(|slot| base.page_at(Ppn(slot))).collect();
+        let is_valid = |held: &Option<Held>| matches!(held, Some(Held::Valid(_)));
+        for (slot, held) in (first..).map(Ppn).zip(&asked) {
+            assert_eq!(base.is_valid(slot), is_valid(held), "slot {slot}");
+        }
+        assert_eq!(base.valid(block) as usize, asked.iter().filter(|held| is_valid(held)).count());
+        let mut decoded = Vec::new();
+        base.decode(block, &mut decoded);
+        assert!(decoded.into_iter().eq(asked.into_iter().flatten()), "block {block}");
+    }
+    assert_eq!(base.programs(), programs);
 }
 
 #[test]
@@ -252,6 +272,7 @@ fn a_filled_drive_has_each_page_where_a_fill_puts_it() {
             for frame in (0..layout.frames()).map(FrameId) {
                 assert_eq!(base.sequence(frame), written.get(&frame).copied(), "{shape:?}");
             }
+            blocks_agree_with_their_slots(&base, &layout);
         }
     }
 }

@@ -11,13 +11,10 @@ use crate::schemes::SchemeConfig;
 use crate::steady::{Lane, Steady};
 use crate::victims::VICTIM;
 use flashatlas_nand::{Medium, Unit};
-use flashatlas_types::base::{Held, Steady as SteadyBase};
+use flashatlas_types::base::{Held, OLD, Steady as SteadyBase};
 use flashatlas_types::{BlockId, Cause, ConfigError, Lpn, Rng, Seed, Stamp};
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
-
-/// The content of old versions.
-const OLD: Stamp = Stamp(0x01d0_1d01);
 
 /// Returns the victim policy's model of the steady state, or an error if the policy has no model.
 fn model(config: &SchemeConfig<'_>) -> Result<Steady, ConfigError> {
@@ -119,7 +116,11 @@ fn program(
 ///
 /// # Errors
 /// Returns an error if the scheme has no model, or if the pages do not fit the full blocks.
-fn base(config: &SchemeConfig<'_>, medium: &Medium, seed: Seed) -> Result<SteadyBase, ConfigError> {
+pub(super) fn base(
+    config: &SchemeConfig<'_>,
+    medium: &Medium,
+    seed: Seed,
+) -> Result<SteadyBase, ConfigError> {
     let layout = medium.layout();
     let settings = PageSettings::new(config, layout);
     let steady = model(config)?;

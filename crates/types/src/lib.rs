@@ -48,6 +48,7 @@ pub mod rng;
 mod seeded_bug;
 pub mod spelling;
 mod steps;
+mod table;
 mod tables;
 pub mod time;
 
@@ -81,5 +82,6 @@ pub use request::{HostOp, Request, SECTOR_BYTES};
 pub use rng::{Rng, Seed, drawn_streams};
 pub use seeded_bug::SeededBug;
 pub use steps::{PROGRAM_KINDS, ProgramStep, STEPS_MAX};
+pub use table::Table;
 pub use time::{Dur, Ps};
 pub use typed_index_collections::{TiSlice, TiVec, ti_vec};

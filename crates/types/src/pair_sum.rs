@@ -35,22 +35,43 @@ impl Sum for PairSum {
 /// The contents of pages, as a [`PairSum`] of pages and stamps. Pages whose stamp is
 /// [`Stamp::ZERO`] are left out, and so are pages that were never written.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct StampSum(PairSum);
+pub struct StampSum {
+    pairs: PairSum,
+    /// `true` if the sum is of the changes since a base: contents of today, without those of the
+    /// base that are there no more. Such a sum never equals one of all pages.
+    of_changes: bool,
+}
 
 impl StampSum {
     /// Adds a page with its stamp.
     #[inline]
     pub fn add(&mut self, lpn: Lpn, stamp: Stamp) {
         if stamp != Stamp::ZERO {
-            self.0.add(lpn.0, stamp.0);
+            self.pairs.add(lpn.0, stamp.0);
         }
+    }
+
+    /// Removes a page with its stamp.
+    #[inline]
+    pub fn remove(&mut self, lpn: Lpn, stamp: Stamp) {
+        if stamp != Stamp::ZERO {
+            self.pairs.remove(lpn.0, stamp.0);
+        }
+    }
+
+    /// Makes this a sum of the changes since a base.
+    pub fn count_changes_alone(&mut self) {
+        self.of_changes = true;
+    }
+
+    /// Returns whether this is a sum of the changes since a base.
+    pub fn has_changes_alone(self) -> bool {
+        self.of_changes
     }
 
     /// Replaces the stamp of a page that was added before.
     pub fn replace(&mut self, lpn: Lpn, old: Stamp, new: Stamp) {
-        if old != Stamp::ZERO {
-            self.0.remove(lpn.0, old.0);
-        }
+        self.remove(lpn, old);
         self.add(lpn, new);
     }
 }
@@ -58,7 +79,10 @@ impl StampSum {
 /// The sum of sets: the contents of all their pages.
 impl Sum for StampSum {
     fn sum<I: Iterator<Item = StampSum>>(sets: I) -> StampSum {
-        StampSum(sets.map(|set| set.0).sum())
+        sets.fold(StampSum::default(), |all, set| StampSum {
+            pairs: [all.pairs, set.pairs].into_iter().sum(),
+            of_changes: all.of_changes || set.of_changes,
+        })
     }
 }
 

@@ -1,65 +1,111 @@
 //! A table of physical pages by logical page.
 
-use crate::{Lpn, Ppn};
-use flashatlas_prefetch as prefetch;
+use crate::{Base, Lpn, Ppn, Table};
+use std::sync::Arc;
 
 /// The physical page of each logical page. At first no page is mapped.
 ///
 /// Entries are stored as complements, so that [`Ppn::NONE`] is zero. The operating system provides
 /// zeroed memory only where a program first writes. So the table of a large drive uses memory only
 /// for the parts that are mapped.
+///
+/// A table may lie over a [`Base`] ([`PpnTable::lay`]). Zero then stands for the place that the
+/// base computes.
 pub struct PpnTable {
-    complements: Vec<u32>,
+    complements: Table,
+    base: Option<Arc<Base>>,
+}
+
+/// The entry of a page that is not mapped, in a table over a base. No slot has this complement,
+/// because a drive has fewer slots.
+const UNMAPPED: u32 = 1;
+
+/// Returns the physical page that an entry of a table over a base stands for.
+#[inline]
+fn over(base: &Base, lpn: Lpn, complement: u32) -> Ppn {
+    match complement {
+        0 => base.slot_of(lpn),
+        UNMAPPED => Ppn::NONE,
+        mapped => Ppn(!mapped),
+    }
 }
 
 impl PpnTable {
     /// Builds a table of `pages` unmapped logical pages.
     pub fn new(pages: u32) -> PpnTable {
-        PpnTable { complements: vec![0; pages as usize] }
+        PpnTable { complements: Table::new(pages), base: None }
+    }
+
+    /// Maps every page to its place in a base. No earlier entry is kept.
+    pub fn lay(&mut self, base: Arc<Base>) {
+        *self = PpnTable { complements: Table::growing(self.len()), base: Some(base) };
+    }
+
+    /// Returns whether the table lies over a base.
+    pub fn lies_over_base(&self) -> bool {
+        self.base.is_some()
     }
 
     /// Returns the number of logical pages.
     pub fn len(&self) -> u32 {
-        self.complements.len() as u32
+        self.complements.len()
     }
 
     /// Returns whether there are no logical pages.
     pub fn is_empty(&self) -> bool {
-        self.complements.is_empty()
+        self.len() == 0
     }
 
     /// Returns the physical page of a logical page. Panics beyond the table.
     #[inline]
     pub fn get(&self, lpn: Lpn) -> Ppn {
-        Ppn(!self.complements[lpn.0 as usize])
+        let complement = self.complements.get(lpn.0);
+        match &self.base {
+            None => Ppn(!complement),
+            Some(base) => over(base, lpn, complement),
+        }
     }
 
     /// Prefetches an entry that is about to be looked up.
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
-        prefetch::item_at(&self.complements, lpn.0 as usize);
+        self.complements.prefetch(lpn.0);
     }
 
     /// Changes an entry and returns its old value. Panics beyond the table.
     #[inline]
     pub fn replace(&mut self, lpn: Lpn, ppn: Ppn) -> Ppn {
-        Ppn(!std::mem::replace(&mut self.complements[lpn.0 as usize], !ppn.0))
+        let Some(base) = &self.base else {
+            return Ppn(!self.complements.replace(lpn.0, !ppn.0));
+        };
+        let complement = ppn.mapped().map_or(UNMAPPED, |ppn| !ppn.0);
+        over(base, lpn, self.complements.replace(lpn.0, complement))
+    }
+
+    /// Returns the pages that have moved since the table was laid over its base, in no particular
+    /// order: each with its place in the base, and its place now. Returns `None` if the table has
+    /// no base.
+    pub fn moved(&self) -> Option<impl Iterator<Item = (Lpn, Ppn, Ppn)>> {
+        let base = self.base.as_ref()?;
+        let changed = self.complements.changed().map(|(at, complement)| (Lpn(at), complement));
+        Some(changed.map(|(lpn, entry)| (lpn, base.slot_of(lpn), over(base, lpn, entry))))
     }
 
     /// Divides the table into shares of `pages` consecutive pages. The last share may be smaller.
     /// Each share can be changed on a thread of its own.
     ///
     /// # Panics
-    /// Panics if `pages` is zero.
+    /// Panics if `pages` is zero, or if the table lies over a base.
     pub fn shares(&mut self, pages: u32) -> impl Iterator<Item = PpnShare<'_>> {
         let firsts = (0u32..).step_by(pages as usize);
-        let shares = self.complements.chunks_mut(pages as usize);
+        assert!(self.base.is_none(), "a table over a base is not filled");
+        let shares = self.complements.words_mut().chunks_mut(pages as usize);
         firsts.zip(shares).map(|(first, complements)| PpnShare { first, complements })
     }
 
     /// Returns the entries of consecutive logical pages. Panics beyond the table.
     pub fn range(&self, lpns: std::ops::Range<u32>) -> impl ExactSizeIterator<Item = Ppn> + '_ {
-        self.complements[lpns.start as usize..lpns.end as usize].iter().map(|&c| Ppn(!c))
+        lpns.map(|lpn| self.get(Lpn(lpn)))
     }
 }
 
@@ -100,6 +146,8 @@ impl PpnShare<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::Filled;
+    use crate::{AllocationOrder, BlockId, Cell, Geometry, Index, Layout, Span};
 
     #[test]
     fn pages_are_nowhere_until_they_are_mapped() {
@@ -112,6 +160,41 @@ mod tests {
             [Ppn::NONE, Ppn(u32::MAX - 1)],
             "the number before NONE is a page"
         );
+    }
+
+    #[test]
+    fn over_a_base_only_changes_are_entries() {
+        let layout = Layout::new(
+            Geometry {
+                channels: 1,
+                ways: 1,
+                dies: 1,
+                planes: 1,
+                blocks: 2,
+                pages: 4,
+                page_bytes: 1024,
+                spare_bytes: 64,
+                cell: Cell::Slc,
+            },
+            Span::ONE,
+            512,
+            AllocationOrder::parse("CWDP").unwrap(),
+            8,
+        );
+        // eight pages in the four frames of block 1, whose first slot is 8
+        let filled = Filled::new(&Arc::new(layout.unwrap()), &[vec![BlockId::from_number(1)]]);
+        let mut table = PpnTable::new(8);
+        table.replace(Lpn(0), Ppn(3));
+        assert!(table.moved().is_none() && !table.lies_over_base());
+        table.lay(Arc::new(Base::Filled(filled)));
+        assert!(table.range(0..8).eq((8..16).map(Ppn)), "no earlier entry is kept");
+        assert_eq!(table.replace(Lpn(2), Ppn(5)), Ppn(10));
+        assert_eq!(table.replace(Lpn(2), Ppn::NONE), Ppn(5));
+        assert_eq!((table.get(Lpn(2)), table.replace(Lpn(2), Ppn(0))), (Ppn::NONE, Ppn::NONE));
+        assert_eq!(table.replace(Lpn(7), Ppn::NONE), Ppn(15));
+        let mut moved: Vec<_> = table.moved().unwrap().collect();
+        moved.sort_unstable();
+        assert_eq!(moved, [(Lpn(2), Ppn(10), Ppn(0)), (Lpn(7), Ppn(15), Ppn::NONE)]);
     }
 
     #[test]

@@ -345,6 +345,17 @@ impl DriveConfig {
         Ssd::new(self, seed)
     }
 
+    /// Returns whether what the drive holds after a fill, or in its steady state, can be computed
+    /// instead of stored ([`Ssd::lay_filled`], [`Ssd::lay_steady`]). The medium then has stamps
+    /// alone, no operation of it fails by itself, and a mount of the scheme takes up a base.
+    pub fn takes_up_a_base(&self) -> bool {
+        let rules = Rules::from_params(&self.params);
+        let steady = self.scheme().steady.filter(|_| self.layers().is_empty());
+        !rules.keep_bytes
+            && rules.errors.is_none()
+            && steady.is_some_and(|steady| (steady.takes_up_a_base)(&self.scheme_config()))
+    }
+
     /// Builds the drive with its layers on blank media. If the layers need several drives, builds
     /// all drives.
     ///

@@ -247,6 +247,12 @@ impl Stack {
         self.ssd_mut().fill_blank(&|lpn| Stamp::whole(content(lpn), 0), go_on)
     }
 
+    /// Fills a blank drive without layers as [`Ssd::lay_filled`] does. Returns `false` if the stack
+    /// has layers, or if the drive cannot do this. The drive must be power cycled afterwards.
+    pub fn lay_filled(&mut self, config: &DriveConfig, stamp: fn(Lpn) -> Stamp) -> bool {
+        self.is_bare() && self.ssd_mut().lay_filled(config, stamp)
+    }
+
     /// Trims a unit, in no time.
     ///
     /// # Errors

@@ -80,6 +80,18 @@ impl<I: Index> BitSet<I> {
         if count == 64 { mask } else { mask & ((1 << count) - 1) }
     }
 
+    /// Returns the identifiers in the set that are among the `count` identifiers from `first` on,
+    /// in ascending order.
+    pub fn within(&self, first: I, count: u32) -> impl Iterator<Item = I> {
+        let first = first.index() as u32;
+        (0..count).step_by(64).flat_map(move |at| {
+            let mask = self.mask(I::from_number(first + at), (count - at).min(64));
+            let masks = std::iter::successors(Some(mask), |mask| Some(mask & (mask - 1)));
+            let masks = masks.take(mask.count_ones() as usize);
+            masks.map(move |mask| I::from_number(first + at + mask.trailing_zeros()))
+        })
+    }
+
     /// Returns the identifiers in the set, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = I> + '_ {
         let words = (0..).step_by(64).zip(&self.words);
@@ -123,6 +135,9 @@ mod tests {
             let mask = bits.mask(ppn, count);
             let of_model = |i: &u32| *i < count && model.contains(&Ppn(ppn.0 + i));
             assert!((0..64).all(|i| (mask >> i & 1 == 1) == of_model(&i)), "{ppn}, {count}");
+            let (first, count) = (ppn.0 / 2, count * 3 / 2);
+            let within = model.range(Ppn(first)..Ppn(first + count)).copied();
+            assert!(bits.within(Ppn(first), count).eq(within), "{first}, {count}");
         }
         assert!(bits.iter().eq(model.iter().copied()));
         let mut other = bits.cleared();

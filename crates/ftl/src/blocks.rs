@@ -5,11 +5,12 @@ use crate::bits::BitSet;
 use flashatlas_nand::{Medium, Unit};
 use flashatlas_prefetch as prefetch;
 use flashatlas_types::{
-    BlockId, ConfigError, Divisor, FtlError, LaneId, Layout, LocalBlock, Lpn, MediumError, Param,
-    Ppn, SeededBug, TiSlice, TiVec, Violation, ti_vec,
+    Base, BlockId, ConfigError, Divisor, FtlError, LaneId, Layout, LocalBlock, Lpn, MediumError,
+    Param, Ppn, SeededBug, TiSlice, TiVec, Violation, ti_vec,
 };
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
 
 /// The parameter `ftl.wear_dynamic`, which [`FreeBlocks::new`] takes.
 pub const WEAR_DYNAMIC: Param<bool> = Param::flag(
@@ -123,7 +124,12 @@ impl Role {
 #[derive(Clone, Debug)]
 pub struct Blocks {
     by_slots: Divisor,
+    /// The valid slots. In a block of the base, the slots that the base holds as valid, and that
+    /// are not valid any more.
     bits: BitSet<Ppn>,
+    base: Option<Arc<Base>>,
+    /// `true` for the blocks of the base that were neither collected nor erased since.
+    of_base: TiVec<BlockId, bool>,
     valid: TiVec<BlockId, u32>,
     role: TiVec<BlockId, Role>,
     total: u64,
@@ -136,6 +142,8 @@ impl Blocks {
         Blocks {
             by_slots: Divisor::new(layout.slots_per_block),
             bits: BitSet::new(layout.slots()),
+            base: None,
+            of_base: TiVec::new(),
             valid: layout.per_block(0),
             role: layout
                 .block_ids()
@@ -150,6 +158,8 @@ impl Blocks {
         Blocks {
             by_slots: self.by_slots,
             bits: self.bits.cleared(),
+            base: None,
+            of_base: TiVec::new(),
             valid: ti_vec![0; self.valid.len()],
             role: self.role.clone(),
             total: 0,
@@ -164,6 +174,54 @@ impl Blocks {
         assert!(self.bits.add(&other.bits), "a slot becomes valid twice");
         self.valid.iter_mut().zip(&other.valid).for_each(|(valid, &more)| *valid += more);
         self.total += other.total;
+    }
+
+    /// Makes the slots valid that a base holds as valid. Before, no slot was valid. The valid slots
+    /// of a block that is not full, to which more is programmed, are written down.
+    ///
+    /// # Panics
+    /// Panics if a slot is valid.
+    pub fn lay(&mut self, layout: &Layout, base: Arc<Base>) {
+        assert!(self.total == 0, "a base is laid under no valid slot");
+        for (block, valid) in self.valid.iter_mut_enumerated() {
+            *valid = base.valid(block);
+            self.total += u64::from(*valid);
+        }
+        self.of_base = self.valid.keys().map(|block| base.programmed(block) > 0).collect();
+        self.base = Some(Arc::clone(&base));
+        let is_open = |&block: &BlockId| base.programmed(block) < layout.frames_per_block;
+        layout.block_ids().filter(is_open).for_each(|block| self.take_from_base(layout, block));
+    }
+
+    /// Returns the base whose valid slots a block has, but for those that became invalid since.
+    /// Returns `None` for any other block.
+    #[inline]
+    pub fn base_of(&self, block: BlockId) -> Option<&Base> {
+        self.base.as_deref().filter(|_| self.of_base[block])
+    }
+
+    /// Returns the base under the table, if there is one.
+    pub(crate) fn base(&self) -> Option<&Base> {
+        self.base.as_deref()
+    }
+
+    /// Writes down the valid slots of a block of the base, because all of them are about to be
+    /// read, or because it is about to be erased.
+    pub fn take_from_base(&mut self, layout: &Layout, block: BlockId) {
+        let Some(base) = self.base.as_deref().filter(|_| self.of_base[block]) else { return };
+        let first = layout.block_slot(block).0;
+        for slot in (first..first + layout.slots_per_block).map(Ppn) {
+            if base.is_valid(slot) && !self.bits.remove(slot) {
+                self.bits.insert(slot);
+            }
+        }
+        self.of_base[block] = false;
+    }
+
+    /// Returns the slots of a block of the base that became invalid.
+    pub(crate) fn gone(&self, layout: &Layout, block: BlockId) -> impl Iterator<Item = Ppn> {
+        let first = layout.block_slot(block).0;
+        self.bits.within(Ppn(first), layout.slots_per_block)
     }
 
     /// Returns the block of a slot.
@@ -208,7 +266,11 @@ impl Blocks {
     /// Returns whether a slot holds the newest version of its page.
     #[inline]
     pub fn is_valid(&self, ppn: Ppn) -> bool {
-        self.bits.contains(ppn)
+        let bit = self.bits.contains(ppn);
+        match self.base.as_deref() {
+            Some(base) if self.of_base[self.block_of(ppn)] => !bit && base.is_valid(ppn),
+            _ => bit,
+        }
     }
 
     /// Marks a slot as valid after the newest version of a page was programmed there.
@@ -219,6 +281,7 @@ impl Blocks {
     pub fn set_valid(&mut self, ppn: Ppn) {
         assert!(self.bits.insert(ppn), "slot {ppn} becomes valid twice");
         let block = self.block_of(ppn);
+        assert!(self.base_of(block).is_none(), "slot {ppn} becomes valid in the base");
         self.valid[block] += 1;
         self.total += 1;
     }
@@ -241,8 +304,12 @@ impl Blocks {
     /// Panics if the slot was not valid.
     #[inline]
     pub fn invalidate(&mut self, ppn: Ppn) -> (BlockId, u32) {
-        assert!(self.bits.remove(ppn), "slot {ppn} becomes invalid twice");
         let block = self.block_of(ppn);
+        let was_valid = match self.base.as_deref() {
+            Some(base) if self.of_base[block] => base.is_valid(ppn) && self.bits.insert(ppn),
+            _ => self.bits.remove(ppn),
+        };
+        assert!(was_valid, "slot {ppn} becomes invalid twice");
         let valid = &mut self.valid[block];
         *valid -= 1;
         self.total -= 1;
@@ -280,7 +347,14 @@ impl Blocks {
     /// Returns a mask of `count` slots, at most 64. Bit `i` is set if slot `first + i` is valid.
     #[inline]
     pub fn valid_mask(&self, first: Ppn, count: u32) -> u64 {
-        self.bits.mask(first, count)
+        let bits = self.bits.mask(first, count);
+        match self.base.as_deref() {
+            Some(base) if self.of_base[self.block_of(first)] => {
+                let held = |i: &u32| base.is_valid(Ppn(first.0 + i));
+                bits ^ (0..count).filter(held).map(|i| 1 << i).sum::<u64>()
+            }
+            _ => bits,
+        }
     }
 
     /// Returns the slots of a block in groups of 64. Each group has its first slot and the mask of
@@ -324,7 +398,10 @@ impl Blocks {
     /// Returns the first rule that does not hold.
     pub fn check(&self, layout: &Layout, medium: &Medium) -> Result<(), Violation> {
         for block in layout.block_ids() {
-            let bits = self.masks(layout, block).map(|(_, mask)| mask.count_ones()).sum::<u32>();
+            let bits = match self.base_of(block) {
+                Some(base) => base.valid(block) - self.gone(layout, block).count() as u32,
+                None => self.masks(layout, block).map(|(_, mask)| mask.count_ones()).sum::<u32>(),
+            };
             Violation::unless(
                 bits == self.valid(block),
                 "a block's count equals its valid bits",

@@ -59,7 +59,7 @@ pub use superseded::Superseded;
 use flashatlas_nand::{Medium, Unit};
 use flashatlas_types::{
     BlockId, Cause, ConfigError, Entry, FtlError, Lpn, OpId, Param, ParamDef, Params, Ppn, Ps,
-    Stamp, StampSum, Text, Violation,
+    StampSum, Text, Violation,
 };
 
 /// The parameter `ftl.scheme`.
@@ -201,20 +201,13 @@ pub trait Ftl: Send {
         after: &[OpId],
     ) -> Result<(), FtlError>;
 
-    /// Programs every page of a blank drive in ascending order, if the result can be computed
-    /// without tables. Returns `Some(true)` if all pages were programmed, `Some(false)` if `go_on`
-    /// stopped the work, and `None` if the caller must call [`Ftl::write`] instead.
+    /// Returns the blocks of each lane that a fill of a blank drive in ascending order uses, in the
+    /// order of their programs, if they can be computed without tables. Each lane in turn gets a
+    /// frame. Returns `None` if the caller must call [`Ftl::write`] for every page instead.
     ///
-    /// The tables are not updated, so the scheme must be mounted afterwards. `stamp` returns the
-    /// content of each page. `go_on` is called from time to time with the number of programmed
-    /// pages. If it returns `false`, the work stops.
-    fn fill_blank(
-        &mut self,
-        medium: &mut Medium,
-        stamp: &(dyn Fn(Lpn) -> Stamp + Sync),
-        go_on: &mut dyn FnMut(u64) -> bool,
-    ) -> Option<bool> {
-        let _ = (medium, stamp, go_on);
+    /// The tables are changed, so the scheme must be mounted afterwards.
+    fn order_of_fill(&mut self, medium: &Medium) -> Option<Vec<Vec<BlockId>>> {
+        let _ = medium;
         None
     }
 

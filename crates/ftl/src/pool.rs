@@ -207,6 +207,7 @@ impl Pool {
             "block {block} is erased, but it holds {} valid slots",
             self.blocks.valid(block)
         );
+        self.blocks.take_from_base(&self.layout, block);
         let was_map = self.blocks.role(block) == Role::Map;
         let erased = match cx.flash.erase(block, cause, after) {
             Ok(op) => {

@@ -13,6 +13,7 @@ use flashatlas_ftl::{FLUSH, PROGRAM_STEPS, WORN_OUT};
 use flashatlas_nand::params::FACTORY_BAD;
 use flashatlas_nand::{Flash, Medium, Rules, Unit};
 use flashatlas_timing::{Engine, Times};
+use flashatlas_types::base::{Base, Filled};
 use flashatlas_types::{
     Cause, ConfigError, Dur, FtlError, Layout, Lpn, MemoryKind, Plan, Ps, Seed, Stamp,
 };
@@ -310,7 +311,50 @@ impl Ssd {
         stamp: &(dyn Fn(Lpn) -> Stamp + Sync),
         go_on: &mut dyn FnMut(u64) -> bool,
     ) -> Option<bool> {
-        self.ftl.fill_blank(&mut self.medium, stamp, go_on)
+        let order = self.ftl.order_of_fill(&self.medium)?;
+        Some(self.medium.program_in_order(&order, stamp, go_on))
+    }
+
+    /// Returns whether the content of this blank drive after a precondition can be computed instead
+    /// of stored.
+    fn can_take_a_base(&self, config: &DriveConfig) -> bool {
+        config.takes_up_a_base() && self.medium.is_untouched()
+    }
+
+    /// Brings a blank drive into the state of [`Ssd::fill_blank`], in a moment: what the drive
+    /// holds is computed when it is asked for. Returns `false` if the drive cannot do this.
+    ///
+    /// The drive must be power cycled afterwards.
+    pub fn lay_filled(&mut self, config: &DriveConfig, stamp: fn(Lpn) -> Stamp) -> bool {
+        if !self.can_take_a_base(config) {
+            return false;
+        }
+        let Some(order) = self.ftl.order_of_fill(&self.medium) else { return false };
+        let base = Filled::new(&self.medium.shared_layout(), &order);
+        self.medium.lay(Arc::new(Base::Filled(base)), stamp);
+        true
+    }
+
+    /// Brings a blank drive into the state of [`Ssd::make_steady`], in a moment: what the drive
+    /// holds is computed when it is asked for. Returns `false` if the drive cannot do this.
+    ///
+    /// The drive must be power cycled afterwards.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Ssd::make_steady`].
+    pub fn lay_steady(
+        &mut self,
+        config: &DriveConfig,
+        seed: Seed,
+        stamp: fn(Lpn) -> Stamp,
+    ) -> Result<bool, ConfigError> {
+        let of_scheme = config.scheme().steady_state(&config.scheme_config())?;
+        if !self.can_take_a_base(config) {
+            return Ok(false);
+        }
+        let base = (of_scheme.base)(&config.scheme_config(), &self.medium, seed)?;
+        self.medium.lay(Arc::new(Base::Steady(base)), stamp);
+        Ok(true)
     }
 
     /// Brings a blank drive into the steady state of uniform random writes of single units.
@@ -332,7 +376,7 @@ impl Ssd {
         go_on: &mut dyn FnMut(u64) -> bool,
     ) -> Result<bool, ConfigError> {
         assert!(self.medium.sequence() == 0, "the drive is not blank");
-        let make = config.scheme().steady_state(&config.scheme_config())?;
+        let make = config.scheme().steady_state(&config.scheme_config())?.make;
         self.set_instant(true);
         let flash = Flash { medium: &mut self.medium, plan: &mut self.plan };
         let (copies, outcome) = (&mut self.copies, &mut Outcome::default());

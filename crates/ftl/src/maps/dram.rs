@@ -7,7 +7,7 @@
 
 use crate::maps::pages::ids::Segment;
 use crate::maps::pages::resident::{PARAMS, Resident, SEGMENT_BYTES, dram_lookup, fits, fits_dram};
-use crate::maps::{MapContext, MapPage, MapStore, MapStoreDef, Replay, StoreConfig, Update};
+use crate::maps::{MapContext, MapPage, MapStore, MapStoreDef, Replay, STORE, StoreConfig, Update};
 use crate::notes::NO_MAP_ON_FLASH;
 use crate::pool::{MapQuota, Pool};
 use crate::report::{PageCounters, Reason};
@@ -77,6 +77,11 @@ fn flushed(params: &Params) -> Option<Param<u64>> {
     }
 }
 
+/// Returns whether the map is whole in DRAM and never written to flash.
+pub(crate) fn is_volatile(params: &Params) -> bool {
+    params.get(STORE) == DEF.name && flushed(params).is_none()
+}
+
 /// A map that is never written to flash.
 struct Volatile {
     entries: PpnTable,
@@ -133,6 +138,10 @@ impl MapStore for Volatile {
 
     fn table(&mut self) -> Option<&mut PpnTable> {
         Some(&mut self.entries)
+    }
+
+    fn whole_table(&self) -> Option<&PpnTable> {
+        Some(&self.entries)
     }
 
     fn restore(&mut self, lpn: Lpn, ppn: Ppn, _: u64) {

@@ -5,7 +5,7 @@
 mod cdftl;
 mod demand;
 mod dftl;
-mod dram;
+pub(crate) mod dram;
 mod leaftl;
 mod learnedftl;
 mod nvm_hybrid;
@@ -155,6 +155,11 @@ pub trait MapStore: Send {
     /// A mount that finds no part of the map fills this table directly instead of calling
     /// [`MapStore::restore`].
     fn table(&mut self) -> Option<&mut PpnTable> {
+        None
+    }
+
+    /// Returns the table of [`MapStore::table`] to be looked at.
+    fn whole_table(&self) -> Option<&PpnTable> {
         None
     }
 

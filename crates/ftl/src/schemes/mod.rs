@@ -16,6 +16,8 @@ pub use registry::Registry;
 
 use crate::maps::StoreConfig;
 use crate::{Ftl, FtlContext, MountLimit};
+use flashatlas_nand::Medium;
+use flashatlas_types::base::Steady;
 use flashatlas_types::{
     ConfigError, FtlError, Layout, Lpn, Mechanism, ParamDef, Params, Seed, SeededBug, Stamp,
 };
@@ -72,6 +74,9 @@ pub type MakeSteady = fn(
     &mut dyn FnMut(u64) -> bool,
 ) -> Result<bool, ConfigError>;
 
+/// A function that returns the steady state of a blank medium, as [`MakeSteady`] programs it.
+pub type BaseOfSteady = fn(&SchemeConfig<'_>, &Medium, Seed) -> Result<Steady, ConfigError>;
+
 /// The functions that create the steady state of a scheme.
 #[derive(Clone, Copy)]
 pub struct SteadyState {
@@ -79,6 +84,11 @@ pub struct SteadyState {
     pub check: fn(&SchemeConfig<'_>) -> Result<(), ConfigError>,
     /// Programs a blank medium into the steady state.
     pub make: MakeSteady,
+    /// Returns the content of a medium in the steady state.
+    pub base: BaseOfSteady,
+    /// Returns whether a mount of a medium that is as its base says ([`Medium::lay`]) takes up the
+    /// base, so that the tables take memory only for what changes.
+    pub takes_up_a_base: fn(&SchemeConfig<'_>) -> bool,
 }
 
 /// One scheme of the registry.
@@ -115,12 +125,12 @@ pub struct SchemeDef {
 flashatlas_types::entry!(SchemeDef, "scheme", "ftl.scheme", none);
 
 impl SchemeDef {
-    /// Returns the function that programs a blank medium into the scheme's steady state.
+    /// Returns the functions that bring a blank medium into the scheme's steady state.
     ///
     /// # Errors
     /// Returns an error that suggests another way, if the scheme or one of the chosen parts has no
     /// model of the steady state.
-    pub fn steady_state(&self, config: &SchemeConfig<'_>) -> Result<MakeSteady, ConfigError> {
+    pub fn steady_state(&self, config: &SchemeConfig<'_>) -> Result<SteadyState, ConfigError> {
         let found = self.steady.ok_or_else(|| {
             let why = format!(
                 "the steady state of `{}` has no model: use ‹precondition=fill› or a trace",
@@ -129,7 +139,7 @@ impl SchemeDef {
             ConfigError::new("ftl.scheme", why)
         })?;
         (found.check)(config)?;
-        Ok(found.make)
+        Ok(found)
     }
 
     /// Rebuilds the scheme's tables from the medium.

@@ -2,6 +2,7 @@
 //! with results calculated by hand. Whole drives are compared with a plain array, and the power is
 //! cut at every operation.
 
+mod base;
 mod collection;
 mod filled;
 mod learned;

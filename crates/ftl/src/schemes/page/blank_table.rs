@@ -57,6 +57,9 @@ pub(super) fn fill(
     valid: &mut Blocks,
     division: Division,
 ) -> u64 {
+    if blocks.is_empty() {
+        return 0;
+    }
     let mut versions = Versions::new(medium);
     blocks.iter().for_each(|&block| versions.read(block));
     let (pages, windows) = (table.len(), division.windows(table.len()));

@@ -43,7 +43,7 @@ impl PageMapped {
     /// Begins the collection of `victim`. From now on its valid slots are read and moved.
     pub(super) fn begin_collection(
         &mut self,
-        cx: &FtlContext<'_>,
+        cx: &mut FtlContext<'_>,
         lane: LaneId,
         victim: BlockId,
         cause: Cause,
@@ -73,7 +73,12 @@ impl PageMapped {
         let leaving =
             Leaving { block: victim, cause, valid, buffered: 0, read: false, after: Vec::new() };
         self.lanes[lane].leaving.push(leaving);
-        if self.pool.blocks.valid(victim) > 0 { self.verify(cx, victim) } else { Ok(()) }
+        if self.pool.blocks.valid(victim) == 0 {
+            return Ok(());
+        }
+        cx.flash.medium.take_from_base(victim);
+        self.pool.blocks.take_from_base(&self.layout, victim);
+        self.verify(cx, victim)
     }
 
     /// Ends the reads of `victim`, because every valid slot was read.

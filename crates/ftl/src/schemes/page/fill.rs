@@ -9,13 +9,13 @@ use flashatlas_types::BlockId;
 impl PageMapped {
     /// Returns the blocks of each lane that a fill uses, in order. Returns `None` if the fill also
     /// depends on a classifier, on several streams, on map pages, or on collection.
-    pub(super) fn order_of_fill(&mut self, medium: &Medium) -> Option<Vec<Vec<BlockId>>> {
+    pub(super) fn blocks_of_fill(&mut self, medium: &Medium) -> Option<Vec<Vec<BlockId>>> {
         let settings = &self.settings;
         let simple = settings.streams.host == 1
             && !settings.classified
             && settings.slc.is_none()
             && settings.steps.is_none();
-        if !simple || !medium.is_untouched() || self.map.table().is_none() {
+        if !simple || !medium.is_untouched() || self.map.whole_table().is_none() {
             return None;
         }
         // with at most this number of free blocks, a lane may collect before it opens a block

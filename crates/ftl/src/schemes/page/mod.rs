@@ -41,7 +41,7 @@ use crate::{Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MountReport, P
 use flashatlas_nand::{Medium, Unit};
 use flashatlas_types::{
     BlockId, BlockMode, Cause, FrontierId, FtlError, LaneId, Layout, Lpn, Mechanism, MemoryKind,
-    OpId, ParamDef, Ppn, Stamp, StampSum, TiVec, Violation,
+    OpId, ParamDef, Ppn, StampSum, TiVec, Violation,
 };
 use frontier::{Frontier, Leaving, Pending};
 use history::History;
@@ -88,7 +88,12 @@ pub const DEF: SchemeDef = SchemeDef {
         "nvm.bytes",
     ],
     mount_limit: &mount_limit,
-    steady: Some(SteadyState { check: steady::check, make: steady::make }),
+    steady: Some(SteadyState {
+        check: steady::check,
+        make: steady::make,
+        base: steady::base,
+        takes_up_a_base: |config| maps::dram::is_volatile(config.params),
+    }),
     small: &[
         &[],
         &["ftl.gc_mode=single"],
@@ -383,14 +388,8 @@ impl Ftl for PageMapped {
         Ok(())
     }
 
-    fn fill_blank(
-        &mut self,
-        medium: &mut Medium,
-        stamp: &(dyn Fn(Lpn) -> Stamp + Sync),
-        go_on: &mut dyn FnMut(u64) -> bool,
-    ) -> Option<bool> {
-        let order = self.order_of_fill(medium)?;
-        Some(medium.program_in_order(&order, stamp, go_on))
+    fn order_of_fill(&mut self, medium: &Medium) -> Option<Vec<Vec<BlockId>>> {
+        self.blocks_of_fill(medium)
     }
 
     fn trim(&mut self, cx: &mut FtlContext<'_>, lpn: Lpn) -> Result<(), FtlError> {

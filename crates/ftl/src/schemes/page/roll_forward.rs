@@ -7,6 +7,7 @@ use super::versions::Versions;
 use crate::maps::Replay;
 use flashatlas_nand::Medium;
 use flashatlas_types::{BlockId, FtlError, Ppn, beat};
+use std::sync::Arc;
 
 impl PageMapped {
     /// Takes newer entries from the spare areas of these blocks, in this order. If the map was
@@ -29,6 +30,14 @@ impl PageMapped {
         {
             let division = Division::of(table.len());
             let valid = &mut self.pool.blocks;
+            if let Some(base) = medium.untouched_base() {
+                // read from the newest block to the oldest, each page is first met in its valid
+                // version
+                self.mount.rolled_forward = table.len().into();
+                table.lay(Arc::clone(base));
+                valid.lay(&self.layout, Arc::clone(base));
+                return Ok(());
+            }
             self.mount.rolled_forward = blank_table::fill(medium, blocks, table, valid, division);
             return Ok(());
         }

@@ -1,18 +1,42 @@
 //! Sums over whole tables, each computed in memory order. Two sums show whether entries and slots
 //! agree, without a random memory access for each page.
+//!
+//! If the tables lie over a base, the sums are of what has changed: pairs of today are added, and
+//! pairs of the base that are there no more are removed. In the base itself, entries and slots
+//! agree by its formula. So blocks and entries that are as the base says are not looked at.
 
 use super::PageMapped;
 use flashatlas_nand::{Medium, OobRole};
-use flashatlas_types::{BlockId, Lpn, PairSum, Ppn, Stamp, StampSum, at_once, share};
+use flashatlas_types::base::{Base, Held};
+use flashatlas_types::{BlockId, Lpn, PairSum, Ppn, PpnTable, Stamp, StampSum, at_once, share};
 use std::iter::Sum;
 
 /// The number of blocks below which a scan takes less time than the start of a thread.
 const WORTH_A_THREAD: usize = 1 << 10;
 
+/// A slot that a sum counts.
+enum Slot {
+    /// A slot that is valid.
+    Valid(Ppn),
+    /// A slot that was valid in the base, and the page that it held.
+    OfBase(Ppn, Lpn),
+}
+
 impl PageMapped {
     /// Returns the number of mapped entries, and the sum of their pairs of page and slot.
     pub(super) fn entries(&self) -> (u64, PairSum) {
         let (mut count, mut sum) = (0, PairSum::default());
+        if let Some(moved) = self.map.whole_table().and_then(PpnTable::moved) {
+            count = self.layout.logical_units.into();
+            for (lpn, before, now) in moved {
+                sum.remove(lpn.0, before.0);
+                match now.mapped() {
+                    Some(now) => sum.add(lpn.0, now.0),
+                    None => count -= 1,
+                }
+            }
+            return (count, sum);
+        }
         for lpn in (0..self.layout.logical_units).map(Lpn) {
             if let Some(ppn) = self.map.peek(lpn).mapped() {
                 count += 1;
@@ -25,18 +49,25 @@ impl PageMapped {
     /// Returns the sum of the pairs of page and slot that the spare areas of valid slots name.
     /// Slots with map pages are skipped. An unreadable slot is paired with no page.
     pub(super) fn valid_slots(&self, medium: &Medium) -> PairSum {
-        self.sum_slots(medium, |sum: &mut PairSum, ppn| {
-            sum.add(medium.named(ppn).unwrap_or(Lpn::NONE).0, ppn.0);
+        self.sum_slots(medium, |sum: &mut PairSum, slot| match slot {
+            Slot::Valid(ppn) => sum.add(medium.named(ppn).unwrap_or(Lpn::NONE).0, ppn.0),
+            Slot::OfBase(ppn, lpn) => sum.remove(lpn.0, ppn.0),
         })
     }
 
     /// Returns the sum of the stamps of all pages, on flash and in buffers.
     pub(super) fn stamps(&self, medium: &Medium) -> StampSum {
-        let mut sum = self.sum_slots(medium, |sum: &mut StampSum, ppn| {
-            if let Ok(unit) = medium.unit_by_stamp(ppn) {
-                sum.add(unit.lpn, unit.stamp);
+        let mut sum = self.sum_slots(medium, |sum: &mut StampSum, slot| match slot {
+            Slot::Valid(ppn) => {
+                if let Ok(unit) = medium.unit_by_stamp(ppn) {
+                    sum.add(unit.lpn, unit.stamp);
+                }
             }
+            Slot::OfBase(_, lpn) => sum.remove(lpn, medium.stamp_in_base(lpn)),
         });
+        if self.map.whole_table().is_some_and(PpnTable::lies_over_base) {
+            sum.count_changes_alone();
+        }
         let between = self.older_in_steps().map(|p| p.unit.lpn);
         for lpn in self.buffered.keys().copied().chain(between) {
             // the version on flash is valid until the buffered version is programmed
@@ -48,11 +79,11 @@ impl PageMapped {
     }
 
     /// Returns a sum over all valid slots without map pages, computed on all cores. `add` adds a
-    /// slot to the sum.
+    /// slot to the sum. Over a base, the slots are those that changed.
     fn sum_slots<S: Sum + Default + Send>(
         &self,
         medium: &Medium,
-        add: impl Fn(&mut S, Ppn) + Sync,
+        add: impl Fn(&mut S, Slot) + Sync,
     ) -> S {
         let (layout, valid) = (&self.layout, &self.pool.blocks);
         let share = share(layout.blocks() as usize, WORTH_A_THREAD);
@@ -60,7 +91,21 @@ impl PageMapped {
             let mut sum = S::default();
             let blocks = (first..layout.blocks()).take(share).map(BlockId::new);
             for block in blocks.filter(|&block| medium.oob_role(block) != OobRole::MAP) {
-                valid.for_each_valid(layout, block, |ppn| add(&mut sum, ppn));
+                let mut was = |base: &Base, ppn| {
+                    if let Some(Held::Valid(lpn)) = base.page_at(ppn) {
+                        add(&mut sum, Slot::OfBase(ppn, lpn));
+                    }
+                };
+                if let Some(base) = valid.base_of(block).filter(|_| medium.is_base(block)) {
+                    valid.gone(layout, block).for_each(|ppn| was(base, ppn));
+                    continue;
+                }
+                if let Some(base) = valid.base() {
+                    let first = layout.block_slot(block).0;
+                    let slots = first..first + layout.slots_per_block;
+                    slots.map(Ppn).for_each(|ppn| was(base, ppn));
+                }
+                valid.for_each_valid(layout, block, |ppn| add(&mut sum, Slot::Valid(ppn)));
             }
             sum
         });

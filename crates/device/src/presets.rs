@@ -18,6 +18,7 @@ pub const PRESETS: &[Preset] = &[
     Preset { name: "ufs-128gb", toml: include_str!("../devices/ufs-128gb.toml") },
     Preset { name: "superpage-sata", toml: include_str!("../devices/superpage-sata.toml") },
     Preset { name: "tlc-small", toml: include_str!("../devices/tlc-small.toml") },
+    Preset { name: "tlc-slc-small", toml: include_str!("../devices/tlc-slc-small.toml") },
     Preset { name: "tlc-nvme-1tb", toml: include_str!("../devices/tlc-nvme-1tb.toml") },
 ];
 

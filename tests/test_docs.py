@@ -5,7 +5,8 @@ A comment before a block says how, if the language of the block does not:
 - ``<!-- long -->``: only `make test-full` runs it.
 - ``<!-- fails -->``: its command ends with an error.
 - ``<!-- in the tree -->``: commands of a source tree; what they name must exist.
-- ``<!-- NAME -->``: the block is the file of this name, for the commands below it.
+- ``<!-- NAME -->``: the block is the file of this name, for the commands below it. A Python block
+  must have a name that ends in ``.py``; it is not run on its own.
 
 Commands and Python of a third of the pages are run, if they are drawn at all (``drawn.py``).
 
@@ -151,7 +152,9 @@ def console(block: Block, folder: Path) -> None:
 def python(block: Block, folder: Path) -> None:
     """Run a whole program; a part of a file of the tree (``...`` is the rest) must only parse."""
     compile(block.text, "a block", "exec")
-    if block.comment != "in the tree":
+    if block.comment.endswith(".py"):
+        (folder / block.comment).write_text(block.text, encoding="utf-8")
+    elif block.comment != "in the tree":
         (folder / "block.py").write_text(block.text, encoding="utf-8")
         done = run(f"{sys.executable} block.py", folder)
         assert done.returncode == 0, f"{block.text}\n{done.stderr}"

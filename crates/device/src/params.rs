@@ -68,7 +68,7 @@ pub(crate) const PAGE_ORDER: Param<Text> = Param::choice(
      `consecutive`: word line by word line (no real part does this); `shadow`: MLC, the lower page \
      of the next word line before the upper page (Cai et al., HPCA 2017; Linux); \
      `shadow-even-odd`: with two pages of a kind on each word line (MLC: data sheets of Samsung; \
-     TLC: Yaakobi et al., ICNC 2012; QLC: FEMU)",
+     TLC: MQSim, FEMU and SimpleSSD; QLC: FEMU)",
 )
 .or("consecutive");
 

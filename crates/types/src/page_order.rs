@@ -28,8 +28,8 @@ pub enum PageOrder {
     ///
     /// - MLC: pages 0 and 4, 1 and 5, 2 and 8, 3 and 9 share cells, and so on (the tables of paired
     ///   pages in data sheets of Samsung, such as K9GAG08U0M).
-    /// - TLC: two word lines get their lower pages ahead (Yaakobi et al., ICNC 2012, as in FEMU and
-    ///   SimpleSSD).
+    /// - TLC: two word lines get their lower pages ahead (MQSim, which names Yaakobi et al., ICNC
+    ///   2012; FEMU and SimpleSSD have the same).
     /// - QLC: as the table of FEMU.
     ShadowEvenOdd,
 }

@@ -22,7 +22,7 @@ fn record(value: &Value) -> Value {
     outcome.record
 }
 
-/// `docs/VALIDATION.md` has the table of what a defence costs.
+/// `docs/VALIDATION.md` has the cost of each defence, from longer runs after a warm-up.
 #[test]
 fn defences_of_lower_pages_cost_what_they_write() {
     let orders = [("mlc", "shadow"), ("mlc", "shadow-even-odd"), ("tlc", "shadow-even-odd")];

@@ -9,14 +9,15 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
+from pathlib import Path
 
 import flashatlas
 import pytest
 from drawn import sample
 from naive.errors import Code, Formula, factors
+from naive.traces import Request, written
 
 UNIT = 2048
-TLC = {"bits": 3, "cell": "tlc"}
 
 
 def near(found: float, expected: float, variance: float, few: float = 4) -> bool:
@@ -269,3 +270,55 @@ def test_what_no_step_corrects_from_the_start_is_lost_and_not_zeros(rest: int) -
         depth=1,
     )
     assert run.violations == 0
+
+
+@pytest.mark.parametrize("passes", [1, 2, 5, 9])
+def test_the_erases_of_a_run_are_cycles(passes: int, tmp_path: Path) -> None:
+    """The range is written again and again in order, so blocks without valid pages are collected.
+
+    The free block with the fewest erases is opened, so the n-th block that is opened was opened n
+    divided by the number of blocks times before. The blocks of the last pass are read.
+    """
+    blocks, pages, data = 12, 24, 8
+    whole, formula = data * pages, Formula(e=0, a=0.001, k=1, b=0, g=0)
+    writes = [Request(0, "write", page) for _ in range(passes) for page in range(whole)]
+    reads = [Request(0, "read", page) for page in range(whole)]
+    run = flashatlas.run(
+        drive="tiny",
+        set=[
+            *drive(data, 1, pages, 1),
+            f"drive.blocks={blocks}",
+            *formula.settings(),
+            *Code(2048, 16_000, 0, 1.0, 1000).settings(),
+            "errors.cycles=5",
+            "ftl.idle_free=0",
+        ],
+        trace=written(tmp_path / "passes.csv", [*writes, *reads]),
+        depth=1,
+    )
+    opened = range(data * (passes - 1), data * passes)
+    bits = sum(8 * UNIT * pages * formula.rate(5 + 1 + n // blocks, 0, 0) for n in opened)
+    assert near(run.record["faults"]["corrected_bits"], bits, bits)
+
+
+@pytest.mark.parametrize("soft", [False, True])
+def test_each_retry_counts_as_a_read_of_its_block(soft: bool) -> None:
+    """Nothing but reads makes errors, and the code corrects one bit.
+
+    The first page of a block is read without errors. Each other page has more than a bit, and a
+    retry gains nothing: it is read once, then five times, and three times for soft decoding.
+    """
+    pages, blocks, formula = 12, 40, Formula(e=0, a=0, b=0, g=0.01, p=0, q=1)
+    steps = 1 + 5 + (3 if soft else 1)
+    code = Code(2048, 1, 5, 1.0, 1000, 16_000, steps - 6, 1000)
+    run = flashatlas.run(
+        drive="tiny",
+        set=[*drive(blocks, 1, pages, 1), *formula.settings(), *code.settings()],
+        workload=f"sequential:requests={blocks * pages},size=2KiB,read=1",
+        precondition="fill",
+        depth=1,
+    )
+    assert run.record["faults"]["further_reads"] == (steps - 1) * blocks * (pages - 1)
+    before = [0, *(1 + steps * page for page in range(pages - 1))]
+    bits = sum(8 * UNIT * blocks * formula.rate(1, 0, reads / pages) for reads in before)
+    assert near(run.record["faults"]["corrected_bits"], bits, bits)

@@ -53,3 +53,4 @@ pub use nvm::{Nvm, NvmCounters};
 pub use oob::{Oob, OobError, OobRole};
 pub use params::PARAMS;
 pub use rules::{ProgramOrder, Rules};
+pub use steps::SteppedProgram;

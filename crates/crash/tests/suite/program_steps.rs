@@ -35,11 +35,20 @@ pub const SLC: &[&str] =
 pub fn cut(more: &[&[&str]], geometries: &[&str], depth: u32) -> Report {
     // later variants of the scheme are tried with the store that writes no map pages; the fourth
     // one is then plain page mapping
+    cut_under(("-", "page.4"), more, geometries, depth)
+}
+
+fn cut_under(
+    (layer, scheme): (&str, &str),
+    more: &[&[&str]],
+    geometries: &[&str],
+    depth: u32,
+) -> Report {
     let set = TWO.iter().chain(more.iter().copied().flatten()).map(|&s| s.to_owned()).collect();
     let list = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
     let spec = CrashSpec {
-        layers: list(&["-"]),
-        schemes: list(&["page.4"]),
+        layers: list(&[layer]),
+        schemes: list(&[scheme]),
         stores: list(&["dram"]),
         geometries: list(geometries),
         workloads: list(&["random", "collect", "hot-cold", "trim"]),
@@ -74,5 +83,13 @@ fn power_may_fail_between_steps_twice() {
             let found = cut(&[slc, flush], &["square"], 2);
             assert!(found.violations() == 0, "{slc:?} {flush:?}: {:?}", found.found);
         }
+    }
+}
+
+#[test]
+fn power_may_fail_between_steps_under_a_layer() {
+    for layer in ["hard", "mirror"] {
+        let found = cut_under((layer, "page"), &[&["map.flush=none"]], &["lanes"], 1);
+        assert!(found.violations() == 0, "{layer}: {:?}", found.found);
     }
 }

@@ -197,6 +197,9 @@ impl PageMapped {
         cx: &mut FtlContext<'_>,
         flushed: OpId,
     ) -> Result<OpId, FtlError> {
+        if self.steps.is_some() {
+            return Ok(self.protected_after(cx, flushed));
+        }
         let mut after = self.rely(cx)?;
         if after.is_empty() {
             return Ok(flushed);

@@ -283,7 +283,7 @@ impl PageMapped {
         };
         self.endangers(cx, lane, frame, (op, has_backup));
         if self.steps.is_some() && self.mode_of(f) == BlockMode::Slc {
-            buffer.iter().for_each(|p| self.supersede_between(cx, p.unit.lpn, op));
+            self.programmed_at_once(cx, &buffer, op);
         }
         if copies > 0 {
             let from = buffer.iter().map(|p| (p.from, p.ready));
@@ -425,10 +425,7 @@ impl Ftl for PageMapped {
                 self.program(cx, lane, f, true)?;
             }
         }
-        match &self.steps {
-            Some(steps) if !steps.rest_on_capacitors() => self.finish(cx),
-            _ => Ok(()),
-        }
+        if self.steps.is_some() { self.finish_for_flush(cx) } else { Ok(()) }
     }
 
     fn finish(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
@@ -442,9 +439,6 @@ impl Ftl for PageMapped {
         } else {
             self.map.flush(&mut MapContext::new(cx, &mut self.pool))?
         };
-        if self.steps.is_some() {
-            return Ok(self.protected_after(cx, flushed));
-        }
         self.rely_after(cx, flushed)
     }
 
@@ -541,9 +535,7 @@ impl Ftl for PageMapped {
         if let Some(slc) = &mut self.slc {
             slc.reset_counters();
         }
-        if let Some(steps) = &mut self.steps {
-            steps.reset_counters();
-        }
+        self.steps.iter_mut().for_each(|steps| steps.reset_counters());
         self.refreshing.blocks = [0; 2];
         self.map.reset_counters();
     }

@@ -62,8 +62,8 @@ pub(super) struct Steps {
     between: TiVec<LaneId, TiVec<FrontierId, VecDeque<Between>>>,
     /// The newest versions of pages between steps that the host wrote.
     newest: FxHashMap<Lpn, Where>,
-    /// The first steps of frames with data of the host, as far as they may be unfinished, if a
-    /// FLUSH waits for them alone.
+    /// The first steps of frames with data of the host and their programs in SLC mode, as far as
+    /// they may be unfinished, if a FLUSH waits for them alone.
     first_steps: Vec<OpId>,
     /// The number of frames that were begun, that were finished, and that have no data.
     counters: [u64; 3],
@@ -96,14 +96,17 @@ impl Steps {
         self.between.iter().flatten().flatten()
     }
 
+    /// Notes an operation that a FLUSH waits for, if it waits for no last steps.
+    fn began(&mut self, cx: &FtlContext<'_>, op: OpId) {
+        if self.settings.plp {
+            self.first_steps.retain(|&op| cx.may_be_unfinished(op));
+            self.first_steps.push(op);
+        }
+    }
+
     /// Returns the step with this number.
     fn step(&self, number: u8) -> ProgramStep {
         ProgramStep { number, of: self.settings.steps }
-    }
-
-    /// Returns `true` if a FLUSH leaves frames between their steps to capacitors.
-    pub fn rest_on_capacitors(&self) -> bool {
-        self.settings.plp
     }
 
     /// Returns the pages whose newest version is between steps.
@@ -241,9 +244,8 @@ impl PageMapped {
         }
         let steps = self.steps_mut();
         steps.counters[0] += 1;
-        if steps.settings.plp && between.has_host_units() {
-            steps.first_steps.retain(|&op| cx.may_be_unfinished(op));
-            steps.first_steps.push(made.op);
+        if between.has_host_units() {
+            steps.began(cx, made.op);
         }
         steps.of_mut(lane, f).push_back(between);
         if SeededBug::ReleaseAtFirstStep.is_active() {
@@ -354,6 +356,12 @@ impl PageMapped {
         self.superseded.add(block, by, cx.command.oldest_unfinished);
     }
 
+    /// Notes the program of a frame of the host in SLC mode, which has one step.
+    pub(super) fn programmed_at_once(&mut self, cx: &FtlContext<'_>, units: &[Pending], op: OpId) {
+        units.iter().for_each(|p| self.supersede_between(cx, p.unit.lpn, op));
+        self.steps_mut().began(cx, op);
+    }
+
     /// Programs frames without data until no frame of a frontier that holds data is between steps.
     pub(super) fn finish_frames(
         &mut self,
@@ -384,6 +392,11 @@ impl PageMapped {
             self.finish_frames(cx, (lane, f))?;
         }
         Ok(())
+    }
+
+    /// Finishes every frame with data of the host, unless a FLUSH leaves them to capacitors.
+    pub(super) fn finish_for_flush(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
+        if self.steps().settings.plp { Ok(()) } else { self.finish_host_frames(cx) }
     }
 
     /// Finishes every frame with data of the host.

@@ -61,7 +61,7 @@ fn medium(cell: Cell, pages: u32, of: ProgramUnit, order: PageOrder, rules: Rule
     Medium::new(layout.in_page_order(order).unwrap().into(), rules, 0, Seed(1)).unwrap()
 }
 
-/// A flash of three bits a cell, whose pages are programmed one by one.
+/// Returns a flash of three bits a cell whose pages are programmed one by one.
 fn tlc(rules: Rules) -> Medium {
     medium(Cell::Tlc, 9, ProgramUnit::Page, PageOrder::Consecutive, rules)
 }
@@ -265,7 +265,7 @@ fn the_age_of_data_begins_with_its_block() {
     assert_near(&rates(&mut m)[..1], &[0.25]);
 }
 
-/// What a spare block cannot take over is lost, and the program goes on.
+/// A page that a spare block cannot take over is lost, and the program goes on.
 #[test]
 fn a_spare_block_takes_what_can_be_read() {
     let mut strong = bits(Formula { base: 0.002, ..NONE });

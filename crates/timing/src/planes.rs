@@ -6,9 +6,9 @@
 //! read joins only if it is next in the die's queue, so it passes no operation that waits. While a
 //! program or an erase is suspended, reads go one at a time.
 
+use crate::PlaneReads;
 use crate::engine::Engine;
 use crate::nodes::{NIL, NodeKind};
-use crate::PlaneReads;
 use crate::paths::State;
 use crate::resources::Phase;
 use flashatlas_types::Dur;

@@ -1,0 +1,78 @@
+"""Blocks that are refreshed in runs, and when, beside the model in `naive/refresh.py`."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import flashatlas
+import pytest
+from drawn import sample
+from naive.errors import DAY, Code, Formula, factors
+from naive.refresh import Drive
+from naive.traces import US, Request, written
+from test_naive_errors import UNIT, drive
+
+ROW = 600_000_000_000
+"""Nanoseconds of a row."""
+SECOND = 1_000_000 * US
+
+
+@pytest.mark.parametrize("seed", sample(range(100), 20))
+def test_blocks_are_refreshed_when_the_formula_says(seed: int, tmp_path: Path) -> None:
+    """A few weeks of writes and reads, with pauses of seconds to days: each look of each lane."""
+    chosen = random.Random(seed)
+    lanes, pages = chosen.choice([1, 2, 4]), 3 * chosen.randint(1, 4)
+    blocks = 30
+    # a block that is due has few more wrong bits than its share, so nothing is lost
+    correctable, share = 4000, chosen.choice([0.25, 0.5, 0.8])
+    kinds, lines = chosen.choice([1, 2]), chosen.choice([1, 1.5])
+    n, lasts = chosen.choice([0.5, 1, 2]), chosen.uniform(1, 12)
+    # at this rate, a block whose factor is 1 is due after `lasts` days
+    formula = Formula(e=0, a=0, b=share * correctable / (8 * UNIT) / lasts**n, m=0, n=n, g=0)
+    place = list(factors(pages, 3, kinds, lines))
+    check = chosen.choice([1, 60, 600])
+
+    def due(age: float) -> bool:
+        rate = formula.rate(1, age / DAY, 0, factor=max(place))
+        return rate * 8 * UNIT > share * correctable
+
+    model = Drive(lanes, pages, due, check, idle=0.1)
+    requests, at, page = [], 0.0, 0
+    while at < 30 * DAY and len(requests) < 400:
+        at += round(10 ** chosen.uniform(-1, 5.5), 3)
+        write = chosen.random() < 0.5 and page < (blocks - 1) * lanes * pages
+        requests.append(
+            Request(int(at * SECOND), "write" if write else "read", page if write else 0)
+        )
+        page += write
+        model.command(at, write=write)
+    run = flashatlas.run(
+        drive="tiny",
+        set=[
+            *drive(blocks, lanes, pages, 1),
+            "drive.blocks=120",
+            *formula.settings(),
+            *Code(2048, correctable, 0, 1.0, 1000).settings(),
+            f"errors.page_spread={kinds}",
+            f"errors.layer_spread={lines}",
+            f"ftl.refresh={share}",
+            f"ftl.refresh_check={check}s",
+            "ftl.idle_free=0",
+        ],
+        trace=written(tmp_path / "weeks.csv", requests),
+        mode="open",
+        interval="10min",
+        precondition="none",
+    )
+    series, found = run.tables["series"], Counter[int]()
+    if "erases_refresh" in series.column_names:
+        starts, erases = (
+            series.column(name).to_pylist() for name in ("start_ns", "erases_refresh")
+        )
+        found.update({start // ROW: n for start, n in zip(starts, erases, strict=True) if n})
+    expected = Counter[int]()
+    for when, count in model.refreshed.items():
+        expected[int((when - requests[0].at / SECOND) * 1e9) // ROW] += count
+    assert found == expected

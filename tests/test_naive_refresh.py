@@ -76,3 +76,41 @@ def test_blocks_are_refreshed_when_the_formula_says(seed: int, tmp_path: Path) -
     for when, count in model.refreshed.items():
         expected[int((when - requests[0].at / SECOND) * 1e9) // ROW] += count
     assert found == expected
+
+
+@pytest.mark.parametrize("seed", sample(range(60), 20))
+def test_a_filled_drive_is_refreshed_at_the_first_hour_after_its_age(
+    seed: int, tmp_path: Path
+) -> None:
+    """All blocks are alike and full, so all are copied in one look of idle time, again and again.
+
+    The share is of the bits that hard decoding corrects, also if the code has soft decoding.
+    """
+    chosen = random.Random(seed)
+    lanes, pages, blocks, rest = chosen.choice([1, 2]), 6, 10, chosen.choice([0, 1, 5])
+    soft = chosen.choice([True, False])
+    lasts = chosen.uniform(1.5, 8)
+    formula = Formula(e=0, a=0, b=0.5 * 4000 / (8 * UNIT) / lasts, m=0, n=1, g=0)
+    code = Code(2048, 4000, 0, 1.0, 1000, 6000 if soft else 0, 1, 1000)
+    run = flashatlas.run(
+        drive="tiny",
+        set=[
+            *drive(blocks, lanes, pages, 1),
+            "drive.blocks=40",
+            *formula.settings(),
+            *code.settings(),
+            f"errors.rest_days={rest}",
+            "ftl.refresh=0.5",
+        ],
+        trace=written(
+            tmp_path / "idle.csv", [Request(0, "read", 0), Request(20 * DAY * SECOND, "read", 0)]
+        ),
+        mode="open",
+        precondition="fill",
+    )
+    model = Drive(lanes, pages, lambda age: age / DAY > lasts, check=60, idle=0.1)
+    model.fill(blocks * lanes * pages)
+    model.rest(rest * DAY)
+    for at in (0, 20 * DAY):
+        model.command(at, write=False)
+    assert run.record["faults"]["refreshed_blocks"] == sum(model.refreshed.values())

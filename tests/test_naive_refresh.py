@@ -114,3 +114,40 @@ def test_a_filled_drive_is_refreshed_at_the_first_hour_after_its_age(
     for at in (0, 20 * DAY):
         model.command(at, write=False)
     assert run.record["faults"]["refreshed_blocks"] == sum(model.refreshed.values())
+
+
+@pytest.mark.parametrize("seed", sample(range(40), 20))
+def test_a_spread_over_blocks_makes_a_share_of_them_due(seed: int, tmp_path: Path) -> None:
+    """The factor of a block is uniform from 1 - spread to 1 + spread: blocks above the limit go.
+
+    The run ends after the first hour of idle time, when all of them have been copied once. A copy
+    is young, so it is not due.
+    """
+    chosen = random.Random(seed)
+    blocks, rest, spread = 200, 10, chosen.choice([0.2, 0.5, 0.9])
+    # a block of this factor is due at the end of the rest
+    factor = 1 + spread * chosen.uniform(-0.9, 0.9)
+    formula = Formula(e=0, a=0, b=0.5 * 4000 / (8 * UNIT) / rest / factor, m=0, n=1, g=0)
+    run = flashatlas.run(
+        drive="tiny",
+        set=[
+            *drive(blocks, 2, 6, 1),
+            "drive.blocks=500",
+            *formula.settings(),
+            *Code(2048, 16_000, 0, 1.0, 1000).settings(),
+            f"errors.block_spread={spread}",
+            f"errors.rest_days={rest}",
+            "ftl.refresh=0.125",
+        ],
+        trace=written(
+            tmp_path / "hour.csv", [Request(0, "read", 0), Request(5000 * SECOND, "read", 0)]
+        ),
+        mode="open",
+        precondition="fill",
+        seed=seed,
+    )
+    share = (1 + spread - factor) / (2 * spread)
+    # an hour is 1/240 of the rest, and may add blocks
+    later = 2 * blocks * factor / (2 * spread) / 200
+    expected, variance = 2 * blocks * share, 2 * blocks * share * (1 - share)
+    assert abs(run.record["faults"]["refreshed_blocks"] - expected) <= 4 * variance**0.5 + later

@@ -14,31 +14,12 @@ from pathlib import Path
 import flashatlas
 import pytest
 from drawn import sample
-from naive.errors import Code, Formula, factors
+from naive.errors import UNIT, Code, Formula, drive, factors
 from naive.traces import Request, written
-
-UNIT = 2048
 
 
 def near(found: float, expected: float, variance: float, few: float = 4) -> bool:
     return abs(found - expected) <= 4 * math.sqrt(variance) + few
-
-
-def drive(blocks: int, lanes: int, pages: int, units: int) -> list[str]:
-    """Return the settings of a drive whose data fill the blocks of each lane."""
-    return [
-        "drive.channels=1",
-        f"drive.ways={lanes}",
-        "drive.cell=tlc",
-        f"drive.pages={pages}",
-        f"drive.blocks={blocks + 8}",
-        f"drive.logical_pages={blocks * lanes * pages * units}",
-        f"drive.page_bytes={units * UNIT}",
-        f"drive.spare_bytes={64 * units}",
-        "cache.mode=write-through",
-        "errors.model=tlc-72l",
-        "errors.block_spread=0",
-    ]
 
 
 def drawn_formula(chosen: random.Random, cycles: int, days: float, reads: float) -> Formula:

@@ -9,10 +9,9 @@ from pathlib import Path
 import flashatlas
 import pytest
 from drawn import sample
-from naive.errors import DAY, Code, Formula, factors
+from naive.errors import DAY, UNIT, Code, Formula, drive, factors
 from naive.refresh import Drive
 from naive.traces import US, Request, written
-from test_naive_errors import UNIT, drive
 
 ROW = 600_000_000_000
 """Nanoseconds of a row."""

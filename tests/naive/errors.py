@@ -12,6 +12,25 @@ from dataclasses import dataclass
 
 DAY = 86_400
 """Seconds of a day."""
+UNIT = 2048
+"""Bytes of a unit of the drive `tiny`."""
+
+
+def drive(blocks: int, lanes: int, pages: int, units: int) -> list[str]:
+    """Return the settings of a drive whose data fill the blocks of each lane."""
+    return [
+        "drive.channels=1",
+        f"drive.ways={lanes}",
+        "drive.cell=tlc",
+        f"drive.pages={pages}",
+        f"drive.blocks={blocks + 8}",
+        f"drive.logical_pages={blocks * lanes * pages * units}",
+        f"drive.page_bytes={units * UNIT}",
+        f"drive.spare_bytes={64 * units}",
+        "cache.mode=write-through",
+        "errors.model=tlc-72l",
+        "errors.block_spread=0",
+    ]
 
 
 @dataclass(frozen=True)

@@ -92,10 +92,8 @@ impl Medium {
         if !std::mem::take(&mut self.stepped) {
             return;
         }
-        let end = match self.rules.finishes_programs {
-            true => FrameState::Programmed,
-            false => FrameState::Torn,
-        };
+        let finished = self.rules.finishes_programs;
+        let end = if finished { FrameState::Programmed } else { FrameState::Torn };
         for block in self.layout.block_ids() {
             let written = 0..self.write_pointer(block);
             for frame in written.map(|index| self.layout.frame_in(block, index)) {

@@ -103,9 +103,10 @@ pub(super) fn fits(
     for (number, time) in (1..).zip(T_PROGRAM_STEPS) {
         let is_given = params.get(time) > Dur::ZERO;
         if is_given != (number <= steps) {
-            let why = match is_given {
-                true => format!("{key} = {steps} has no step {number}; leave this key out"),
-                false => format!("is 0: {key} = {steps} needs the time of step {number}"),
+            let why = if is_given {
+                format!("{key} = {steps} has no step {number}; leave this key out")
+            } else {
+                format!("is 0: {key} = {steps} needs the time of step {number}")
             };
             return refuse(time.key(), why);
         }

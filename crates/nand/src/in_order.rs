@@ -2,7 +2,7 @@
 //! as after single programs. The fill is faster, because no other operation comes between its
 //! programs, and several cores can share the work.
 
-use crate::medium::cells::{BlockCells, Header, PADDING, change_in};
+use crate::medium::cells::{Cell, Header, PADDING};
 use crate::medium::{Block, FrameState};
 use crate::{Medium, OobRole};
 use flashatlas_types::{BlockId, Cause, Layout, Lpn, Stamp, at_once, share};
@@ -23,7 +23,8 @@ struct Lane<'a> {
     number: u32,
     order: &'a [BlockId],
     blocks: &'a mut [Block],
-    cells: &'a mut [BlockCells],
+    headers: &'a mut [[u32; 2]],
+    cells: &'a mut [Cell],
 }
 
 impl Lane<'_> {
@@ -45,10 +46,10 @@ impl Lane<'_> {
             let block = usize::from(layout.in_lane(block).1);
             let index = row % layout.frames_per_block;
             self.blocks[block].next = index + 1;
-            let words = self.cells[block].own(layout);
-            let (header, cells) = change_in(layout, words, index);
+            let frame = block * layout.frames_per_block as usize + index as usize;
             let (state, sequence) = (FrameState::Programmed as u8, u64::from(number) + 1);
-            *header = Header { state, sequence }.words();
+            self.headers[frame] = Header { state, sequence }.words();
+            let cells = &mut self.cells[frame * slots as usize..][..slots as usize];
             for (lpn, cell) in (first..).zip(cells) {
                 *cell = if lpn < units { [lpn, stamp(Lpn(lpn)).0] } else { PADDING };
             }
@@ -119,9 +120,13 @@ impl Medium {
     fn lanes<'a>(&'a mut self, order: &'a [Vec<BlockId>]) -> Vec<Lane<'a>> {
         let of_lane = self.layout.blocks_per_lane as usize;
         let mut blocks = self.blocks.raw.chunks_mut(of_lane);
-        let mut cells = self.cells.blocks.raw.chunks_mut(of_lane);
+        let (headers, cells) = self.cells.arrays();
+        let frames = of_lane * self.layout.frames_per_block as usize;
+        let mut headers = headers.chunks_mut(frames);
+        let mut cells = cells.chunks_mut(frames * self.layout.frame_len());
         let mut lane = |(number, order): (u32, &'a Vec<BlockId>)| {
-            Some(Lane { number, order, blocks: blocks.next()?, cells: cells.next()? })
+            let (headers, cells) = (headers.next()?, cells.next()?);
+            Some(Lane { number, order, blocks: blocks.next()?, headers, cells })
         };
         (0..)
             .zip(order)

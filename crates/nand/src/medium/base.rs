@@ -64,10 +64,7 @@ impl Medium {
         assert!(self.is_untouched() && !self.has_errors(), "a base is laid on a blank medium");
         for block in self.layout.block_ids() {
             let programmed = base.programmed(block);
-            if programmed > 0 {
-                self.blocks[block].next = programmed;
-                self.cells.blocks[block] = BlockCells::Base;
-            }
+            self.blocks[block].next = programmed;
         }
         let programs = base.programs();
         self.sequence = programs;
@@ -77,17 +74,14 @@ impl Medium {
             let slots = programs * u64::from(self.layout.slots_per_frame);
             self.counters.padded_slots += slots - u64::from(self.layout.logical_units);
         }
-        self.cells.base = Some(Arc::new(Laid { base, stamp }));
+        let is_programmed = |block| base.programmed(block) > 0;
+        self.cells.lay(Laid { base: Arc::clone(&base), stamp }, is_programmed);
     }
 
     /// Returns the base of this medium, if every block is still as it says.
     pub fn untouched_base(&self) -> Option<&Arc<Base>> {
         let base = &self.cells.base.as_ref()?.base;
-        let untouched = self.cells.blocks.iter_enumerated().all(|(block, cells)| match cells {
-            BlockCells::Erased => base.programmed(block) == 0,
-            BlockCells::Base => true,
-            BlockCells::Own(_) => false,
-        });
+        let untouched = self.cells.is_untouched(|block| base.programmed(block) > 0);
         untouched.then_some(base)
     }
 
@@ -252,10 +246,7 @@ mod tests {
     fn a_block_has_memory_while_it_is_changed_and_not_erased() {
         let (layout, base, _) = steady(ProgramOrder::Strict);
         let mut medium = blank(&layout, ProgramOrder::Strict);
-        let own = |medium: &Medium| {
-            let is_own = |cells: &&BlockCells| matches!(cells, BlockCells::Own(_));
-            medium.cells.blocks.iter().filter(is_own).count()
-        };
+        let own = |medium: &Medium| medium.cells.own_blocks();
         medium.lay(base, stamp);
         assert_eq!(own(&medium), 0);
         let block = BlockId::new(3);

@@ -1,9 +1,10 @@
-//! The cells of a drive. A block has memory of its own only if it was changed and is not erased.
+//! The cells of a drive.
 //!
-//! An erased block has no memory, and neither has a block of the base ([`super::base`]), whose
-//! content is computed. The first change of such a block gives it memory of its own, and its erase
-//! returns that memory. So the memory of a drive grows with what is changed, and an erased frame
-//! shows nothing of its old content.
+//! A drive without a base has arrays of all frames and slots. Over a base ([`super::base`]), an
+//! erased block has no memory, and neither has a block whose content the base computes. The first
+//! change of such a block gives it memory of its own, and its erase returns that memory. So the
+//! memory of such a drive grows with the blocks that change. An erased frame shows nothing of its
+//! old content.
 
 use super::FrameState;
 use super::base::Laid;
@@ -72,11 +73,21 @@ impl BlockCells {
     }
 }
 
+/// The place of the cells.
+#[derive(Clone, Debug)]
+enum Store {
+    /// The headers of all frames, and the content of all slots. The system provides large arrays of
+    /// zeros without writing them, so what is never written takes no memory.
+    Flat(Vec<[u32; 2]>, Vec<Cell>),
+    /// Blocks over a base.
+    Blocks(TiVec<BlockId, BlockCells>),
+}
+
 /// The cells of a drive.
 #[derive(Clone, Debug)]
 pub(crate) struct Cells {
-    pub layout: Arc<Layout>,
-    pub blocks: TiVec<BlockId, BlockCells>,
+    layout: Arc<Layout>,
+    store: Store,
     /// The base, if some blocks are as it says.
     pub base: Option<Arc<Laid>>,
 }
@@ -84,14 +95,54 @@ pub(crate) struct Cells {
 impl Cells {
     /// Returns the cells of an erased drive.
     pub fn new(layout: &Arc<Layout>) -> Cells {
-        let blocks = layout.per_block(BlockCells::Erased);
-        Cells { blocks, layout: Arc::clone(layout), base: None }
+        let (frames, slots) = (layout.frames() as usize, layout.slots() as usize);
+        let store = Store::Flat(vec![EMPTY; frames], vec![EMPTY; slots]);
+        Cells { store, layout: Arc::clone(layout), base: None }
+    }
+
+    /// Makes an erased drive one whose blocks are as a base says, if `is_programmed` of them.
+    pub fn lay(&mut self, base: Laid, is_programmed: impl Fn(BlockId) -> bool) {
+        let mut blocks = self.layout.per_block(BlockCells::Erased);
+        let programmed = |&block: &BlockId| is_programmed(block);
+        self.layout.block_ids().filter(programmed).for_each(|b| blocks[b] = BlockCells::Base);
+        (self.store, self.base) = (Store::Blocks(blocks), Some(Arc::new(base)));
+    }
+
+    /// Returns the arrays of a drive without a base: headers, and the content of slots.
+    ///
+    /// # Panics
+    /// Panics if the drive has a base.
+    pub fn arrays(&mut self) -> (&mut [[u32; 2]], &mut [Cell]) {
+        match &mut self.store {
+            Store::Flat(headers, cells) => (headers, cells),
+            Store::Blocks(_) => unreachable!("the drive has no base"),
+        }
     }
 
     /// Returns whether a block is as the base says.
     #[inline]
     pub fn is_base(&self, block: BlockId) -> bool {
-        matches!(self.blocks[block], BlockCells::Base)
+        match &self.store {
+            Store::Flat(..) => false,
+            Store::Blocks(blocks) => matches!(blocks[block], BlockCells::Base),
+        }
+    }
+
+    /// Returns whether every block is erased as the base says, or is of the base.
+    pub fn is_untouched(&self, is_programmed: impl Fn(BlockId) -> bool) -> bool {
+        let Store::Blocks(blocks) = &self.store else { return false };
+        blocks.iter_enumerated().all(|(block, cells)| match cells {
+            BlockCells::Erased => !is_programmed(block),
+            BlockCells::Base => true,
+            BlockCells::Own(_) => false,
+        })
+    }
+
+    /// Returns the number of blocks that have memory of their own.
+    #[cfg(test)]
+    pub fn own_blocks(&self) -> usize {
+        let Store::Blocks(blocks) = &self.store else { return self.layout.blocks() as usize };
+        blocks.iter().filter(|cells| matches!(cells, BlockCells::Own(_))).count()
     }
 
     /// Returns the base, of which some blocks are.
@@ -101,16 +152,28 @@ impl Cells {
 
     /// Gives a block memory of its own, if it is as the base says.
     pub fn take_from_base(&mut self, block: BlockId) {
-        if self.is_base(block) {
-            self.blocks[block] = self.base().decoded(&self.layout, block);
+        if !self.is_base(block) {
+            return;
+        }
+        let decoded = self.base().decoded(&self.layout, block);
+        if let Store::Blocks(blocks) = &mut self.store {
+            blocks[block] = decoded;
         }
     }
 
     /// Returns the header of a frame.
     #[inline]
     pub fn header(&self, frame: FrameId) -> Header {
+        match &self.store {
+            Store::Flat(headers, _) => Header::of(headers[usize::from(frame)]),
+            Store::Blocks(blocks) => self.header_over_base(blocks, frame),
+        }
+    }
+
+    #[inline(never)]
+    fn header_over_base(&self, blocks: &TiVec<BlockId, BlockCells>, frame: FrameId) -> Header {
         let block = self.layout.block_of_frame(frame);
-        match &self.blocks[block] {
+        match &blocks[block] {
             BlockCells::Erased => Header::default(),
             BlockCells::Base => self.base().header(frame),
             BlockCells::Own(words) => {
@@ -133,8 +196,16 @@ impl Cells {
     /// Returns the content of a slot, whatever the state of its frame is.
     #[inline]
     pub fn cell(&self, slot: Ppn) -> Cell {
+        match &self.store {
+            Store::Flat(_, cells) => cells[slot.0 as usize],
+            Store::Blocks(blocks) => self.cell_over_base(blocks, slot),
+        }
+    }
+
+    #[inline(never)]
+    fn cell_over_base(&self, blocks: &TiVec<BlockId, BlockCells>, slot: Ppn) -> Cell {
         let block = self.layout.block_of(slot);
-        match &self.blocks[block] {
+        match &blocks[block] {
             BlockCells::Erased => EMPTY,
             BlockCells::Base => self.base().cell(slot),
             BlockCells::Own(words) => {
@@ -147,39 +218,64 @@ impl Cells {
     /// Returns the content of the slots of a frame that is not erased, in order.
     #[inline]
     pub fn of_frame(&self, frame: FrameId) -> impl Iterator<Item = Cell> {
-        let block = self.layout.block_of_frame(frame);
         let slots = self.layout.frame_len();
-        let (own, computed): (&[Cell], usize) = match &self.blocks[block] {
-            BlockCells::Own(words) => {
-                let index = self.layout.index_in(block, frame) as usize;
-                let first = self.layout.frames_per_block as usize + index * slots;
-                (&words[first..first + slots], 0)
-            }
-            _ => (&[], slots),
-        };
         let first = self.layout.first_slot(frame).0;
+        let (own, computed): (&[Cell], usize) = match &self.store {
+            Store::Flat(_, cells) => (&cells[first as usize..][..slots], 0),
+            Store::Blocks(blocks) => {
+                let block = self.layout.block_of_frame(frame);
+                match &blocks[block] {
+                    BlockCells::Own(words) => {
+                        let index = self.layout.index_in(block, frame) as usize;
+                        let first = self.layout.frames_per_block as usize + index * slots;
+                        (&words[first..first + slots], 0)
+                    }
+                    _ => (&[], slots),
+                }
+            }
+        };
         own.iter().copied().chain((first..).take(computed).map(|slot| self.cell(Ppn(slot))))
     }
 
     /// Prefetches the header of a slot's frame and the content of the slot.
     #[inline]
     pub fn prefetch(&self, slot: Ppn) {
-        let block = self.layout.block_of(slot);
-        if let BlockCells::Own(words) = &self.blocks[block] {
-            let index = slot.0 - self.layout.block_slot(block).0;
-            let frame = self.layout.index_in(block, self.layout.frame_of(slot));
-            flashatlas_prefetch::item_at(words, frame as usize);
-            flashatlas_prefetch::item_at(words, (self.layout.frames_per_block + index) as usize);
+        match &self.store {
+            Store::Flat(headers, cells) => {
+                flashatlas_prefetch::item_at(headers, usize::from(self.layout.frame_of(slot)));
+                flashatlas_prefetch::item_at(cells, slot.0 as usize);
+            }
+            Store::Blocks(blocks) => {
+                let block = self.layout.block_of(slot);
+                if let BlockCells::Own(words) = &blocks[block] {
+                    let index = slot.0 - self.layout.block_slot(block).0;
+                    let frame = self.layout.index_in(block, self.layout.frame_of(slot));
+                    flashatlas_prefetch::item_at(words, frame as usize);
+                    let slot = self.layout.frames_per_block + index;
+                    flashatlas_prefetch::item_at(words, slot as usize);
+                }
+            }
         }
     }
 
     /// Returns a frame's header and the content of its slots for a change.
     #[inline]
     pub fn change(&mut self, frame: FrameId) -> (&mut [u32; 2], &mut [Cell]) {
-        let block = self.layout.block_of_frame(frame);
-        self.take_from_base(block);
+        if matches!(self.store, Store::Blocks(_)) {
+            self.take_from_base(self.layout.block_of_frame(frame));
+        }
         let layout = &*self.layout;
-        change_in(layout, self.blocks[block].own(layout), layout.index_in(block, frame))
+        match &mut self.store {
+            Store::Flat(headers, cells) => {
+                let first = layout.first_slot(frame).0 as usize;
+                let cells = &mut cells[first..][..layout.frame_len()];
+                (&mut headers[usize::from(frame)], cells)
+            }
+            Store::Blocks(blocks) => {
+                let block = layout.block_of_frame(frame);
+                change_in(layout, blocks[block].own(layout), layout.index_in(block, frame))
+            }
+        }
     }
 
     /// Changes the state of a frame.
@@ -203,10 +299,18 @@ impl Cells {
         *header = Header { state, ..Header::of(*header) }.words();
     }
 
-    /// Erases a block and returns its memory.
+    /// Erases a block. A block over a base returns its memory.
     #[inline]
     pub fn wipe(&mut self, block: BlockId) {
-        self.blocks[block] = BlockCells::Erased;
+        match &mut self.store {
+            Store::Flat(headers, cells) => {
+                let frames = self.layout.frames_of(block);
+                headers[usize::from(frames.start)..usize::from(frames.end)].fill(EMPTY);
+                let first = self.layout.block_slot(block).0 as usize;
+                cells[first..][..self.layout.block_len()].fill(EMPTY);
+            }
+            Store::Blocks(blocks) => blocks[block] = BlockCells::Erased,
+        }
     }
 }
 

@@ -1,12 +1,13 @@
 //! The state that every scheme tracks: the valid slots, the role of each block, and the free
 //! blocks.
 
+use crate::FtlContext;
 use crate::bits::BitSet;
-use flashatlas_nand::{Medium, Unit};
+use flashatlas_nand::{Medium, ReadPart, Unit};
 use flashatlas_prefetch as prefetch;
 use flashatlas_types::{
-    Base, BlockId, ConfigError, Divisor, FtlError, LaneId, Layout, LocalBlock, Lpn, MediumError,
-    Param, Ppn, SeededBug, TiSlice, TiVec, Violation, ti_vec,
+    Base, BlockId, Cause, ConfigError, Divisor, FrameId, FtlError, LaneId, Layout, LocalBlock, Lpn,
+    MediumError, OpId, Param, Ppn, SeededBug, TiSlice, TiVec, Violation, ti_vec,
 };
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -43,6 +44,39 @@ pub fn fits_whole_frames(layout: &Layout, who: &str) -> Result<(), ConfigError> 
 /// Returns [`FtlError::WrongPage`] if the slot holds another page, and the errors of the medium.
 pub fn unit_at(medium: &Medium, at: Ppn, expected: Lpn) -> Result<Unit, FtlError> {
     expecting(medium.unit(at)?, at, expected)
+}
+
+/// Reads page `expected` in slot `at`, which is a whole frame, for a copy. Returns its content and
+/// the operation that reads it. Content that cannot be read is copied as lost.
+///
+/// # Errors
+/// Returns [`FtlError::WrongPage`] if the slot holds another page, and the errors of the medium.
+pub fn read_for_copy(
+    cx: &mut FtlContext<'_>,
+    at: Ppn,
+    expected: Lpn,
+    cause: Cause,
+) -> Result<(Unit, OpId), FtlError> {
+    let frame = cx.flash.medium.layout().frame_of(at);
+    let sensed = read_or_lose(cx, frame, 1, cause)?;
+    Ok((expecting(cx.flash.medium.unit_or_lost(at)?, at, expected)?, sensed))
+}
+
+/// Reads slots of a frame for copies. Returns [`OpId::NONE`] if their content cannot be read: they
+/// are then copied as lost ([`Medium::unit_or_lost`]).
+///
+/// # Errors
+/// Returns the errors of the medium.
+pub fn read_or_lose(
+    cx: &mut FtlContext<'_>,
+    frame: FrameId,
+    slots: u64,
+    cause: Cause,
+) -> Result<OpId, MediumError> {
+    match cx.flash.read(frame, slots, ReadPart::Whole, cause, &[]) {
+        Err(MediumError::Unreadable(_)) if cx.flash.medium.has_errors() => Ok(OpId::NONE),
+        read => read,
+    }
 }
 
 /// Returns the content of slot `at` as [`unit_at`] does, without bytes.

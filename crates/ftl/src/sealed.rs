@@ -5,7 +5,7 @@
 
 use crate::trims::Trims;
 use crate::{FtlContext, MountReport};
-use flashatlas_nand::{FrameState, Medium, OobRole};
+use flashatlas_nand::{Medium, OobRole};
 use flashatlas_types::{BlockId, Cause, FtlError, SeededBug};
 
 /// The role of a data block that a mount made.
@@ -14,7 +14,7 @@ pub(crate) const ROLE_MOUNT: OobRole = OobRole(6);
 /// Returns whether the last page of a block is programmed.
 fn is_sealed(medium: &Medium, block: BlockId) -> bool {
     let layout = medium.layout();
-    medium.state(layout.frame_in(block, layout.frames_per_block - 1)) == FrameState::Programmed
+    medium.state(layout.frame_in(block, layout.frames_per_block - 1)).has_spare()
 }
 
 /// Returns the blocks that a mount erases before it reads anything else. They are blocks that an

@@ -28,6 +28,7 @@
 //!   bad, and a failed program is an error.
 //! - *Factory-bad blocks*: see [`Medium::new`].
 //! - *Uncorrectable read*: a page that was programmed cannot be read any more ([`Medium::decay`]).
+//!   Its spare area is lost, too, unless wrong bits are the reason ([`FrameState::Lost`]).
 //!   Errors that the controller corrects change only times ([`crate::errors`]).
 //! - *NVM*: stores after the last fence are kept, lost or torn, line by line (see [`crate::nvm`]).
 
@@ -141,13 +142,22 @@ impl Medium {
         self.drop_bytes(block);
     }
 
-    /// Makes a programmed frame permanently unreadable.
+    /// Makes a programmed frame permanently unreadable, with its spare area.
     ///
     /// # Panics
     /// Panics if the frame is not programmed.
     pub fn decay(&mut self, frame: FrameId) {
         assert!(self.state(frame) == FrameState::Programmed, "frame {frame} holds nothing");
         self.cells.set_state(frame, FrameState::Torn);
+    }
+
+    /// Makes the data of a programmed frame permanently unreadable. Its spare area stays.
+    ///
+    /// # Panics
+    /// Panics if the frame is not programmed.
+    pub(crate) fn lose_data(&mut self, frame: FrameId) {
+        assert!(self.state(frame) == FrameState::Programmed, "frame {frame} holds nothing");
+        self.cells.set_state(frame, FrameState::Lost);
     }
 
     /// Reads a frame a second time. If the frame can be read only once, it cannot be read from then

@@ -83,7 +83,7 @@ impl Flash<'_> {
         seen: Option<OpId>,
     ) -> Result<OpId, MediumError> {
         if seen.is_none() {
-            self.medium.frame_sequence(frame)?;
+            self.medium.must_be_readable(frame)?;
         }
         if self.medium.is_plain {
             Ok(self.read_pages((frame, slots, part), BlockMode::Native, cause, after, seen))

@@ -159,7 +159,7 @@ impl Medium {
                 "a block has {slc} erases in SLC mode, but only {all} erases in all"
             ));
         }
-        if let Some(state) = image.state.iter().find(|&&s| s > FrameState::Torn as u8) {
+        if let Some(state) = image.state.iter().find(|&&s| s > FrameState::Lost as u8) {
             return Err(format!("the state `{state}` of a frame is not known"));
         }
         if let Some(next) = image.next.iter().find(|&&n| n > layout.frames_per_block) {

@@ -13,6 +13,8 @@ pub enum Laid {
     Torn,
     /// Frame with the number of its program and the content of its slots.
     Holds(u64, Vec<Unit>),
+    /// The same of a frame whose data cannot be read any more.
+    Lost(u64, Vec<Unit>),
 }
 
 /// Returns every frame of `held` that is not erased, in ascending order.
@@ -41,7 +43,9 @@ pub fn frames_of<'a>(
         let sequence = u64::from(held.sequence_low[at]) | u64::from(held.sequence_high[at]) << 32;
         let first = layout.first_slot(frame).0;
         let units = (first..first + layout.slots_per_frame).map(unit).collect();
-        Some((frame, Laid::Holds(sequence, units)))
+        let is_lost = state == FrameState::Lost as u8;
+        let laid = if is_lost { Laid::Lost(sequence, units) } else { Laid::Holds(sequence, units) };
+        Some((frame, laid))
     })
 }
 
@@ -61,6 +65,10 @@ pub fn lay(held: &Image, medium: &mut Medium) {
             Laid::Torn => medium.tear(frame),
             Laid::Holds(sequence, units) => {
                 medium.redo(&Change::Program { frame, sequence, units });
+            }
+            Laid::Lost(sequence, units) => {
+                medium.redo(&Change::Program { frame, sequence, units });
+                medium.redo(&Change::Lost(frame));
             }
         }
     }

@@ -17,11 +17,13 @@ const NO_BYTES: u32 = u32::MAX;
 pub const PROGRAMMED: u8 = 1;
 pub const TORN: u8 = 2;
 pub const ERASED: u8 = 3;
+/// State of a frame whose data cannot be read any more.
+pub const LOST: u8 = 4;
 
 /// Head of a frame.
 #[derive(Clone, Copy)]
 pub struct Head {
-    /// [`PROGRAMMED`], [`TORN`] or [`ERASED`].
+    /// [`PROGRAMMED`], [`TORN`], [`ERASED`] or [`LOST`].
     pub kind: u8,
     /// The role for which the frame's block was opened.
     pub role: OobRole,
@@ -91,6 +93,15 @@ impl Head {
         }
         let sum = sum(out, frame);
         out[..4].copy_from_slice(&sum.to_le_bytes());
+    }
+}
+
+/// Marks the data of a frame as lost in the bytes of its head, unless nothing is programmed there.
+pub fn mark_lost(bytes: &mut [u8], frame: FrameId) {
+    if bytes[4] == PROGRAMMED {
+        bytes[4] = LOST;
+        let sum = sum(bytes, frame);
+        bytes[..4].copy_from_slice(&sum.to_le_bytes());
     }
 }
 

@@ -24,7 +24,7 @@ use crate::aged::{Laid, frames_of, lay};
 use crate::ages::{Ages, SLC_ERASES};
 use crate::disk::Disk;
 use crate::error::ImageError;
-use crate::frame::{ERASED, Frame, Head, PROGRAMMED, TORN, long, word};
+use crate::frame::{ERASED, Frame, Head, LOST, PROGRAMMED, TORN, long, word};
 use crate::header::{Header, MAKING, VERSION, header_bytes, is_unfinished, read_text};
 use crate::kept::Home;
 use crate::mark::{Mark, NONE, Verify};
@@ -235,6 +235,9 @@ impl<D: Disk + 'static> Image<D> {
                 Laid::Holds(sequence, units) => {
                     self.write_frame(frame, PROGRAMMED, sequence, &units)?;
                 }
+                Laid::Lost(sequence, units) => {
+                    self.write_frame(frame, LOST, sequence, &units)?;
+                }
             }
         }
         if !held.nvm.is_empty() {
@@ -327,7 +330,8 @@ impl<D: Disk + 'static> Image<D> {
                     if head.erases < self.erases[block] || head.kind == ERASED => {}
                 Some(read) if read.head.kind == TORN => medium.tear(frame),
                 Some(read) => {
-                    let vouched = trusted.vouches_for(block, read.head.sequence);
+                    let is_lost = read.head.kind == LOST;
+                    let vouched = is_lost || trusted.vouches_for(block, read.head.sequence);
                     let Some(units) = self.units(frame, &read, vouched) else {
                         found.damaged.push(frame);
                         self.torn.push(frame);
@@ -339,6 +343,9 @@ impl<D: Disk + 'static> Image<D> {
                     found.programmed += 1;
                     medium.redo(&Change::Open(block, role, mode));
                     medium.redo(&Change::Program { frame, sequence, units });
+                    if is_lost {
+                        medium.redo(&Change::Lost(frame));
+                    }
                 }
             }
         }
@@ -352,7 +359,7 @@ impl<D: Disk + 'static> Image<D> {
     /// Returns `None` if the content must be checked and does not match its checksums.
     fn units(&self, frame: FrameId, read: &Frame<'_>, vouched: bool) -> Option<Vec<Unit>> {
         let (places, disk) = (&self.places, &*self.disk);
-        let keeps = read.holds_map();
+        let keeps = read.holds_map() && read.head.kind != LOST;
         let unit = |slot: crate::frame::Slot| {
             let bytes = if keeps || !vouched { places.bytes_of(disk, frame, &slot)? } else { None };
             let bytes = bytes.filter(|_| keeps);
@@ -450,7 +457,11 @@ impl<D: Disk + 'static> Image<D> {
                 self.health[block] |= PROGRAM_FAILS | ERASE_FAILS;
                 self.write_block(block)?;
             }
-            Change::Lost(frame) | Change::Step { frame, .. } => self.write_torn(*frame)?,
+            Change::Lost(frame) => {
+                self.unsynced = true;
+                self.places.lose(&*self.disk, *frame)?;
+            }
+            Change::Step { frame, .. } => self.write_torn(*frame)?,
             Change::Erase(block) => self.write_erased(*block)?,
             Change::EraseFailed(block) => {
                 self.sync()?;

@@ -152,9 +152,14 @@ fn of_frames(stack: &Stack, before_mount: u64) -> Value {
         .layout()
         .block_ids()
         .flat_map(|block| (0..medium.write_pointer(block)).map(move |i| (block, i)))
-        .filter(|&(block, i)| medium.state(medium.layout().frame_in(block, i)) == FrameState::Torn)
+        .filter(|&(block, i)| is_lost(medium.state(medium.layout().frame_in(block, i))))
         .count();
     json!({ "all": medium.layout().frames(), "programmed": before_mount, "unreadable": torn })
+}
+
+/// Returns whether a frame is neither erased nor readable.
+fn is_lost(state: FrameState) -> bool {
+    matches!(state, FrameState::Torn | FrameState::Lost)
 }
 
 fn of_units(stack: &Stack) -> Value {

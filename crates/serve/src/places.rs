@@ -2,13 +2,13 @@
 
 use crate::disk::Disk;
 use crate::error::ImageError;
-use crate::frame::{EXTRA_BYTES, Frame, HEAD_BYTES, SLOT_BYTES, Slot};
+use crate::frame::{EXTRA_BYTES, Frame, HEAD_BYTES, SLOT_BYTES, Slot, mark_lost};
 use crate::header::{HEADER_BYTES, VERSION};
 use flashatlas_nand::Contents;
 use flashatlas_nvme::slots::SLOTS;
 use flashatlas_types::{BlockId, FrameId, LaneId, Layout, MediumError, Ppn};
-use std::fmt;
 use std::sync::Arc;
+use std::{fmt, io};
 
 /// Size of the header, and alignment of the parts behind it.
 pub const PAGE: u64 = 4096;
@@ -93,6 +93,17 @@ impl Places {
 
     pub fn content(&self, frame: FrameId) -> u64 {
         self.contents + u64::from(frame.0) * self.content_bytes
+    }
+
+    /// Marks the data of a programmed frame as unreadable. Its head keeps the logical pages.
+    ///
+    /// # Errors
+    /// Returns an error if the head cannot be read or written.
+    pub fn lose(&self, disk: &impl Disk, frame: FrameId) -> io::Result<()> {
+        let mut head = vec![0; self.head_bytes];
+        disk.read_at(&mut head, self.head(frame))?;
+        mark_lost(&mut head, frame);
+        disk.write_at(&head, self.head(frame))
     }
 
     /// Returns the bytes of a slot of a frame, or `Some(None)` if the slot has no bytes.

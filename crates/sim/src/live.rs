@@ -8,6 +8,7 @@ use crate::checkpoint::{Checkpoint, CheckpointError, Header, on_flash};
 use crate::metrics::{Findings, Pace, Start};
 use crate::oracle::Oracle;
 use crate::player::Player;
+use crate::player::rest::held_or_lost;
 use crate::precondition::failed;
 use crate::run::{Source, finish};
 use crate::{AddedPart, Environment, Outcome, Precondition, Progress, RunError, RunSpec};
@@ -133,9 +134,9 @@ impl Live {
                 return Err(failed(0, error).into());
             }
             drive.top().check().map_err(RunError::Broken)?;
-            let held: Result<Vec<Stamp>, _> =
-                (0..units).map(|unit| drive.top().peek_stamp(Lpn(unit))).collect();
-            oracle = Oracle::expecting(held.map_err(|e| failed(0, e))?, unit_sectors);
+            let held: Result<Vec<Stamp>, RunError> =
+                (0..units).map(|unit| held_or_lost(&drive, Lpn(unit))).collect();
+            oracle = Oracle::expecting(held?, unit_sectors);
             // one program contains at most 2^16 writes
             content += drive.ssd().medium().sequence() << 16;
         }

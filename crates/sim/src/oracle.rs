@@ -108,10 +108,9 @@ impl Oracle {
         }
     }
 
-    /// Expects `held` in a unit from now on. Returns `true` if another version was expected before.
-    pub fn accept(&mut self, unit: Lpn, held: Stamp) -> bool {
-        let expected = &mut self.expected[unit.0 as usize];
-        std::mem::replace(expected, held) != held
+    /// Expects `held` in a unit from now on. Returns the version that was expected before.
+    pub fn accept(&mut self, unit: Lpn, held: Stamp) -> Stamp {
+        std::mem::replace(&mut self.expected[unit.0 as usize], held)
     }
 
     /// Loads the expected stamps of units that are about to be read or written into the CPU's

@@ -2,13 +2,13 @@
 
 use super::budget::LogBudget;
 use super::{Log, LogSettings, ROLE_DATA, kept};
-use crate::blocks::{Blocks, Role, unit_at};
+use crate::blocks::{Blocks, Role, read_for_copy};
 use crate::free::FreePool;
 use crate::sealed::ROLE_MOUNT;
 use crate::superseded::Superseded;
 use crate::trims::Trims;
 use crate::{FtlContext, MapCounters, MergeCounters, MountReport};
-use flashatlas_nand::{FrameState, Medium, OobRole, ProgramOrder, ReadPart, Unit};
+use flashatlas_nand::{FrameState, Medium, OobRole, ProgramOrder, Unit};
 use flashatlas_types::{
     BLOCK_STEPS, BlockId, Cause, FtlError, Index, LaneId, Layout, LogicalBlock, Lpn, OpId, Ppn,
     TiVec, beat, ti_vec,
@@ -445,9 +445,7 @@ impl Core {
         block: BlockId,
         index: u32,
     ) -> Result<(), FtlError> {
-        let sensed =
-            cx.flash.read(self.layout.frame_of(from), 1, ReadPart::Whole, self.cause, &[])?;
-        let unit = unit_at(cx.flash.medium, from, lpn)?;
+        let (unit, sensed) = read_for_copy(cx, from, lpn, self.cause)?;
         let begin = cx.flash.plan.next_id();
         let op = self.program(cx, block, index, &unit, self.cause, sensed)?;
         cx.copies.note((begin, op), std::iter::once((from, sensed)), cx.command.oldest_unfinished);

@@ -6,7 +6,7 @@
 //! rewritten only if no spare page is left.
 
 use super::{SchemeConfig, SchemeDef};
-use crate::blocks::{Blocks, Role, WEAR_DYNAMIC, check_names, fits_whole_frames, unit_at};
+use crate::blocks::{Blocks, Role, WEAR_DYNAMIC, check_names, fits_whole_frames, read_for_copy};
 use crate::free::FreePool;
 use crate::notes::BLOCK_VALID_PAGES;
 use crate::sealed::{ROLE_MOUNT, leftovers, seal};
@@ -16,7 +16,7 @@ use crate::{
     FREE_CHANGES, Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MergeClass, MergeCounters,
     MountLimit, MountReport, Place, SCHEME, refuse_entry_bytes,
 };
-use flashatlas_nand::{FrameState, Medium, OobRole, ProgramOrder, ReadPart, Unit};
+use flashatlas_nand::{FrameState, Medium, OobRole, ProgramOrder, Unit};
 use flashatlas_types::{
     BLOCK_STEPS, BlockId, Cause, Class, ConfigError, FtlError, Index, Layout, LogicalBlock, Lpn,
     Mechanism, MediumError, MemoryKind, OpId, OpKind, Param, ParamDef, Params, Ppn, SeededBug,
@@ -371,14 +371,7 @@ impl BlockMapped {
                 cx.took_host_data(op, 1);
                 done.push(op);
             } else if let Some(from) = self.newest[lpn].mapped() {
-                let sensed = cx.flash.read(
-                    self.layout.frame_of(from),
-                    1,
-                    ReadPart::Whole,
-                    Cause::Merge,
-                    &[],
-                )?;
-                let unit = unit_at(cx.flash.medium, from, lpn)?;
+                let (unit, sensed) = read_for_copy(cx, from, lpn, Cause::Merge)?;
                 let copy_cause = if cause == Cause::Recovery { cause } else { Cause::Merge };
                 let begin = cx.flash.plan.next_id();
                 let op = self.program(cx, new, index, &unit, copy_cause, &[sensed])?;

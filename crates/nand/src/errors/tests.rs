@@ -218,7 +218,7 @@ fn each_page_of_a_word_line_has_errors_of_its_own() {
     let found = m.counters.errors;
     assert_eq!((found.reads, found.by_retries[0], found.uncorrectable), (2, 1, 1));
     // a frame is lost as a whole, because its record is
-    assert_eq!(m.state(m.layout.frame_in(BLOCK, 1)), FrameState::Torn);
+    assert_eq!(m.state(m.layout.frame_in(BLOCK, 1)), FrameState::Lost);
     m.find_unreadable();
     assert_eq!(m.counters.errors.found_unreadable, 1, "the other frame has an upper page, too");
     // with pages that are all alike, both are corrected at once
@@ -282,6 +282,6 @@ fn a_spare_block_takes_what_can_be_read() {
     m.fail_program_after(0);
     program(&mut m, 2);
     let states = [0, 1, 2].map(|index| m.state(m.layout.frame_in(BLOCK, index)));
-    assert_eq!(states, [FrameState::Programmed, FrameState::Torn, FrameState::Programmed]);
+    assert_eq!(states, [FrameState::Programmed, FrameState::Lost, FrameState::Programmed]);
     assert_eq!(m.counters.replaced_blocks, 1);
 }

@@ -181,7 +181,7 @@ mod tests {
             let said = |medium: &Medium| {
                 (
                     (medium.write_pointer(block), medium.last_programmed(block)),
-                    (medium.has_readable_frame(block), medium.unreadable_frames(block)),
+                    (medium.has_readable_spare(block), medium.unreadable_frames(block)),
                 )
             };
             assert_eq!(said(laid), said(dense), "block {block}");

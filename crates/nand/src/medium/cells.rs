@@ -8,7 +8,7 @@
 
 use super::FrameState;
 use super::base::Laid;
-use flashatlas_types::{BlockId, FrameId, Layout, Lpn, Ppn, TiVec};
+use flashatlas_types::{BlockId, FrameId, Layout, Lpn, Ppn, SeededBug, TiVec};
 use std::sync::Arc;
 
 /// The state of a frame, and the sequence of its program, which has 40 bits.
@@ -36,6 +36,26 @@ pub(crate) type Cell = [u32; 2];
 
 /// The content of an erased slot.
 const EMPTY: Cell = [0; 2];
+
+/// Returns whether a torn frame is treated as programmed, which is only the case with a seeded bug.
+#[inline(always)]
+pub(super) fn believed(state: FrameState) -> bool {
+    SeededBug::AcceptTorn.is_active() && state == FrameState::Torn
+}
+
+/// Returns whether the spare area of a frame that is not programmed counts as readable.
+#[inline(always)]
+pub(super) fn has_name(state: FrameState) -> bool {
+    state == FrameState::Lost || believed(state)
+}
+
+impl FrameState {
+    /// Returns whether the spare area of the frame can be read.
+    #[inline]
+    pub fn has_spare(self) -> bool {
+        matches!(self, FrameState::Programmed | FrameState::Lost)
+    }
+}
 
 /// The cells of a block.
 #[derive(Clone, Debug, Default)]
@@ -189,6 +209,7 @@ impl Cells {
             0 => FrameState::Erased,
             1 => FrameState::Programmed,
             2 => FrameState::Torn,
+            3 => FrameState::Lost,
             _ => FrameState::Unfinished,
         }
     }

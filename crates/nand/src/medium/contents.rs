@@ -49,8 +49,8 @@ impl Medium {
     /// Returns the content of a slot as [`Medium::unit`] does. An unreadable slot gives a unit with
     /// the stamp [`Stamp::LOST`]. A copy of this unit cannot be read either.
     ///
-    /// A real controller knows the logical page of an unreadable slot, because it keeps a table of
-    /// the pages of each open or full block beside the map. This function stands for that table.
+    /// A real controller knows the logical page of an unreadable slot from the spare area, which has
+    /// a stronger code, or from a table of the pages of each block beside the map.
     ///
     /// # Errors
     /// Returns the errors of [`Medium::unit`] on a medium without errors.
@@ -67,6 +67,17 @@ impl Medium {
             }
             unit => unit,
         }
+    }
+
+    /// Returns the number of slots in frames that are not erased, and whose content cannot be read.
+    pub fn lost_slots(&self) -> u64 {
+        let is_lost = |slot: u32| u64::from(self.unit_by_stamp(Ppn(slot)).is_err());
+        let of_block = |block| {
+            let first = self.layout.block_slot(block).0;
+            let slots = self.write_pointer(block) * self.layout.slots_per_frame;
+            (first..first + slots).map(is_lost).sum::<u64>()
+        };
+        self.layout.block_ids().filter(|&block| !self.is_base(block)).map(of_block).sum()
     }
 
     /// Returns the logical page of a slot as [`Medium::lpn`] does, also if the slot has become
@@ -113,7 +124,7 @@ impl Medium {
     /// Returns [`MediumError::Unreadable`] if the slot's frame is not programmed. Returns
     /// [`MediumError::Damaged`] if there are no bytes or their checksum does not match.
     pub fn map_page(&self, ppn: Ppn) -> Result<&Arc<[u8]>, MediumError> {
-        self.lpn(ppn)?;
+        self.slot(ppn)?;
         let bytes = self.bytes.get(&ppn).ok_or(MediumError::Damaged(ppn))?;
         if crc32c::crc32c(bytes) != self.stamp(ppn).0 {
             return Err(MediumError::Damaged(ppn));

@@ -99,7 +99,7 @@ impl Medium {
         self.note(|| Change::Promised);
     }
 
-    /// Makes a programmed frame unreadable, and records this.
+    /// Makes the data of a programmed frame unreadable, and records this. Its spare area stays.
     pub(crate) fn lose(&mut self, frame: FrameId) {
         self.change(Change::Lost(frame));
     }
@@ -144,7 +144,7 @@ impl Medium {
                 let block = &mut self.blocks[self.layout.block_of_frame(frame)];
                 (block.program_fails, block.erase_fails) = (true, true);
             }
-            Change::Lost(frame) => self.decay(frame),
+            Change::Lost(frame) => self.lose_data(frame),
             Change::Erase(block) => self.wipe(block),
             Change::EraseFailed(block) => {
                 self.tear_erase(block);

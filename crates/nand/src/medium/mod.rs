@@ -19,10 +19,10 @@ pub use power::Cut;
 
 use crate::errors::Errors;
 use crate::{Counters, Nvm, Oob, OobRole, ProgramOrder, Rules};
-use cells::{Cells, Header, PADDING};
+use cells::{Cells, Header, PADDING, believed, has_name};
 use flashatlas_types::{
     BlockId, BlockMode, ConfigError, FrameId, LaneId, Layout, Lpn, MediumError, Ppn, Rng, Seed,
-    SeededBug, Stamp, TiSlice, TiVec, ti_vec,
+    Stamp, TiSlice, TiVec, ti_vec,
 };
 use power::{Draw, Power};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -47,12 +47,15 @@ pub enum FrameState {
     Erased = 0,
     /// Holds data.
     Programmed = 1,
-    /// A program or an erase was interrupted, or the frame became unreadable. Its content must not
-    /// be used, and it cannot be programmed.
+    /// A program or an erase was interrupted, or the frame became unreadable with its spare area.
+    /// Its content must not be used, and it cannot be programmed.
     Torn = 2,
+    /// Held data that cannot be corrected any more. The spare area, which has a stronger code, can
+    /// be read.
+    Lost = 3,
     /// Between two steps of a program: its content is in the controller alone. The number of its
     /// steps so far is added to this value, less one.
-    Unfinished = 3,
+    Unfinished = 4,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -118,12 +121,6 @@ pub struct Medium {
     pub nvm: Nvm,
     /// Counts since the last reset.
     pub counters: Counters,
-}
-
-/// Returns whether a torn frame is treated as programmed, which is only the case with a seeded bug.
-#[inline(always)]
-fn believed(state: FrameState) -> bool {
-    SeededBug::AcceptTorn.is_active() && state == FrameState::Torn
 }
 
 impl Medium {
@@ -251,9 +248,9 @@ impl Medium {
         indices.map(move |index| self.state(self.layout.frame_in(block, index)))
     }
 
-    /// Returns whether any frame of a block can be read.
-    pub fn has_readable_frame(&self, block: BlockId) -> bool {
-        self.written(block).any(|state| state == FrameState::Programmed)
+    /// Returns whether the spare area of any frame of a block can be read.
+    pub fn has_readable_spare(&self, block: BlockId) -> bool {
+        self.written(block).any(FrameState::has_spare)
     }
 
     /// Returns the number of frames below a block's write pointer that are neither erased nor
@@ -262,15 +259,17 @@ impl Medium {
         if self.is_base(block) {
             return 0;
         }
-        self.written(block).filter(|&state| state == FrameState::Torn).count() as u32
+        self.written(block)
+            .filter(|&state| matches!(state, FrameState::Torn | FrameState::Lost))
+            .count() as u32
     }
 
-    /// Returns the readable frame of a block that was programmed last, or `None` if no frame is
-    /// readable.
+    /// Returns the frame of a block that was programmed last among the frames with a readable spare
+    /// area, or `None` if there is no such frame.
     pub fn last_programmed(&self, block: BlockId) -> Option<FrameId> {
         let first = self.layout.frame_in(block, 0).0;
         let written = (first..first + self.write_pointer(block)).map(FrameId).rev();
-        let mut readable = written.filter(|&f| self.state(f) == FrameState::Programmed);
+        let mut readable = written.filter(|&f| self.state(f).has_spare());
         match self.rules.order {
             ProgramOrder::Strict => readable.next(),
             ProgramOrder::Any if self.is_base(block) => readable.next(),
@@ -321,32 +320,46 @@ impl Medium {
     /// Returns the program sequence of a frame, which is the number of its program.
     ///
     /// # Errors
-    /// Returns [`MediumError::Unreadable`] unless the frame is programmed.
+    /// Returns [`MediumError::Unreadable`] unless the frame's spare area can be read.
     pub fn frame_sequence(&self, frame: FrameId) -> Result<u64, MediumError> {
         let header = self.cells.header(frame);
-        if header.state != FrameState::Programmed as u8 && !believed(self.state(frame)) {
+        if header.state != FrameState::Programmed as u8 && !has_name(self.state(frame)) {
             return Err(MediumError::Unreadable(frame));
         }
         Ok(header.sequence)
     }
 
+    /// Checks that the data of a frame can be read.
+    ///
+    /// # Errors
+    /// Returns [`MediumError::Unreadable`] unless the frame is programmed.
+    #[inline]
+    pub(crate) fn must_be_readable(&self, frame: FrameId) -> Result<(), MediumError> {
+        let state = self.state(frame);
+        if state != FrameState::Programmed && !believed(state) {
+            return Err(MediumError::Unreadable(frame));
+        }
+        Ok(())
+    }
+
     /// Returns the logical page of a slot from the spare area, or [`Lpn::NONE`] for padding.
     ///
     /// # Errors
-    /// Returns [`MediumError::Unreadable`] unless the slot's frame is programmed.
+    /// Returns [`MediumError::Unreadable`] unless the frame's spare area can be read.
     #[inline]
     pub fn lpn(&self, ppn: Ppn) -> Result<Lpn, MediumError> {
-        self.slot(ppn).map(|[lpn, _]| Lpn(lpn))
+        let frame = self.layout.frame_of(ppn);
+        let state = self.state(frame);
+        if state != FrameState::Programmed && !has_name(state) {
+            return Err(MediumError::Unreadable(frame));
+        }
+        Ok(Lpn(self.cells.cell(ppn)[0]))
     }
 
     /// Returns the logical page and the stamp in a slot, unless the slot's frame is unreadable.
     #[inline]
     fn slot(&self, ppn: Ppn) -> Result<[u32; 2], MediumError> {
-        let frame = self.layout.frame_of(ppn);
-        let state = self.state(frame);
-        if state != FrameState::Programmed && !believed(state) {
-            return Err(MediumError::Unreadable(frame));
-        }
+        self.must_be_readable(self.layout.frame_of(ppn))?;
         Ok(self.cells.cell(ppn))
     }
 
@@ -354,7 +367,7 @@ impl Medium {
     /// stands for padding.
     ///
     /// # Errors
-    /// Returns [`MediumError::Unreadable`] unless the frame is programmed.
+    /// Returns [`MediumError::Unreadable`] unless the frame's spare area can be read.
     pub fn lpns(&self, frame: FrameId) -> Result<impl Iterator<Item = Lpn>, MediumError> {
         self.lpn(self.layout.first_slot(frame))?;
         Ok(self.cells.of_frame(frame).map(|[lpn, _]| Lpn(lpn)))

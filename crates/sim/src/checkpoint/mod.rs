@@ -353,7 +353,8 @@ pub fn forget_empty(
     empty: impl Iterator<Item = Lpn>,
 ) -> Result<(), SubmitError> {
     for lpn in empty {
-        if drive.top().peek_stamp(lpn)? != Stamp::ZERO {
+        // a lost page is not empty either
+        if drive.top().peek_stamp(lpn).ok() != Some(Stamp::ZERO) {
             drive.forget(lpn)?;
         }
     }

@@ -18,7 +18,7 @@ mod ahead;
 mod flights;
 mod measurement;
 mod queue;
-mod rest;
+pub(crate) mod rest;
 mod sweep;
 mod tally;
 mod time;

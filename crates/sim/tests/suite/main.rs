@@ -16,6 +16,7 @@ mod precondition;
 mod real_traces;
 mod registries;
 mod replay;
+mod rest;
 mod steady;
 mod tables;
 

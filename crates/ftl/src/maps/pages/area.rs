@@ -414,7 +414,8 @@ impl MapArea {
                     self.directory[page] = at;
                     self.slots_of(at).for_each(|slot| io.pool.blocks.set_valid(slot));
                 }
-                Err(MediumError::Damaged(_)) => damaged(page),
+                // a page whose data is lost still has its name
+                Err(MediumError::Damaged(_) | MediumError::Unreadable(_)) => damaged(page),
                 Err(error) => return Err(error.into()),
             }
         }

@@ -6,12 +6,12 @@
 use super::frontier::Pending;
 use super::{GcMode, Leaving, PageMapped};
 use crate::FtlContext;
-use crate::blocks::Role;
+use crate::blocks::{Role, read_or_lose};
 use crate::maps::MapContext;
 use crate::notes::RESERVE_FILLED;
-use flashatlas_nand::{Medium, ReadPart};
+use flashatlas_nand::Medium;
 use flashatlas_types::{
-    BLOCK_STEPS, BlockId, Cause, FtlError, LaneId, Lpn, MediumError, OpId, Ppn, SeededBug, beat,
+    BLOCK_STEPS, BlockId, Cause, FtlError, LaneId, Lpn, OpId, Ppn, SeededBug, beat,
 };
 
 impl PageMapped {
@@ -177,11 +177,7 @@ impl PageMapped {
         if valid == 0 {
             return Ok(());
         }
-        let sensed = match cx.flash.read(frame, valid, ReadPart::Whole, cause, &[]) {
-            // a unit that could not be corrected is copied as lost
-            Err(MediumError::Unreadable(_)) if cx.flash.medium.has_errors() => OpId::NONE,
-            read => read?,
-        };
+        let sensed = read_or_lose(cx, frame, valid, cause)?;
         let leaving =
             self.lanes[lane].leaving.iter_mut().find(|l| l.block == victim).expect("leaving");
         leaving.buffered += valid.count_ones();

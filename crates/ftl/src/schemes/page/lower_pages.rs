@@ -23,8 +23,9 @@ use super::PageMapped;
 use super::frontier::Frontier;
 use super::settings::GC_MODE;
 use crate::FtlContext;
+use crate::blocks::read_or_lose;
 use crate::pool::GC_PACE;
-use flashatlas_nand::{OobRole, ReadPart, Unit};
+use flashatlas_nand::{OobRole, Unit};
 use flashatlas_types::{
     BlockId, BlockMode, Cause, Class, ConfigError, FrameId, FrontierId, FtlError, LaneId, Layout,
     OpId, Param, Params, Ppn, SeededBug, Text,
@@ -349,10 +350,10 @@ impl PageMapped {
             if valid == 0 {
                 continue;
             }
-            let sensed = cx.flash.read(pair, valid, ReadPart::Whole, cause, &[])?;
+            let sensed = read_or_lose(cx, pair, valid, cause)?;
             let mut units: Vec<Unit> = Vec::new();
             while valid != 0 {
-                units.push(cx.flash.medium.unit(Ppn(first.0 + valid.trailing_zeros()))?);
+                units.push(cx.flash.medium.unit_or_lost(Ppn(first.0 + valid.trailing_zeros()))?);
                 valid &= valid - 1;
             }
             let place = self.next_backup(lane).expect("the backup block has room");

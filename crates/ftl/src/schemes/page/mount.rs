@@ -151,7 +151,7 @@ impl PageMapped {
                 continue;
             }
             self.read_spare_areas(block, 1); // its last page once more (SchemeDef::mount)
-            if !medium.has_readable_frame(block) && !SeededBug::KeepUnreadable.is_active() {
+            if !medium.has_readable_spare(block) && !SeededBug::KeepUnreadable.is_active() {
                 self.read_spare_areas(block, medium.write_pointer(block) - 1);
                 self.mount.unreadable_blocks += 1;
                 unreadable.push(block);

@@ -49,8 +49,8 @@ impl Medium {
     /// Returns the content of a slot as [`Medium::unit`] does. An unreadable slot gives a unit with
     /// the stamp [`Stamp::LOST`]. A copy of this unit cannot be read either.
     ///
-    /// A real controller knows the logical page of an unreadable slot from the spare area, which has
-    /// a stronger code, or from a table of the pages of each block beside the map.
+    /// A real controller knows the logical page of an unreadable slot from the spare area, which
+    /// has a stronger code, or from a table of the pages of each block beside the map.
     ///
     /// # Errors
     /// Returns the errors of [`Medium::unit`] on a medium without errors.

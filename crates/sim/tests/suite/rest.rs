@@ -1,7 +1,8 @@
 //! Runs on drives that rested until pages, or all of their data, could not be read.
 //!
 //! A unit whose newest copy cannot be read gives an error. It never reads as zeros or as an older
-//! version. The run itself checks this: after the rest, every unit holds what it held before, or is lost.
+//! version. The run itself checks this: after the rest, every unit holds what it held before, or is
+//! lost.
 
 use crate::environment;
 use flashatlas_sim::{Outcome, RunError, RunSpec, Stream, run};

@@ -124,6 +124,8 @@ pub fn layout(config: &DriveConfig) -> Result<Value, ConfigError> {
         "memory_bytes": u64::from(layout.slots()) * MEMORY_PER_UNIT,
         "fill_memory_bytes": certain_bytes(&Precondition::Fill, config)?,
         "steady_memory_bytes": certain_bytes(&Precondition::Steady, config)?,
+        // the memory of the two entries above is then needed with `base=dense` alone
+        "takes_up_a_base": config.takes_up_a_base(),
         "lanes": layout.lanes, "blocks": layout.blocks(),
         "frames_per_block": layout.frames_per_block,
         "slots_per_frame": layout.slots_per_frame, "pages_per_frame": layout.pages_per_frame,

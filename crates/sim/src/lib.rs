@@ -74,6 +74,6 @@ pub use progress::Progress;
 pub use record::SCHEMA;
 pub use room::free_memory;
 pub use run::{Outcome, kinds_skipped, run, save_checkpoint};
-pub use spec::{Extent, Fit, Mode, Precondition, SkipBad, Until};
+pub use spec::{Base, Extent, Fit, Mode, Precondition, SkipBad, Until};
 pub use table::{Column, Table};
 pub use trace_name::{trace_files, trace_with_files, whole_trace};

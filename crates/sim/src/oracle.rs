@@ -1,7 +1,7 @@
 //! The oracle: the stamp that every mapping unit must hold. Every read is compared with it.
 
-use flashatlas_prefetch as prefetch;
-use flashatlas_types::{HostOp, Lpn, Request, Stamp, StampSum, at_once, share};
+use flashatlas_types::{HostOp, Lpn, Request, Stamp, StampSum, Table, at_once, share};
+use std::ops::Range;
 
 /// Number of units with wrong content that are described, counted from the first.
 const DESCRIBED: usize = 3;
@@ -11,7 +11,10 @@ const WORTH_A_THREAD: usize = 1 << 18;
 
 /// The expected content of a drive.
 pub(crate) struct Oracle {
-    expected: Vec<Stamp>,
+    /// The stamp of each unit. If the drive was filled, each is combined with the stamp after the
+    /// fill (exclusive or), so that the units that were not changed since are zero.
+    expected: Table,
+    was_filled: bool,
     unit_sectors: u64,
     /// Number of units that reads of the workload compared.
     pub units_checked: u64,
@@ -27,15 +30,19 @@ pub(crate) struct Oracle {
 
 impl Oracle {
     pub fn new(units: u32, unit_sectors: u32) -> Oracle {
-        // zeroed words take no memory until they are written, and are turned into stamps in place
-        let expected = vec![0; units as usize].into_iter().map(Stamp).collect();
-        Oracle::expecting(expected, unit_sectors)
+        Oracle::over(Table::new(units), unit_sectors)
     }
 
     /// Returns an oracle that expects `expected`, one stamp a unit.
     pub fn expecting(expected: Vec<Stamp>, unit_sectors: u32) -> Oracle {
+        let words: Vec<u32> = expected.into_iter().map(|stamp| stamp.0).collect();
+        Oracle::over(words.into(), unit_sectors)
+    }
+
+    fn over(expected: Table, unit_sectors: u32) -> Oracle {
         Oracle {
             expected,
+            was_filled: false,
             unit_sectors: u64::from(unit_sectors),
             units_checked: 0,
             units_swept: 0,
@@ -57,12 +64,33 @@ impl Oracle {
         Stamp::whole(Oracle::filling(lpn), 0)
     }
 
+    /// Expects the content of a filled drive. This takes no memory.
     pub fn fill(&mut self) {
-        let share = share(self.expected.len(), WORTH_A_THREAD);
-        let shares = (0..).step_by(share).zip(self.expected.chunks_mut(share));
-        at_once(shares, |(first, expected)| {
-            (first..).map(Lpn).zip(expected).for_each(|(lpn, e)| *e = Oracle::filled(lpn));
-        });
+        (self.expected, self.was_filled) = (Table::growing(self.units()), true);
+    }
+
+    /// Returns the stamp for which zero stands in the table.
+    #[inline]
+    fn zero(&self, unit: Lpn) -> Stamp {
+        if self.was_filled { Oracle::filled(unit) } else { Stamp::ZERO }
+    }
+
+    /// Returns the expected stamp of a unit.
+    #[inline]
+    fn get(&self, unit: Lpn) -> Stamp {
+        Stamp(self.expected.get(unit.0) ^ self.zero(unit).0)
+    }
+
+    /// Expects a stamp. Returns the stamp that was expected before.
+    #[inline]
+    fn replace(&mut self, unit: Lpn, stamp: Stamp) -> Stamp {
+        let zero = self.zero(unit).0;
+        Stamp(self.expected.replace(unit.0, stamp.0 ^ zero) ^ zero)
+    }
+
+    /// Returns the stamps of all units, in order.
+    fn all(&self) -> impl Iterator<Item = Stamp> {
+        (0..self.units()).map(|unit| self.get(Lpn(unit)))
     }
 
     /// Notes a write or trim of the host.
@@ -73,19 +101,20 @@ impl Oracle {
             HostOp::Write => {
                 for unit in start / self.unit_sectors..end.div_ceil(self.unit_sectors) {
                     let (low, high) = (unit * self.unit_sectors, (unit + 1) * self.unit_sectors);
-                    let expected = &mut self.expected[unit as usize];
-                    *expected = if start <= low && high <= end {
+                    let lpn = Lpn(unit as u32);
+                    let stamp = if start <= low && high <= end {
                         Stamp::whole(content, (low - start) as u32)
                     } else {
                         let (from, to) = (start.max(low), end.min(high));
-                        expected.overwritten(content, (from - low) as u32, (to - from) as u32)
+                        let old = self.get(lpn);
+                        old.overwritten(content, (from - low) as u32, (to - from) as u32)
                     };
+                    self.replace(lpn, stamp);
                 }
             }
             HostOp::Trim => {
-                let whole = start.div_ceil(self.unit_sectors)..end / self.unit_sectors;
-                if whole.start < whole.end {
-                    self.expected[whole.start as usize..whole.end as usize].fill(Stamp::ZERO);
+                for unit in start.div_ceil(self.unit_sectors)..end / self.unit_sectors {
+                    self.replace(Lpn(unit as u32), Stamp::ZERO);
                 }
             }
             HostOp::Read | HostOp::Flush => {}
@@ -97,20 +126,26 @@ impl Oracle {
     /// A unit that still holds its old version must keep it. `held` returns the stamp of a unit, if
     /// the unit can be read.
     pub fn apply_partly(&mut self, r: &Request, content: u64, held: impl Fn(Lpn) -> Option<Stamp>) {
-        let units = r.lba.0 / self.unit_sectors
-            ..(r.lba.0 + u64::from(r.sectors)).div_ceil(self.unit_sectors);
-        let before = self.expected[units.start as usize..units.end as usize].to_vec();
+        let units = self.units_of(r);
+        let before: Vec<Stamp> = units.clone().map(|unit| self.get(Lpn(unit))).collect();
         self.apply(r, content);
-        for (unit, old) in units.zip(before) {
-            if held(Lpn(unit as u32)) == Some(old) {
-                self.expected[unit as usize] = old;
+        for (unit, old) in units.map(Lpn).zip(before) {
+            if held(unit) == Some(old) {
+                self.replace(unit, old);
             }
         }
     }
 
+    /// Returns the units that a request touches.
+    #[inline]
+    fn units_of(&self, r: &Request) -> Range<u32> {
+        let end = (r.lba.0 + u64::from(r.sectors)).div_ceil(self.unit_sectors);
+        (r.lba.0 / self.unit_sectors) as u32..end as u32
+    }
+
     /// Expects `held` in a unit from now on. Returns the version that was expected before.
     pub fn accept(&mut self, unit: Lpn, held: Stamp) -> Stamp {
-        std::mem::replace(&mut self.expected[unit.0 as usize], held)
+        self.replace(unit, held)
     }
 
     /// Loads the expected stamps of units that are about to be read or written into the CPU's
@@ -118,33 +153,33 @@ impl Oracle {
     #[inline]
     pub fn prefetch(&self, units: &[Lpn]) {
         for unit in units {
-            prefetch::item_at(&self.expected, unit.0 as usize);
+            self.expected.prefetch(unit.0);
         }
     }
 
     /// Compares the stamps that a read returned with the expected stamps.
     #[inline]
     pub fn compare(&mut self, r: &Request, stamps: &[Stamp], request: u64) {
-        let first = (r.lba.0 / self.unit_sectors) as usize;
-        let count = ((r.lba.0 + u64::from(r.sectors)).div_ceil(self.unit_sectors)) as usize - first;
+        let units = self.units_of(r);
+        let count = units.len();
         self.units_checked += count as u64;
         assert!(stamps.len() == count, "a read of {count} units returned {} units", stamps.len());
-        if &self.expected[first..first + count] != stamps {
-            self.violated(first, stamps, request);
+        if units.clone().zip(stamps).any(|(unit, &stamp)| self.get(Lpn(unit)) != stamp) {
+            self.violated(units, stamps, request);
         }
     }
 
     #[cold]
-    fn violated(&mut self, first: usize, stamps: &[Stamp], request: u64) {
-        for (i, &found) in stamps.iter().enumerate() {
-            let expected = self.expected[first + i];
+    fn violated(&mut self, units: Range<u32>, stamps: &[Stamp], request: u64) {
+        for (unit, &found) in units.map(Lpn).zip(stamps) {
+            let expected = self.get(unit);
             if found != expected {
-                self.note(first + i, expected, found, &format!("request {request}"));
+                self.note(unit, expected, found, &format!("request {request}"));
             }
         }
     }
 
-    fn note(&mut self, lpn: usize, expected: Stamp, found: Stamp, when: &str) {
+    fn note(&mut self, lpn: Lpn, expected: Stamp, found: Stamp, when: &str) {
         self.violations += 1;
         if self.described.len() < DESCRIBED {
             self.described.push(format!(
@@ -156,40 +191,58 @@ impl Oracle {
 
     /// Returns the units that must be empty.
     pub fn empty(&self) -> impl Iterator<Item = Lpn> + '_ {
-        self.expected.iter().zip(0..).filter(|(e, _)| **e == Stamp::ZERO).map(|(_, lpn)| Lpn(lpn))
+        let empty = (0..self.units()).zip(self.all()).filter(|&(_, stamp)| stamp == Stamp::ZERO);
+        empty.map(|(unit, _)| Lpn(unit))
     }
 
     /// Returns the stamps that the units must hold.
     pub fn into_expected(self) -> Vec<Stamp> {
-        self.expected
+        self.all().collect()
     }
 
     pub fn units(&self) -> u32 {
-        self.expected.len() as u32
+        self.expected.len()
     }
 
-    /// Returns `true` if `found` is the sum of the stamps of all pages after the last request.
+    /// Returns `true` if `found` is the sum of the stamps of all pages after the last request. If
+    /// it is a sum of changes, they are the changes since a fill.
     ///
     /// All pages then count as swept.
     pub fn sweep_at_once(&mut self, found: StampSum) -> bool {
-        let share = share(self.expected.len(), WORTH_A_THREAD);
-        let shares = (0..).step_by(share).zip(self.expected.chunks(share));
-        let sums = at_once(shares, |(first, expected)| {
-            (first..).map(Lpn).zip(expected.iter().copied()).collect::<StampSum>()
-        });
-        let same = found == sums.into_iter().sum();
+        let expected =
+            if found.has_changes_alone() { self.sum_of_changes() } else { self.sum_of_all() };
+        let same = found == expected;
         if same {
-            self.units_swept += self.expected.len() as u64;
+            self.units_swept += u64::from(self.units());
         }
         same
+    }
+
+    fn sum_of_all(&self) -> StampSum {
+        let share = share(self.units() as usize, WORTH_A_THREAD) as u32;
+        let sums = at_once((0..self.units()).step_by(share as usize), |first| {
+            let units = (first..self.units()).take(share as usize).map(Lpn);
+            units.map(|unit| (unit, self.get(unit))).collect::<StampSum>()
+        });
+        sums.into_iter().sum()
+    }
+
+    /// Returns the sum of the changes since the drive was filled.
+    fn sum_of_changes(&self) -> StampSum {
+        let mut sum = StampSum::default();
+        for unit in self.expected.changed().map(|(unit, _)| Lpn(unit)) {
+            sum.replace(unit, self.zero(unit), self.get(unit));
+        }
+        sum.count_changes_alone();
+        sum
     }
 
     /// Compares one page after the last request.
     pub fn sweep(&mut self, lpn: u32, found: Stamp) {
         self.units_swept += 1;
-        let expected = self.expected[lpn as usize];
+        let expected = self.get(Lpn(lpn));
         if found != expected {
-            self.note(lpn as usize, expected, found, "after the run");
+            self.note(Lpn(lpn), expected, found, "after the run");
         }
     }
 }
@@ -228,5 +281,37 @@ mod tests {
         oracle.sweep(0, Stamp::ZERO);
         assert_eq!((oracle.violations, oracle.units_swept), (2, 1));
         assert_eq!(oracle.described.len(), 2);
+    }
+
+    #[test]
+    fn a_filled_oracle_expects_changes_over_the_fill() {
+        let mut filled = Oracle::new(4, 8);
+        filled.fill();
+        let stamps = (0..4).map(|unit| Oracle::filled(Lpn(unit))).collect();
+        let mut listed = Oracle::expecting(stamps, 8);
+        for r in [
+            request(HostOp::Write, 8, 8),
+            request(HostOp::Write, 17, 2),
+            request(HostOp::Trim, 24, 8),
+        ] {
+            filled.apply(&r, 7);
+            listed.apply(&r, 7);
+        }
+        let [zero, one, two] = [0, 1, 2].map(|unit| Oracle::filled(Lpn(unit)));
+        let now = [zero, Stamp::whole(7, 0), two.overwritten(7, 1, 2), Stamp::ZERO];
+        assert!(filled.empty().eq([Lpn(3)]) && listed.empty().eq([Lpn(3)]));
+        let all: StampSum = (0..).map(Lpn).zip(now).collect();
+        assert!(filled.sweep_at_once(all) && listed.sweep_at_once(all));
+        let mut changes = StampSum::default();
+        changes.add(Lpn(1), now[1]);
+        changes.add(Lpn(2), now[2]);
+        [(1, one), (2, two), (3, Oracle::filled(Lpn(3)))]
+            .into_iter()
+            .for_each(|(unit, stamp)| changes.remove(Lpn(unit), stamp));
+        assert!(!filled.sweep_at_once(changes), "these are not all pages");
+        changes.count_changes_alone();
+        assert!(filled.sweep_at_once(changes) && !listed.sweep_at_once(changes));
+        assert_eq!(filled.into_expected(), now);
+        assert_eq!(listed.into_expected(), now);
     }
 }

@@ -10,7 +10,8 @@ use crate::input::Input;
 use crate::needed::NeededPart;
 use crate::oracle::Oracle;
 use crate::parts::AddedPart;
-use crate::{Fit, Precondition, RunError};
+use crate::room::{is_computed, must_fit};
+use crate::{Base, Fit, Precondition, RunError};
 use flashatlas_device::{Cmd, DriveConfig, Reply, Stack};
 use flashatlas_nand::params::DATA;
 use flashatlas_types::{HostOp, Ps, Seed, Stamp, Tag};
@@ -22,9 +23,11 @@ const CONTENT: u64 = 1 << 62;
 /// Returns the drive of a run in the state that `precondition` names, with counters at zero.
 ///
 /// `trace` is the preconditioning trace, if the precondition names a trace. `checkpoint` is the
-/// content of the checkpoint file, if the precondition names a checkpoint.
+/// content of the checkpoint file, if the precondition names a checkpoint. `base` is the form in
+/// which the drive is held, and `free` the number of bytes that the tables of a drive may take of
+/// which nothing is computed.
 pub(crate) fn preconditioned(
-    precondition: &Precondition,
+    (precondition, base, free): (&Precondition, Base, Option<u64>),
     seed: Seed,
     config: &DriveConfig,
     mapper: &mut Mapper,
@@ -35,23 +38,25 @@ pub(crate) fn preconditioned(
     if let Some(checkpoint) = checkpoint {
         return load(precondition, seed, config, checkpoint);
     }
+    let is_computed = is_computed(precondition, base, config);
     let mut drive = config.build_stack(seed)?;
     let mut oracle = Oracle::new(drive.shape().units(), drive.unit_sectors());
     match precondition {
         Precondition::None => return Ok((drive, oracle)),
-        Precondition::Fill => {
-            let all = match drive.fill_blank(Oracle::filling, go_on) {
-                Some(all) => all,
-                None => drive.fill_while(Oracle::filling, go_on).map_err(|e| failed(0, e))?,
+        Precondition::Fill | Precondition::Steady => {
+            let steady = *precondition == Precondition::Steady;
+            if steady {
+                check_steady(config)?;
+            }
+            let all = if is_computed && lay(&mut drive, steady, config, seed)? {
+                go_on(oracle.units().into())
+            } else {
+                if is_computed {
+                    must_fit(precondition, config, free)?;
+                }
+                write(&mut drive, steady, config, seed, go_on)?
             };
             if !all {
-                return Err(RunError::Interrupted);
-            }
-            oracle.fill();
-        }
-        Precondition::Steady => {
-            check_steady(config)?;
-            if !drive.ssd_mut().make_steady(config, seed, &Oracle::filled, go_on)? {
                 return Err(RunError::Interrupted);
             }
             oracle.fill();
@@ -63,8 +68,44 @@ pub(crate) fn preconditioned(
         Precondition::Checkpoint(_) => unreachable!("read by the caller"),
     }
     drive.power_cycle(config, seed).map_err(|e| failed(0, e))?;
-    forget_empty(&mut drive, oracle.empty()).map_err(|e| failed(0, e))?;
+    match precondition {
+        // no page is empty
+        Precondition::Fill | Precondition::Steady => drive.top_mut().reset_counters(),
+        _ => forget_empty(&mut drive, oracle.empty()).map_err(|e| failed(0, e))?,
+    }
     Ok((drive, oracle))
+}
+
+/// Fills a blank drive or brings it into its steady state, in a moment. Returns `false` if the
+/// drive computes no such state.
+fn lay(
+    drive: &mut Stack,
+    steady: bool,
+    config: &DriveConfig,
+    seed: Seed,
+) -> Result<bool, RunError> {
+    if steady {
+        return Ok(drive.ssd_mut().lay_steady(config, seed, Oracle::filled)?);
+    }
+    Ok(drive.lay_filled(config, Oracle::filled))
+}
+
+/// Writes all of a blank drive, in ascending order or as its steady state has it. Returns `false`
+/// if `go_on` stopped the work.
+fn write(
+    drive: &mut Stack,
+    steady: bool,
+    config: &DriveConfig,
+    seed: Seed,
+    go_on: &mut dyn FnMut(u64) -> bool,
+) -> Result<bool, RunError> {
+    if steady {
+        return Ok(drive.ssd_mut().make_steady(config, seed, &Oracle::filled, go_on)?);
+    }
+    match drive.fill_blank(Oracle::filling, go_on) {
+        Some(all) => Ok(all),
+        None => drive.fill_while(Oracle::filling, go_on).map_err(|e| failed(0, e)),
+    }
 }
 
 /// Returns an error unless the drive has a model of its steady state.

@@ -5,7 +5,7 @@
 //! written. If the drive is filled, its tables must fit the memory, or Linux would end the process
 //! and, with it, a notebook that the run belongs to.
 
-use crate::{Precondition, RunError};
+use crate::{Base, Precondition, RunError};
 use flashatlas_device::DriveConfig;
 use flashatlas_types::ConfigError;
 
@@ -34,7 +34,15 @@ pub(crate) fn certain_bytes(
     Ok(units * CERTAIN_PER_UNIT)
 }
 
+/// Returns whether the content of the drive before the run may be computed, so that it takes no
+/// memory. A drive that is found to compute nothing after all is asked about again.
+pub(crate) fn is_computed(precondition: &Precondition, base: Base, config: &DriveConfig) -> bool {
+    let has_one = matches!(precondition, Precondition::Fill | Precondition::Steady);
+    has_one && base == Base::Computed && config.takes_up_a_base()
+}
+
 /// Refuses a drive whose tables do not fit, and a precondition that takes more than `free` bytes.
+/// Nothing of it is computed.
 ///
 /// # Errors
 /// Returns an error that names the largest drive that fits.

@@ -14,11 +14,13 @@ use crate::parts;
 use crate::player::{Player, Tally, sweep};
 use crate::precondition::{checkpoint, preconditioned};
 use crate::progress::Progress;
-use crate::room::must_fit;
+use crate::room::{is_computed, must_fit};
 use crate::scan::Scan;
 use crate::stream::{self, Pacing};
 use crate::table::Table;
-use crate::{Environment, Fit, Mode, Precondition, Reading, RunError, RunSpec, notes, record};
+use crate::{
+    Base, Environment, Fit, Mode, Precondition, Reading, RunError, RunSpec, notes, record,
+};
 use flashatlas_device::params::QUEUE_DEPTH;
 use flashatlas_device::{DriveConfig, Stack};
 use flashatlas_ftl::FREE_CHANGES;
@@ -433,7 +435,9 @@ fn prepare(
     env: &Environment<'_>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Prepared, RunError> {
-    must_fit(&spec.precondition, config, env.opener.free_memory())?;
+    if !is_computed(&spec.precondition, spec.base, config) {
+        must_fit(&spec.precondition, config, env.opener.free_memory())?;
+    }
     let capacity = config.shape().sectors;
     let mut checkpoint = match &spec.precondition {
         Precondition::Checkpoint(path) => Some(inputs.checkpoint(path, config)?),
@@ -488,7 +492,7 @@ fn prepare(
     }
     let origin = checkpoint.as_ref().map(|c| c.header.clone());
     let (drive, oracle) = preconditioned(
-        &spec.precondition,
+        (&spec.precondition, spec.base, env.opener.free_memory()),
         Seed(spec.seed),
         config,
         &mut mapper,
@@ -526,6 +530,7 @@ pub fn save_checkpoint(
     }
     let inputs = Inputs::of(env, &spec.reading, config.shape().sectors)?;
     let with_workload = spec.trace.is_some() || spec.workload.is_some();
+    let spec = &RunSpec { base: Base::Dense, ..spec.clone() }; // a checkpoint holds tables
     let Prepared { drive, oracle, mapper, .. } =
         caught(|| prepare(spec, &config, &inputs, with_workload, env, progress))?;
     let made = (&spec.precondition, spec.fit, Seed(spec.seed));

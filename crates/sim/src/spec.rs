@@ -49,6 +49,18 @@ pub enum Precondition {
     Checkpoint(String),
 }
 
+/// Form in which a drive that was filled or set into its steady state is held. Results do not
+/// depend on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Base {
+    /// What was not changed since is computed, if the parts of the drive allow this.
+    #[default]
+    Computed,
+    /// All of it is in tables.
+    Dense,
+}
+
 /// Treatment of addresses that lie beyond the drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

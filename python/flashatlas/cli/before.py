@@ -42,12 +42,15 @@ def say_spare(drive: Any, settings: Sequence[str]) -> None:
         )
 
 
-def say_cost(runs: Iterable[tuple[Any, Sequence[str], str]], at_once: int) -> None:
+def say_cost(
+    runs: Iterable[tuple[Any, Sequence[str], str]], at_once: int, base: str = "dense"
+) -> None:
     """Report the memory and time of runs if they are large.
 
     Args:
         runs: Drive, settings and precondition of each run.
         at_once: Number of runs at the same time.
+        base: The option ``base`` of the runs; ``dense`` if they share checkpoints.
 
     """
     found: set[tuple[str, Cost]] = set()
@@ -59,7 +62,7 @@ def say_cost(runs: Iterable[tuple[Any, Sequence[str], str]], at_once: int) -> No
         except InputError:
             return  # the run itself will raise the error, with the name of its case
         name, params = spec["drive"], planned["config"]["params"]
-        one = cost(planned["layout"], precondition, params.get("map.store", ""))
+        one = cost(planned["layout"], precondition, params.get("map.store", ""), base)
         if one.is_worth_saying and (name, one) not in found:
             time = f", {one.time} of a core to precondition ({precondition})" if one.is_long else ""
             _say(f"{name}: {one.units:,} units, about {size(one.bytes)} of memory{time}")

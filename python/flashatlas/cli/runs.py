@@ -95,7 +95,7 @@ def run(
         raise InputError("--fio-json and --json: only one of them can go to standard output")
     try_outputs(out_, force, json_, fio_json)
     say_spare(drive, with_layers(set, layers))
-    say_cost([(drive, with_layers(set, layers), common["precondition"])], 1)
+    say_cost([(drive, with_layers(set, layers), common["precondition"])], 1, common["base"])
     with Bars(["run"], enabled=not quiet) as bars:
         result = api.run(
             drive,

@@ -56,6 +56,7 @@ class RunOptions(TypedDict, total=False):
     job: str | os.PathLike[str] | Job | None
     filesystem: str | None
     precondition: str
+    base: Literal["computed", "dense"]
     fit: Literal["error", "wrap", "compact"]
     extent: Literal["auto", "1MiB", "256KiB", "64KiB", "16KiB", "4KiB"]
     limit: int | None

@@ -111,15 +111,24 @@ class Cost:
         return self.time is not None and self.time.most >= LONG_S
 
 
-def cost(layout: Mapping[str, Any], precondition: str, store: str = "dram") -> Cost:
+def cost(
+    layout: Mapping[str, Any], precondition: str, store: str = "dram", base: str = "dense"
+) -> Cost:
     """Return an estimate of the memory and time that a run takes.
 
     Args:
         layout: Layout of the drive (:attr:`flashatlas.Drive.layout`).
         precondition: The run's option ``precondition``.
         store: ``map.store`` of the drive.
+        base: The run's option ``base``, or ``dense`` if a checkpoint is made of the drive. Memory
+            and time of a computed drive depend on the workload, so none are counted.
 
     """
+    has_base = precondition in ("fill", "steady") and base == "computed"
+    if has_base and layout.get("takes_up_a_base"):
+        return Cost(
+            layout["physical_units"], 0, Span(0, 0), layout["logical_units"], layout["unit_bytes"]
+        )
     a_unit, units = UNIT_S.get(precondition), layout["logical_units"]
     time = None if a_unit is None else a_unit.times(units).by(factor_of_map(store))
     return Cost(layout["physical_units"], layout["memory_bytes"], time, units, layout["unit_bytes"])

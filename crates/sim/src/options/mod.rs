@@ -26,7 +26,7 @@ mod tests;
 pub use declaration::{OptionGroup, OptionKind, Recorded, RunOption};
 pub(crate) use declaration::{Setting, first_by_job_file, first_of_reading, recorded, settings};
 
-use crate::{Extent, Fit, Mode, Precondition, SkipBad, Until};
+use crate::{Base, Extent, Fit, Mode, Precondition, SkipBad, Until};
 use OptionKind::{Choice, Count, CountOr, Factor, File, Flag, Number, Text};
 use Recorded::{Always, IfGiven, InOpenMode};
 use declaration::option;
@@ -109,6 +109,11 @@ declaration::options! {
         precondition: Precondition = Precondition::None =>
             option(Choice(&["none", "fill", "steady", "trace:FILE", "checkpoint:FILE"]))
             .recorded(Always(2));
+
+        /// Form in which a drive with `precondition=fill` or `steady` is held: `computed` (what
+        /// was not changed since is computed, so that time and memory grow with what changes, if
+        /// the parts of the drive allow it) or `dense` (in tables). The results are the same.
+        base: Base = Base::Computed => option(Choice(&["computed", "dense"]));
 
         /// Treatment of addresses beyond the drive: `error` (stop), `wrap` (take them modulo
         /// the capacity) or `compact` (pack the touched extents).

@@ -1,5 +1,6 @@
 //! Tests of whole runs.
 
+mod base;
 mod beside_fio;
 mod damaged_texts;
 mod explain;

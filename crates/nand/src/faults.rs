@@ -33,7 +33,7 @@
 //! - *NVM*: stores after the last fence are kept, lost or torn, line by line (see [`crate::nvm`]).
 
 use crate::Change;
-use crate::medium::cells::Header;
+use crate::medium::cell::Header;
 use crate::{FrameState, Medium};
 use flashatlas_types::{BlockId, FrameId};
 

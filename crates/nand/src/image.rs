@@ -1,7 +1,8 @@
 //! The content of a medium as plain arrays, which a checkpoint stores.
 
 use crate::errors::Aged;
-use crate::medium::cells::{Cells, Header};
+use crate::medium::cell::Header;
+use crate::medium::cells::Cells;
 use crate::medium::power::Power;
 use crate::medium::{Block, FrameState};
 use crate::{Counters, Medium, Nvm, OobRole, Rules};

@@ -2,7 +2,7 @@
 //! as after single programs. The fill is faster, because no other operation comes between its
 //! programs, and several cores can share the work.
 
-use crate::medium::cells::{Cell, Header, PADDING};
+use crate::medium::cell::{Cell, Header, PADDING};
 use crate::medium::{Block, FrameState};
 use crate::{Medium, OobRole};
 use flashatlas_types::{BlockId, Cause, Layout, Lpn, Stamp, at_once, share};

@@ -162,8 +162,7 @@ impl<C: Clock> Server<C> {
         }
     }
 
-    /// Returns `true` if [`Server::wait`] would return at once. Returns `false` if the drive is in
-    /// use, or if it is not served any more.
+    /// Returns `true` if [`Server::wait`] would return at once; `false` if the drive is in use.
     pub(crate) fn is_complete(&self, ticket: u64) -> bool {
         let Time::Real(slower) = self.plan.time else { return true };
         let Ok(mut state) = self.state.try_lock() else { return false };

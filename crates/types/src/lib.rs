@@ -51,6 +51,7 @@ mod steps;
 mod table;
 mod tables;
 pub mod time;
+mod word_lines;
 
 pub use allocation::AllocationOrder;
 pub use at_once::{at_once, cores, share};

@@ -3,56 +3,11 @@
 //! What such a medium holds is computed when it is asked for. Every function of [`Medium`] gives
 //! the same results as if all of it had been programmed. Only the memory differs, and the time.
 
-use super::cells::{BlockCells, Cell, Header, change_in};
-use crate::{FrameState, Medium};
-use flashatlas_types::base::{Base, Held, OLD};
-use flashatlas_types::{BlockId, Cause, FrameId, Layout, Lpn, Ppn, Stamp};
+use super::laid::Laid;
+use crate::Medium;
+use flashatlas_types::base::Base;
+use flashatlas_types::{BlockId, Cause, Lpn, Stamp};
 use std::sync::Arc;
-
-/// A base, and the content of its pages.
-#[derive(Debug)]
-pub(crate) struct Laid {
-    base: Arc<Base>,
-    stamp: fn(Lpn) -> Stamp,
-}
-
-impl Laid {
-    /// Returns the header of a frame.
-    #[inline]
-    pub fn header(&self, frame: FrameId) -> Header {
-        let programmed = |sequence| Header { state: FrameState::Programmed as u8, sequence };
-        self.base.sequence(frame).map_or(Header::default(), programmed)
-    }
-
-    /// Returns the content of a slot.
-    #[inline]
-    pub fn cell(&self, slot: Ppn) -> Cell {
-        self.base.page_at(slot).map_or(Cell::default(), |held| self.of(held))
-    }
-
-    #[inline]
-    fn of(&self, held: Held) -> Cell {
-        match held {
-            Held::Valid(lpn) => [lpn.0, (self.stamp)(lpn).0],
-            Held::Old(lpn) => [lpn.0, OLD.0],
-            Held::Padding => [Lpn::NONE.0, self.base.padding().0],
-        }
-    }
-
-    /// Returns all cells of a block.
-    pub fn decoded(&self, layout: &Layout, block: BlockId) -> BlockCells {
-        let mut held = Vec::with_capacity(layout.block_len());
-        self.base.decode(block, &mut held);
-        let mut cells = BlockCells::blank(layout);
-        let words = cells.own(layout);
-        for (index, held) in (0..).zip(held.chunks(layout.frame_len())) {
-            let (header, cells) = change_in(layout, words, index);
-            *header = self.header(layout.frame_in(block, index)).words();
-            cells.iter_mut().zip(held).for_each(|(cell, &held)| *cell = self.of(held));
-        }
-        cells
-    }
-}
 
 impl Medium {
     /// Brings an untouched medium into the state of a base, as if the host had programmed it.
@@ -115,10 +70,10 @@ impl Medium {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Flash, Image, ProgramOrder, Rules, Unit};
+    use crate::{Flash, FrameState, Image, ProgramOrder, Rules, Unit};
     use flashatlas_fixtures::layouts::lanes;
-    use flashatlas_types::base::{Filled, Steady};
-    use flashatlas_types::{Index, Plan, Rng, Seed};
+    use flashatlas_types::base::{Filled, Held, OLD, Steady};
+    use flashatlas_types::{FrameId, Index, Layout, Plan, Ppn, Rng, Seed};
 
     fn stamp(lpn: Lpn) -> Stamp {
         Stamp(3 * lpn.0 + 1)

@@ -4,10 +4,12 @@
 //! that real flash reports (a failed erase, an unreadable page) is a [`MediumError`].
 
 mod base;
+pub(crate) mod cell;
 pub(crate) mod cells;
 mod check;
 mod contents;
 mod journal;
+mod laid;
 mod modes;
 mod near;
 pub(crate) mod power;
@@ -19,7 +21,8 @@ pub use power::Cut;
 
 use crate::errors::Errors;
 use crate::{Counters, Nvm, Oob, OobRole, ProgramOrder, Rules};
-use cells::{Cells, Header, PADDING, believed, has_name};
+use cell::{Header, PADDING, believed, has_name};
+use cells::Cells;
 use flashatlas_types::{
     BlockId, BlockMode, ConfigError, FrameId, LaneId, Layout, Lpn, MediumError, Ppn, Rng, Seed,
     Stamp, TiSlice, TiVec, ti_vec,

@@ -185,9 +185,9 @@ impl PageMapped {
         oldest.map(|(_, block)| block)
     }
 
-    /// Copies the valid pages of a block and erases it. A block in SLC mode is folded. If a frontier
-    /// is filling the block, it takes another block. Returns `false` if the lane has no room for the
-    /// copies.
+    /// Copies the valid pages of a block and erases it. A block in SLC mode is folded. If a
+    /// frontier is filling the block, it takes another block. Returns `false` if the lane has no
+    /// room for the copies.
     fn write_again(&mut self, cx: &mut FtlContext<'_>, block: BlockId) -> Result<bool, FtlError> {
         let (lane, _) = self.layout.in_lane(block);
         if self.pool.blocks.role(block) == Role::Open && !self.close_open(cx, lane, block)? {

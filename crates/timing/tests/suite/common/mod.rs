@@ -51,7 +51,8 @@ pub fn board(channels: u32, dies: u32) -> Layout {
 /// Returns the usual times in picoseconds: tR 1000, 1300, 1700 and 2200, 400 in SLC mode; tPROG
 /// 5000, 6000, 8000 and 9000, 700 in SLC mode, 2000, 2500 and 4000 for steps; tBERS 20000; 1 a byte
 /// on a channel. Commands and the link take no time. There are no cache operations and no
-/// suspensions. The classes rank in this order: host reads, map, host writes, collection, idle work.
+/// suspensions. The classes rank in this order: host reads, map, host writes, collection, idle
+/// work.
 pub fn times() -> Times {
     Times {
         read: [Dur(1_000), Dur(1_300), Dur(1_700), Dur(2_200), Dur(400)],

@@ -75,7 +75,7 @@ ENTRIES = (
         "significance",
         STUDY,
         "frames:significance",
-        "Test whether a difference is more than chance: a sentence for each value of a factor.",
+        "Test whether a difference is more than chance, and print a sentence for each value.",
     ),
     Entry("drives", LOOK, "listings:drives", "List the drives, or show one."),
     Entry(

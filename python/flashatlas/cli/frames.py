@@ -188,7 +188,7 @@ def significance(
     ] = [],  # noqa: B006
     allow_incomplete: AllowIncomplete = False,
 ) -> None:
-    """Test whether a difference is more than chance: a sentence for each value of a factor.
+    """Test whether a difference is more than chance, and print a sentence for each value.
 
     Two runs are a pair if they differ only in this factor. Pairs with the same trace and the same
     seed are one repetition. For each repetition, the mean of the log ratios of its pairs is taken;

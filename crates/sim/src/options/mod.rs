@@ -110,9 +110,9 @@ declaration::options! {
             option(Choice(&["none", "fill", "steady", "trace:FILE", "checkpoint:FILE"]))
             .recorded(Always(2));
 
-        /// Form in which a drive with `precondition=fill` or `steady` is held: `computed` (what
-        /// was not changed since is computed, so that time and memory grow with what changes, if
-        /// the parts of the drive allow it) or `dense` (in tables). The results are the same.
+        /// Form of a drive with `precondition=fill` or `steady`: `computed` (unchanged content is
+        /// computed, and time and memory grow with the changes, if the parts of the drive allow
+        /// this) or `dense` (all content is in tables). The results are the same.
         base: Base = Base::Computed => option(Choice(&["computed", "dense"]));
 
         /// Treatment of addresses beyond the drive: `error` (stop), `wrap` (take them modulo

@@ -12,6 +12,11 @@ pub trait Clock: Send + Sync {
 
     /// Waits until the clock reaches `at`.
     fn sleep_until(&self, at: Ps);
+
+    /// Returns the simulated time of a drive that is slowed down by this factor.
+    fn simulated(&self, slower: f64) -> Ps {
+        Ps((self.now().0 as f64 / slower) as u64)
+    }
 }
 
 impl<C: Clock> Clock for Arc<C> {

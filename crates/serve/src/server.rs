@@ -166,7 +166,7 @@ impl<C: Clock> Server<C> {
     pub(crate) fn is_complete(&self, ticket: u64) -> bool {
         let Time::Real(slower) = self.plan.time else { return true };
         let Ok(mut state) = self.state.try_lock() else { return false };
-        let now = Ps((self.clock.now().0 as f64 / slower) as u64);
+        let now = self.clock.simulated(slower);
         let completion = state.advance(now).and_then(|()| Ok(state.on()?.completion(ticket)));
         completion.is_ok_and(|at| at.is_some_and(|at| at <= now))
     }
@@ -452,13 +452,12 @@ impl<C: Clock> Server<C> {
     ) -> Result<u64, Refused> {
         let mut state = self.lock();
         self.cut_if_due(&mut state)?;
-        state.advance(Ps((self.clock.now().0 as f64 / slower) as u64))?;
+        state.advance(self.clock.simulated(slower))?;
         state.of_client(request, data, out, (self.clock.now(), true))
     }
 
     /// Waits on the clock until the drive has completed a command.
     fn completes(&self, ticket: u64, slower: f64) -> Result<(), Refused> {
-        let simulated = |at: Ps| Ps((at.0 as f64 / slower) as u64);
         let real = |at: Ps| Ps((at.0 as f64 * slower) as u64);
         let mut state = self.lock();
         loop {
@@ -477,7 +476,7 @@ impl<C: Clock> Server<C> {
             self.clock.sleep_until(real(next));
             state = self.lock();
             // the event is handled even if the clock is a little before the event
-            state.advance(simulated(self.clock.now()).max(next))?;
+            state.advance(self.clock.simulated(slower).max(next))?;
         }
     }
 

@@ -1,5 +1,6 @@
 //! Drives whose content before a run is computed, compared with drives on which it was programmed.
 
+use crate::filled::drawn_settings;
 use flashatlas_device::{Cmd, Device, DriveConfig, Registry, Reply, Ssd, Storage};
 use flashatlas_fixtures::proofs;
 use flashatlas_types::{Lba, Lpn, Ps, Rng, Seed, Stamp, StampSum, Tag};
@@ -40,13 +41,7 @@ fn stamp(lpn: Lpn) -> Stamp {
 
 /// Returns a drive with random settings, which exports a part of its units.
 fn drawn(rng: &mut Rng) -> Option<(Vec<String>, DriveConfig)> {
-    let mut settings: Vec<String> = SETTINGS
-        .iter()
-        .filter_map(|&(key, values)| {
-            let value = values[rng.below(values.len() as u64) as usize];
-            (value != values[0]).then(|| format!("{key}={value}"))
-        })
-        .collect();
+    let mut settings = drawn_settings(rng, SETTINGS);
     let config = Registry::DRIVES.load("tiny", None, &settings).ok()?;
     let slots = u64::from(config.layout().ok()?.slots());
     let units = slots * (50 + rng.below(30)) / 100 - rng.below(9);

@@ -40,17 +40,20 @@ const BY_WRITES: &[&str] = &[
     "nand.data=ram",
 ];
 
+/// Draws a value of each key, and returns the settings that differ from the first value.
+pub(crate) fn drawn_settings(rng: &mut Rng, choices: &[(&str, &[&str])]) -> Vec<String> {
+    let chosen = choices.iter().filter_map(|&(key, values)| {
+        let value = values[rng.below(values.len() as u64) as usize];
+        (value != values[0]).then(|| format!("{key}={value}"))
+    });
+    chosen.collect()
+}
+
 /// Returns a drive with random settings that exports as many units as it can, or a few less.
 ///
 /// Some of its lanes have more bad blocks than others, and may have to collect.
 fn drawn(rng: &mut Rng) -> Option<(Vec<String>, DriveConfig)> {
-    let mut settings: Vec<String> = SETTINGS
-        .iter()
-        .filter_map(|&(key, values)| {
-            let value = values[rng.below(values.len() as u64) as usize];
-            (value != values[0]).then(|| format!("{key}={value}"))
-        })
-        .collect();
+    let mut settings = drawn_settings(rng, SETTINGS);
     let with = |units: u32| {
         let mut all = settings.clone();
         all.push(format!("drive.logical_pages={units}"));

@@ -94,7 +94,7 @@ def chance_at_most(limit: int, bits: int, rate: float) -> float:
 
 @dataclass(frozen=True)
 class Code:
-    """A code and its retries; names are those of the keys ``ecc.*``, times are nanoseconds."""
+    """A code and its retries, named as the keys ``ecc.*``. Times are in nanoseconds."""
 
     codeword: int
     correctable: int

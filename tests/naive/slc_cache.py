@@ -46,7 +46,7 @@ class Lane:
 
 @dataclass
 class Shape:
-    """What a drive of the model is built from; names are those of the keys."""
+    """Parameters of a drive of the model, named as the keys."""
 
     lanes: int
     blocks: int

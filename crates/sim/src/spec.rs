@@ -54,7 +54,7 @@ pub enum Precondition {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Base {
-    /// What was not changed since is computed, if the parts of the drive allow this.
+    /// Content that has not changed is computed, if the parts of the drive allow this.
     #[default]
     Computed,
     /// All of it is in tables.

@@ -37,8 +37,9 @@ impl Sum for PairSum {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct StampSum {
     pairs: PairSum,
-    /// `true` if the sum is of the changes since a base: contents of today, without those of the
-    /// base that are there no more. Such a sum never equals one of all pages.
+    /// `true` if the sum counts changes since a base alone. It then adds the contents of changed
+    /// pages, and subtracts the contents that these pages had in the base. A sum of changes never
+    /// equals a sum of all pages.
     of_changes: bool,
 }
 

@@ -7,7 +7,7 @@ use flashatlas_types::{DramAccess, Rng, Seed};
 /// A kind of operations. The numbers are: the banks that an operation visits in turn, the bursts of
 /// an access, the rows to draw from, the odd accesses in a million, and the longest gap between
 /// operations in clocks. With 0 banks, the banks are random, and the table is soon no longer used.
-/// Of a million accesses, `odd` are writes, and `odd` wait for earlier accesses.
+/// `odd` accesses in a million are writes, and as many wait for earlier accesses.
 struct Kind {
     name: &'static str,
     banks: u64,

@@ -1,7 +1,8 @@
 //! A medium that begins as a base says: a drive that was filled, or is in its steady state.
 //!
-//! What such a medium holds is computed when it is asked for. Every function of [`Medium`] gives
-//! the same results as if all of it had been programmed. Only the memory differs, and the time.
+//! The content of such a medium is computed when a caller asks for it. Every function of [`Medium`]
+//! gives the same results as on a medium to which the content was programmed. Only memory and time
+//! differ.
 
 use super::laid::Laid;
 use crate::Medium;

@@ -6,7 +6,11 @@ use crate::pdu::{Decoder, Direction, Fault, Framing, IcReq, IcResp, Pdu, Piece};
 use std::hint::spin_loop;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::ops::Range;
 use std::time::Duration;
+
+/// Bytes that are received at a time.
+const INPUT: usize = 64 << 10;
 
 /// A PDU that was received whole.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,9 +29,10 @@ pub struct Socket {
     /// Framing of PDUs to the controller.
     framing: Framing,
     decoder: Decoder,
-    /// Bytes that were received; the first `taken` of them are decoded.
-    input: Vec<u8>,
-    taken: usize,
+    /// Room for the bytes that one read of the stream returns.
+    input: Box<[u8]>,
+    /// Part of `input` that was received and is not decoded.
+    left: Range<usize>,
     /// Maximum number of bytes of data in an H2CData PDU.
     max_data: usize,
     /// Time that an answer is looked for again and again, if it is not slept for.
@@ -69,8 +74,8 @@ impl Socket {
             stream,
             framing: Framing::default(),
             decoder: Decoder::new(Direction::ToHost),
-            input: Vec::new(),
-            taken: 0,
+            input: vec![0; INPUT].into_boxed_slice(),
+            left: 0..0,
             max_data: 0,
             polls: options.polls.then_some(options.patience),
         })
@@ -141,7 +146,7 @@ impl Socket {
     pub fn receive(&mut self) -> Result<Message, HostError> {
         let mut message: Option<Message> = None;
         loop {
-            let mut left = &self.input[self.taken..];
+            let mut left = &self.input[self.left.clone()];
             let piece = self.decoder.next(&mut left);
             let done = match (piece, &mut message) {
                 (Ok(Some(Piece::Header(pdu, frame))), message) => {
@@ -164,7 +169,7 @@ impl Socket {
                 }
                 (Err(fault), _) => return Err(self.fault(fault)),
             };
-            self.taken = self.input.len() - left.len();
+            self.left.start = self.left.end - left.len();
             if done {
                 return Ok(message.take().expect("a PDU begins with its header"));
             }
@@ -173,14 +178,12 @@ impl Socket {
 
     /// Reads some bytes. All bytes that were received before are already decoded.
     fn fill(&mut self) -> Result<(), HostError> {
-        self.input.resize(64 << 10, 0);
-        self.taken = 0;
         let bytes = match self.polls {
             None => self.stream.read(&mut self.input),
             Some(patience) => poll_read(&mut self.stream, &mut self.input, patience),
-        };
-        self.input.truncate(*bytes.as_ref().unwrap_or(&0));
-        if bytes? == 0 { Err(HostError::Closed) } else { Ok(()) }
+        }?;
+        self.left = 0..bytes;
+        if bytes == 0 { Err(HostError::Closed) } else { Ok(()) }
     }
 
     /// Terminates the connection because of a fault of the controller.

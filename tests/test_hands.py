@@ -51,7 +51,7 @@ def test_a_shell_completes_names_keys_and_values():
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         return done.stdout.split()
 
-    assert offered("run -d tl") == ["tlc-small", "tlc-nvme-1tb"]
+    assert offered("run -d tl") == ["tlc-small", "tlc-slc-small", "tlc-nvme-1tb"]
     assert offered("run -s map.sto") == ["map.store="]
     assert "map.store=dftl" in offered("run -s map.store=d")
     assert "uniform:requests=" in offered("run -w uniform:re")

@@ -118,7 +118,7 @@ def _shapes(add: mechanism_runs.Add) -> None:
     add("three steps", f"{HOT},flush_every=20", *mechanism_runs.STEPS, *three)
     rests = ["ftl.flush=plp", "nand.plp_bytes=1MiB"]
     add("capacitors", f"{HOT},flush_every=20", *mechanism_runs.STEPS, *rests)
-    worn = ["nand.slc_wear=0.3", "nand.endurance=6", "nand.spare_blocks=40"]
+    worn = ["nand.slc_wear=0", "nand.endurance=2", "nand.spare_blocks=40"]
     add("worn slc", HOT, *mechanism_runs.SLC, *worn)
     add("too fast", "uniform:requests=2000,size=2KiB,interval=1us", mode="open")
     add("cached idle", mechanism_runs.PAUSES, "cache.bytes=64KiB", mode="open")

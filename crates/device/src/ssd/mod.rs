@@ -123,8 +123,8 @@ pub struct Ssd {
     /// Error that stopped the drive. The tables in memory are no longer valid, and every command
     /// returns this error.
     failed: Option<FtlError>,
-    /// Configuration and seed of a drive that becomes read-only when it is worn out, and the error
-    /// that made it read-only.
+    /// Configuration and seed of a drive that becomes read-only when it is worn out, and its
+    /// counters at that moment.
     worn_out: Option<Box<WornOut>>,
 }
 
@@ -139,9 +139,11 @@ impl Ssd {
         &self.medium
     }
 
-    /// Returns the counters and the tables of the FTL.
+    /// Returns the counters and the tables of the FTL. They no longer change once the drive is
+    /// read-only.
     pub fn ftl_report(&self) -> FtlReport {
-        self.ftl.report()
+        let worn_out = self.worn_out.as_ref().and_then(|worn| worn.report.clone());
+        worn_out.unwrap_or_else(|| self.ftl.report())
     }
 
     /// Calls `visit` with every block, its role in the FTL and the number of its valid slots.

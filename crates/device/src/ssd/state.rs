@@ -96,7 +96,7 @@ fn mount_time(times: &Times, layout: &Layout, mount: &MountReport) -> Dur {
 /// unless `ftl.worn_out` is `read-only`.
 fn worn_out(config: &DriveConfig, seed: Seed) -> Option<Box<WornOut>> {
     let read_only = config.params.has(WORN_OUT) && config.params.get(WORN_OUT) == "read-only";
-    read_only.then(|| Box::new(WornOut { config: config.clone(), seed, error: None }))
+    read_only.then(|| Box::new(WornOut { config: config.clone(), seed, report: None }))
 }
 
 impl Ssd {

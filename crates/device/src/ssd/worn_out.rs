@@ -3,21 +3,22 @@
 use super::Ssd;
 use super::state::mount;
 use crate::{Cmd, DriveConfig};
-use flashatlas_ftl::Copies;
+use flashatlas_ftl::{Copies, FtlReport};
 use flashatlas_types::{FtlError, MediumError, OpId, Seed};
 
 /// Configuration and seed of a drive that becomes read-only when it is worn out.
 pub(super) struct WornOut {
     pub config: DriveConfig,
     pub seed: Seed,
-    /// The error that made the drive read-only.
-    pub error: Option<FtlError>,
+    /// The counters of the FTL when the drive became read-only; `None` before. The mount that
+    /// rebuilds the tables begins new ones.
+    pub report: Option<FtlReport>,
 }
 
 impl Ssd {
     /// Returns `true` if the drive refuses every change, because it is worn out.
     pub fn is_read_only(&self) -> bool {
-        self.worn_out.as_ref().is_some_and(|worn| worn.error.is_some())
+        self.worn_out.as_ref().is_some_and(|worn| worn.report.is_some())
     }
 
     /// Returns `true` if a read-only drive refuses a command. A FLUSH is refused only if data is
@@ -47,10 +48,10 @@ impl Ssd {
                         | MediumError::BadBlock(_)
                 )
         );
-        let Some(mut worn) = self.worn_out.take_if(|worn| worn_out && worn.error.is_none()) else {
+        let Some(mut worn) = self.worn_out.take_if(|worn| worn_out && worn.report.is_none()) else {
             return false;
         };
-        let waiting = self.ftl.buffered();
+        let (waiting, report) = (self.ftl.buffered(), self.ftl.report());
         self.take_back();
         let all = crate::pieces::all_sectors(self.layout.unit_sectors());
         for unit in waiting {
@@ -69,7 +70,7 @@ impl Ssd {
         let goes_on = mounted.is_ok();
         if let Ok(ftl) = mounted {
             self.ftl = ftl;
-            worn.error = Some(error.clone());
+            worn.report = Some(report);
         }
         self.worn_out = Some(worn);
         goes_on

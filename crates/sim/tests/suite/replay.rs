@@ -379,6 +379,13 @@ fn a_drive_that_wears_out_ends_the_run_with_its_record() {
     assert!((1..=48).contains(&retired), "{retired}");
     assert_eq!(record["oracle"]["violations"], 0);
     assert_eq!(record["oracle"]["units_swept"], 640);
+    // a drive that becomes read-only instead has counted the same
+    let mut read_only = spec.clone();
+    read_only["set"].as_array_mut().unwrap().push("ftl.worn_out=read-only".into());
+    let same = self::record(read_only);
+    for part in ["worn_out", "wear", "gc", "oracle"] {
+        assert_eq!(same[part], record[part], "{part}");
+    }
     // if the drive wears out before the measured part, there is no record
     spec["warmup"] = 50_000.into();
     let message = error(spec);

@@ -252,6 +252,29 @@ impl Blocks {
         self.of_base[block] = false;
     }
 
+    /// Removes a valid slot of a table over a base. Returns `true` if it was valid.
+    #[inline(never)]
+    fn remove_over_base(&mut self, block: BlockId, ppn: Ppn) -> bool {
+        match self.base_of(block) {
+            Some(base) => base.is_valid(ppn) && self.bits.insert(ppn),
+            None => self.bits.remove(ppn),
+        }
+    }
+
+    /// Returns the mask of valid slots, in a table over a base, that `bits` stand for.
+    #[inline(never)]
+    fn mask_over_base(&self, first: Ppn, count: u32, bits: u64) -> u64 {
+        let Some(base) = self.base_of(self.block_of(first)) else { return bits };
+        let held = |i: &u32| base.is_valid(Ppn(first.0 + i));
+        bits ^ (0..count).filter(held).map(|i| 1 << i).sum::<u64>()
+    }
+
+    /// Checks that the table, and not the base, has the valid slots of a block.
+    #[inline(never)]
+    fn must_be_own(&self, block: BlockId) {
+        assert!(self.base_of(block).is_none(), "a slot of block {block} of the base becomes valid");
+    }
+
     /// Returns the slots of a block of the base that became invalid.
     pub(crate) fn gone(&self, layout: &Layout, block: BlockId) -> impl Iterator<Item = Ppn> {
         let first = layout.block_slot(block).0;
@@ -315,7 +338,9 @@ impl Blocks {
     pub fn set_valid(&mut self, ppn: Ppn) {
         assert!(self.bits.insert(ppn), "slot {ppn} becomes valid twice");
         let block = self.block_of(ppn);
-        assert!(self.base_of(block).is_none(), "slot {ppn} becomes valid in the base");
+        if self.base.is_some() {
+            self.must_be_own(block);
+        }
         self.valid[block] += 1;
         self.total += 1;
     }
@@ -339,9 +364,9 @@ impl Blocks {
     #[inline]
     pub fn invalidate(&mut self, ppn: Ppn) -> (BlockId, u32) {
         let block = self.block_of(ppn);
-        let was_valid = match self.base.as_deref() {
-            Some(base) if self.of_base[block] => base.is_valid(ppn) && self.bits.insert(ppn),
-            _ => self.bits.remove(ppn),
+        let was_valid = match self.base {
+            None => self.bits.remove(ppn),
+            Some(_) => self.remove_over_base(block, ppn),
         };
         assert!(was_valid, "slot {ppn} becomes invalid twice");
         let valid = &mut self.valid[block];
@@ -382,13 +407,7 @@ impl Blocks {
     #[inline]
     pub fn valid_mask(&self, first: Ppn, count: u32) -> u64 {
         let bits = self.bits.mask(first, count);
-        match self.base.as_deref() {
-            Some(base) if self.of_base[self.block_of(first)] => {
-                let held = |i: &u32| base.is_valid(Ppn(first.0 + i));
-                bits ^ (0..count).filter(held).map(|i| 1 << i).sum::<u64>()
-            }
-            _ => bits,
-        }
+        if self.base.is_none() { bits } else { self.mask_over_base(first, count, bits) }
     }
 
     /// Returns the slots of a block in groups of 64. Each group has its first slot and the mask of

@@ -48,7 +48,7 @@ pub use errors::{ErrorCounters, ErrorRules};
 pub use faults::Torn;
 pub use flash::{Flash, ReadPart};
 pub use image::Image;
-pub use medium::{Change, Contents, Cut, FrameState, Medium, Unit};
+pub use medium::{Change, Contents, Cut, FrameState, Medium, Spare, Unit};
 pub use nvm::{Nvm, NvmCounters};
 pub use oob::{Oob, OobError, OobRole};
 pub use params::PARAMS;

@@ -21,7 +21,7 @@ pub struct PpnTable {
 const UNMAPPED: u32 = 1;
 
 /// Returns the physical page that an entry of a table over a base stands for.
-#[inline]
+#[inline(never)]
 fn over(base: &Base, lpn: Lpn, complement: u32) -> Ppn {
     match complement {
         0 => base.slot_of(lpn),

@@ -61,14 +61,16 @@ impl Table {
     pub fn get(&self, at: u32) -> u32 {
         match &self.words {
             Words::All(words) => words[at as usize],
-            Words::Blank => {
-                assert!(at < self.len, "entry {at} is beyond the table");
-                0
-            }
-            Words::Changed(words) => {
-                assert!(at < self.len, "entry {at} is beyond the table");
-                words.get(&at).copied().unwrap_or(0)
-            }
+            _ => self.get_sparsely(at),
+        }
+    }
+
+    #[inline(never)]
+    fn get_sparsely(&self, at: u32) -> u32 {
+        assert!(at < self.len, "entry {at} is beyond the table");
+        match &self.words {
+            Words::Changed(words) => words.get(&at).copied().unwrap_or(0),
+            _ => 0,
         }
     }
 

@@ -144,8 +144,9 @@ mod tests {
         }
         for frame in (0..layout.frames()).map(FrameId) {
             let said = |medium: &Medium| {
-                let lpns: Result<Vec<Lpn>, _> = medium.lpns(frame).map(Iterator::collect);
-                (medium.state(frame), medium.frame_sequence(frame), lpns)
+                let spare = medium.spare(frame);
+                let spare = spare.map(|spare| (spare.sequence, spare.lpns().collect::<Vec<Lpn>>()));
+                (medium.state(frame), spare)
             };
             assert_eq!(said(laid), said(dense), "frame {frame}");
         }

@@ -2,6 +2,7 @@
 
 use super::FrameState;
 use flashatlas_types::{Layout, Lpn, SeededBug};
+use std::borrow::Cow;
 
 /// The state of a frame, and the sequence of its program, which has 40 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -25,6 +26,22 @@ impl Header {
 
 /// The content of a slot: its logical page and its stamp, which most readers need together.
 pub(crate) type Cell = [u32; 2];
+
+/// The spare areas of a frame that can be read.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Spare<'a> {
+    /// The program sequence of the frame, which is the number of its program.
+    pub sequence: u64,
+    pub(super) cells: Cow<'a, [Cell]>,
+}
+
+impl Spare<'_> {
+    /// Returns the logical pages of the frame's slots, in order. [`Lpn::NONE`] stands for padding.
+    #[inline]
+    pub fn lpns(&self) -> impl Iterator<Item = Lpn> {
+        self.cells.iter().map(|&[lpn, _]| Lpn(lpn))
+    }
+}
 
 /// The content of an erased slot.
 pub(crate) const EMPTY: Cell = [0; 2];

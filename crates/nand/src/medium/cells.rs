@@ -10,6 +10,7 @@ use super::FrameState;
 use super::cell::{Cell, EMPTY, Header, change_in};
 use super::laid::Laid;
 use flashatlas_types::{BlockId, FrameId, Layout, Ppn, TiVec};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The cells of a block.
@@ -87,6 +88,7 @@ impl Cells {
     ///
     /// # Panics
     /// Panics if the drive has a base.
+    #[inline]
     pub fn arrays(&mut self) -> (&mut [[u32; 2]], &mut [Cell]) {
         match &mut self.store {
             Store::Flat(headers, cells) => (headers, cells),
@@ -192,26 +194,28 @@ impl Cells {
         }
     }
 
-    /// Returns the content of the slots of a frame that is not erased, in order.
+    /// Returns the content of the slots of a frame that is not erased, in order. What the base
+    /// computes is written to new memory.
     #[inline]
-    pub fn of_frame(&self, frame: FrameId) -> impl Iterator<Item = Cell> {
-        let slots = self.layout.frame_len();
-        let first = self.layout.first_slot(frame).0;
-        let (own, computed): (&[Cell], usize) = match &self.store {
-            Store::Flat(_, cells) => (&cells[first as usize..][..slots], 0),
-            Store::Blocks(blocks) => {
-                let block = self.layout.block_of_frame(frame);
-                match &blocks[block] {
-                    BlockCells::Own(words) => {
-                        let index = self.layout.index_in(block, frame) as usize;
-                        let first = self.layout.frames_per_block as usize + index * slots;
-                        (&words[first..first + slots], 0)
-                    }
-                    _ => (&[], slots),
-                }
+    pub fn of_frame(&self, frame: FrameId) -> Cow<'_, [Cell]> {
+        match &self.store {
+            Store::Flat(_, cells) => {
+                let first = self.layout.first_slot(frame).0 as usize;
+                Cow::Borrowed(&cells[first..][..self.layout.frame_len()])
             }
-        };
-        own.iter().copied().chain((first..).take(computed).map(|slot| self.cell(Ppn(slot))))
+            Store::Blocks(blocks) => self.of_frame_over_base(blocks, frame),
+        }
+    }
+
+    #[inline(never)]
+    fn of_frame_over_base(
+        &self,
+        blocks: &TiVec<BlockId, BlockCells>,
+        frame: FrameId,
+    ) -> Cow<'_, [Cell]> {
+        let first = self.layout.first_slot(frame).0;
+        let slots = first..first + self.layout.frame_len() as u32;
+        Cow::Owned(slots.map(|slot| self.cell_over_base(blocks, Ppn(slot))).collect())
     }
 
     /// Prefetches the header of a slot's frame and the content of the slot.
@@ -239,20 +243,21 @@ impl Cells {
     #[inline]
     pub fn change(&mut self, frame: FrameId) -> (&mut [u32; 2], &mut [Cell]) {
         if matches!(self.store, Store::Blocks(_)) {
-            self.take_from_base(self.layout.block_of_frame(frame));
+            return self.change_over_base(frame);
         }
-        let layout = &*self.layout;
-        match &mut self.store {
-            Store::Flat(headers, cells) => {
-                let first = layout.first_slot(frame).0 as usize;
-                let cells = &mut cells[first..][..layout.frame_len()];
-                (&mut headers[usize::from(frame)], cells)
-            }
-            Store::Blocks(blocks) => {
-                let block = layout.block_of_frame(frame);
-                change_in(layout, blocks[block].own(layout), layout.index_in(block, frame))
-            }
-        }
+        let first = self.layout.first_slot(frame).0 as usize;
+        let slots = self.layout.frame_len();
+        let (headers, cells) = self.arrays();
+        (&mut headers[usize::from(frame)], &mut cells[first..][..slots])
+    }
+
+    #[inline(never)]
+    fn change_over_base(&mut self, frame: FrameId) -> (&mut [u32; 2], &mut [Cell]) {
+        let layout = Arc::clone(&self.layout);
+        let block = layout.block_of_frame(frame);
+        self.take_from_base(block);
+        let Store::Blocks(blocks) = &mut self.store else { unreachable!("the drive has a base") };
+        change_in(&layout, blocks[block].own(&layout), layout.index_in(block, frame))
     }
 
     /// Changes the state of a frame.

@@ -15,6 +15,7 @@ mod near;
 pub(crate) mod power;
 mod steps;
 
+pub use cell::Spare;
 pub use contents::Contents;
 pub use journal::Change;
 pub use power::Cut;
@@ -320,10 +321,21 @@ impl Medium {
         }
     }
 
+    /// Returns the spare areas of a frame.
+    ///
+    /// # Errors
+    /// Returns [`MediumError::Unreadable`] unless they can be read.
+    #[inline]
+    pub fn spare(&self, frame: FrameId) -> Result<Spare<'_>, MediumError> {
+        let sequence = self.frame_sequence(frame)?;
+        Ok(Spare { sequence, cells: self.cells.of_frame(frame) })
+    }
+
     /// Returns the program sequence of a frame, which is the number of its program.
     ///
     /// # Errors
     /// Returns [`MediumError::Unreadable`] unless the frame's spare area can be read.
+    #[inline]
     pub fn frame_sequence(&self, frame: FrameId) -> Result<u64, MediumError> {
         let header = self.cells.header(frame);
         if header.state != FrameState::Programmed as u8 && !has_name(self.state(frame)) {
@@ -364,16 +376,6 @@ impl Medium {
     fn slot(&self, ppn: Ppn) -> Result<[u32; 2], MediumError> {
         self.must_be_readable(self.layout.frame_of(ppn))?;
         Ok(self.cells.cell(ppn))
-    }
-
-    /// Returns the logical pages of a frame's slots from the spare area, in order. [`Lpn::NONE`]
-    /// stands for padding.
-    ///
-    /// # Errors
-    /// Returns [`MediumError::Unreadable`] unless the frame's spare area can be read.
-    pub fn lpns(&self, frame: FrameId) -> Result<impl Iterator<Item = Lpn>, MediumError> {
-        self.lpn(self.layout.first_slot(frame))?;
-        Ok(self.cells.of_frame(frame).map(|[lpn, _]| Lpn(lpn)))
     }
 
     /// Returns whether a frame, programmed or not, holds a part of a map rather than data. An

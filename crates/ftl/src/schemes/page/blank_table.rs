@@ -189,8 +189,8 @@ fn for_each_entry(medium: &Medium, block: BlockId, pages: u32, mut visit: impl F
     let layout = medium.layout();
     beat(BLOCK_STEPS);
     for frame in (0..medium.write_pointer(block)).map(|index| layout.frame_in(block, index)) {
-        if let Ok(lpns) = medium.lpns(frame) {
-            let entries = lpns.zip((layout.first_slot(frame).0..).map(Ppn));
+        if let Ok(spare) = medium.spare(frame) {
+            let entries = spare.lpns().zip((layout.first_slot(frame).0..).map(Ppn));
             entries.filter(|(lpn, _)| lpn.0 < pages).for_each(|(lpn, slot)| visit(lpn, slot));
         }
     }
@@ -243,7 +243,7 @@ mod tests {
         let mut newest = PpnTable::new(PAGES);
         for &frame in &frames {
             let first = layout.first_slot(frame).0;
-            for (slot, lpn) in (first..).map(Ppn).zip(medium.lpns(frame).unwrap()) {
+            for (slot, lpn) in (first..).map(Ppn).zip(medium.spare(frame).unwrap().lpns()) {
                 if lpn != Lpn::NONE {
                     newest.replace(lpn, slot);
                 }

@@ -108,7 +108,7 @@ impl PageMapped {
         }
         let was_blank = self.map.found_nothing(self.layout.logical_units);
         let blocks = self.read_data_blocks(cx.flash.medium, &data, replay.from);
-        self.roll_forward(cx.flash.medium, &blocks, &replay, was_blank)?;
+        self.roll_forward(cx.flash.medium, &blocks, &replay, was_blank);
         if !was_blank {
             self.follow_entries(cx.flash.medium);
         }

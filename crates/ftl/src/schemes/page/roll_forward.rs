@@ -6,22 +6,19 @@ use super::blank_table::{self, Division};
 use super::versions::Versions;
 use crate::maps::Replay;
 use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, FtlError, Ppn, beat};
+use flashatlas_types::{BlockId, Ppn, beat};
 use std::sync::Arc;
 
 impl PageMapped {
     /// Takes newer entries from the spare areas of these blocks, in this order. If the map was
     /// blank, the slots that the entries point to become valid.
-    ///
-    /// # Errors
-    /// Returns the errors of the medium.
     pub(super) fn roll_forward(
         &mut self,
         medium: &Medium,
         blocks: &[BlockId],
         replay: &Replay,
         was_blank: bool,
-    ) -> Result<(), FtlError> {
+    ) {
         let has_copies = replay.upto.iter().any(|&sequence| sequence > 0);
         if was_blank
             && !has_copies
@@ -36,10 +33,10 @@ impl PageMapped {
                 self.mount.rolled_forward = table.len().into();
                 table.lay(Arc::clone(base));
                 valid.lay(&self.layout, Arc::clone(base));
-                return Ok(());
+                return;
             }
             self.mount.rolled_forward = blank_table::fill(medium, blocks, table, valid, division);
-            return Ok(());
+            return;
         }
         let mut versions = Versions::new(medium);
         for &block in blocks {
@@ -48,12 +45,13 @@ impl PageMapped {
                 beat(1);
                 self.prefetch_entries(medium, block, index, |_| true);
                 let frame = self.layout.frame_in(block, index);
-                let Ok(sequence) = medium.frame_sequence(frame) else { continue };
+                let Ok(spare) = medium.spare(frame) else { continue };
+                let sequence = spare.sequence;
                 if sequence <= replay.from {
                     continue;
                 }
                 let first = self.layout.first_slot(frame);
-                for (slot, lpn) in (first.0..).map(Ppn).zip(medium.lpns(frame)?) {
+                for (slot, lpn) in (first.0..).map(Ppn).zip(spare.lpns()) {
                     if lpn.0 >= self.layout.logical_units
                         || (has_copies && sequence <= replay.upto[self.map.page_of(lpn)])
                     {
@@ -78,6 +76,5 @@ impl PageMapped {
                 }
             }
         }
-        Ok(())
     }
 }

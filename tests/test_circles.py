@@ -18,10 +18,6 @@ KNOTS = {
     # the parts of a flash model name the settings that choose them, and the settings name the parts
     "ftl": ["crate::schemes::page: lower_pages, refresh, settings"],
     "nand": ["crate: counters, errors, flash, medium, params, rules"],
-    # a discovery entry describes a subsystem, and a discovery controller has a subsystem
-    "nvme": ["crate: discovery, subsystem"],
-    # an image has the ages of its blocks, and the code that ages an image opens it
-    "serve": ["crate: ages, image, look, mount"],
 }
 """Circles that are there, by crate. The list only gets shorter."""
 

@@ -1,8 +1,7 @@
 //! Discovery log (Base 5.1.12.3.1).
 
 use crate::bytes::Page;
-use crate::events::Event;
-use crate::{ControllerId, Nqn, Subsystem};
+use crate::{ControllerId, Nqn};
 use std::net::IpAddr;
 
 /// Family of a transport address (ADRFAM).
@@ -46,26 +45,6 @@ impl DiscoveryEntry {
         match reached.filter(|_| given.is_ok_and(|address| address.is_unspecified())) {
             Some(at) => (AddressFamily::of(at), at.to_string()),
             None => (self.family, self.address.clone()),
-        }
-    }
-}
-
-impl Subsystem {
-    /// Replaces the entries of the discovery log, and tells the hosts.
-    pub fn set_entries(&mut self, entries: Vec<DiscoveryEntry>) {
-        self.entries = entries;
-        self.generation += 1;
-        for controller in self.controllers.values_mut() {
-            if controller.features.events & 1 << 31 != 0 {
-                controller.events.raise(Event::DISCOVERY_CHANGED);
-            }
-        }
-    }
-
-    /// Notes the address at which a host has reached a controller, for the discovery log.
-    pub fn set_reached(&mut self, controller: ControllerId, at: IpAddr) {
-        if let Some(controller) = self.controllers.get_mut(&controller) {
-            controller.reached = Some(at);
         }
     }
 }

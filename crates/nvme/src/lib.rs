@@ -67,6 +67,7 @@ mod logs;
 mod media;
 mod nvm;
 mod properties;
+mod service;
 mod settings;
 pub mod slots;
 mod status;

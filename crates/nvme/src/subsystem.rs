@@ -8,7 +8,7 @@ use crate::durable::{Durable, Totals};
 use crate::errors::Refused;
 use crate::events::Event;
 use crate::features::{Features, Limits};
-use crate::identity::{DISCOVERY_NQN, Identity, Namespace, NamespaceNames, Nqn};
+use crate::identity::{Namespace, Nqn};
 use crate::logs;
 use crate::properties::Properties;
 use crate::settings::Settings;
@@ -102,24 +102,7 @@ impl Subsystem {
         Subsystem::with(settings, false, namespaces, durable, Vec::new())
     }
 
-    /// Makes a discovery service that lists these entries.
-    ///
-    /// # Panics
-    /// Panics if the settings are out of range.
-    pub fn discovery(settings: Settings, entries: Vec<DiscoveryEntry>) -> Subsystem {
-        settings.check();
-        let identity = Identity {
-            serial: String::new(),
-            model: String::new(),
-            firmware: String::new(),
-            nqn: Nqn::new(DISCOVERY_NQN).expect("the discovery NQN is a valid name"),
-            namespace: NamespaceNames::default(),
-        };
-        let durable = Durable::new(identity).expect("no text is too long");
-        Subsystem::with(settings, true, Vec::new(), durable, entries)
-    }
-
-    fn with(
+    pub(crate) fn with(
         settings: Settings,
         discovery: bool,
         namespaces: Vec<Namespace>,

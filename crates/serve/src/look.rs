@@ -63,7 +63,7 @@ fn capacity(header: &Header) -> u64 {
 ///
 /// With layers, the settings do not include the capacity. A layer computes its capacity from the
 /// capacity of the drive below, which the header does not contain.
-pub(crate) fn settings(header: &Header) -> Vec<String> {
+fn settings(header: &Header) -> Vec<String> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let given = header.on_flash.iter().filter(|(key, value)| *key != CAPACITY && !is_empty(value));
     let mut set: Vec<String> = given.map(|(key, value)| format!("{key}={}", text(value))).collect();
@@ -73,6 +73,16 @@ pub(crate) fn settings(header: &Header) -> Vec<String> {
         set.push(format!("drive.logical_pages={pages}"));
     }
     set
+}
+
+/// Returns the plan with the drive and the settings of an image, if the plan names no drive.
+pub(crate) fn with_drive_of(header: Header, plan: &ServeSpec) -> ServeSpec {
+    let mut plan = plan.clone();
+    if plan.drive.is_empty() {
+        plan.set.splice(0..0, settings(&header));
+        plan.drive = header.drive;
+    }
+    plan
 }
 
 fn is_empty(value: &Value) -> bool {
@@ -94,11 +104,7 @@ fn is_empty(value: &Value) -> bool {
 pub fn check(plan: &ServeSpec) -> Result<Value, ServeError> {
     let path = plan.image.as_deref().expect("the plan of a check names an image");
     let (header, mut said) = headed(path)?;
-    let mut plan = plan.clone();
-    if plan.drive.is_empty() {
-        plan.set.splice(0..0, settings(&header));
-        plan.drive = header.drive;
-    }
+    let plan = with_drive_of(header, plan);
     let open = opening(path, to_look_at);
     let (mut live, _, found) =
         powered_on(&plan, &environment(&STANDARD_PARTS, &plan), Some(open), Verify::All)?;

@@ -1,10 +1,10 @@
 //! The cells of a drive.
 //!
-//! A drive without a base has arrays of all frames and slots. Over a base ([`super::base`]), an
-//! erased block has no memory, and neither has a block whose content the base computes. The first
-//! change of such a block gives it memory of its own, and its erase returns that memory. So the
-//! memory of such a drive grows with the blocks that change. An erased frame shows nothing of its
-//! old content.
+//! A drive without a base has arrays of all frames and slots from its first program on. Over a base
+//! ([`super::base`]), an erased block has no memory, and neither has a block whose content the base
+//! computes. The first change of such a block gives it memory of its own, and its erase returns
+//! that memory. So the memory of such a drive grows with the blocks that change. An erased frame
+//! shows nothing of its old content.
 
 use super::FrameState;
 use super::cell::{Cell, EMPTY, Header, change_in};
@@ -52,6 +52,8 @@ impl BlockCells {
 /// The place of the cells.
 #[derive(Clone, Debug)]
 enum Store {
+    /// Nothing was programmed yet, so nothing has memory.
+    Blank,
     /// The headers of all frames, and the content of all slots. The system provides large arrays of
     /// zeros without writing them, so what is never written takes no memory.
     Flat(Vec<[u32; 2]>, Vec<Cell>),
@@ -71,9 +73,7 @@ pub(crate) struct Cells {
 impl Cells {
     /// Returns the cells of an erased drive.
     pub fn new(layout: &Arc<Layout>) -> Cells {
-        let (frames, slots) = (layout.frames() as usize, layout.slots() as usize);
-        let store = Store::Flat(vec![EMPTY; frames], vec![EMPTY; slots]);
-        Cells { store, layout: Arc::clone(layout), base: None }
+        Cells { store: Store::Blank, layout: Arc::clone(layout), base: None }
     }
 
     /// Makes an erased drive one whose blocks are as a base says, if `is_programmed` of them.
@@ -90,9 +90,20 @@ impl Cells {
     /// Panics if the drive has a base.
     #[inline]
     pub fn arrays(&mut self) -> (&mut [[u32; 2]], &mut [Cell]) {
+        self.allocate();
         match &mut self.store {
             Store::Flat(headers, cells) => (headers, cells),
-            Store::Blocks(_) => unreachable!("the drive has no base"),
+            _ => unreachable!("the drive has no base"),
+        }
+    }
+
+    /// Makes the arrays of a drive to which nothing was programmed yet.
+    #[cold]
+    #[inline(never)]
+    fn allocate(&mut self) {
+        if let Store::Blank = self.store {
+            let (frames, slots) = (self.layout.frames() as usize, self.layout.slots() as usize);
+            self.store = Store::Flat(vec![EMPTY; frames], vec![EMPTY; slots]);
         }
     }
 
@@ -100,8 +111,8 @@ impl Cells {
     #[inline]
     pub fn is_base(&self, block: BlockId) -> bool {
         match &self.store {
-            Store::Flat(..) => false,
             Store::Blocks(blocks) => matches!(blocks[block], BlockCells::Base),
+            _ => false,
         }
     }
 
@@ -144,12 +155,13 @@ impl Cells {
     pub fn header(&self, frame: FrameId) -> Header {
         match &self.store {
             Store::Flat(headers, _) => Header::of(headers[usize::from(frame)]),
-            Store::Blocks(blocks) => self.header_over_base(blocks, frame),
+            _ => self.header_over_base(frame),
         }
     }
 
     #[inline(never)]
-    fn header_over_base(&self, blocks: &TiVec<BlockId, BlockCells>, frame: FrameId) -> Header {
+    fn header_over_base(&self, frame: FrameId) -> Header {
+        let Store::Blocks(blocks) = &self.store else { return Header::default() };
         let block = self.layout.block_of_frame(frame);
         match &blocks[block] {
             BlockCells::Erased => Header::default(),
@@ -177,12 +189,13 @@ impl Cells {
     pub fn cell(&self, slot: Ppn) -> Cell {
         match &self.store {
             Store::Flat(_, cells) => cells[slot.0 as usize],
-            Store::Blocks(blocks) => self.cell_over_base(blocks, slot),
+            _ => self.cell_over_base(slot),
         }
     }
 
     #[inline(never)]
-    fn cell_over_base(&self, blocks: &TiVec<BlockId, BlockCells>, slot: Ppn) -> Cell {
+    fn cell_over_base(&self, slot: Ppn) -> Cell {
+        let Store::Blocks(blocks) = &self.store else { return EMPTY };
         let block = self.layout.block_of(slot);
         match &blocks[block] {
             BlockCells::Erased => EMPTY,
@@ -203,25 +216,22 @@ impl Cells {
                 let first = self.layout.first_slot(frame).0 as usize;
                 Cow::Borrowed(&cells[first..][..self.layout.frame_len()])
             }
-            Store::Blocks(blocks) => self.of_frame_over_base(blocks, frame),
+            _ => self.of_frame_over_base(frame),
         }
     }
 
     #[inline(never)]
-    fn of_frame_over_base(
-        &self,
-        blocks: &TiVec<BlockId, BlockCells>,
-        frame: FrameId,
-    ) -> Cow<'_, [Cell]> {
+    fn of_frame_over_base(&self, frame: FrameId) -> Cow<'_, [Cell]> {
         let first = self.layout.first_slot(frame).0;
         let slots = first..first + self.layout.frame_len() as u32;
-        Cow::Owned(slots.map(|slot| self.cell_over_base(blocks, Ppn(slot))).collect())
+        Cow::Owned(slots.map(|slot| self.cell_over_base(Ppn(slot))).collect())
     }
 
     /// Prefetches the header of a slot's frame and the content of the slot.
     #[inline]
     pub fn prefetch(&self, slot: Ppn) {
         match &self.store {
+            Store::Blank => {}
             Store::Flat(headers, cells) => {
                 flashatlas_prefetch::item_at(headers, usize::from(self.layout.frame_of(slot)));
                 flashatlas_prefetch::item_at(cells, slot.0 as usize);
@@ -242,22 +252,31 @@ impl Cells {
     /// Returns a frame's header and the content of its slots for a change.
     #[inline]
     pub fn change(&mut self, frame: FrameId) -> (&mut [u32; 2], &mut [Cell]) {
-        if matches!(self.store, Store::Blocks(_)) {
-            return self.change_over_base(frame);
+        if !matches!(self.store, Store::Flat(..)) {
+            return self.change_elsewhere(frame);
         }
         let first = self.layout.first_slot(frame).0 as usize;
         let slots = self.layout.frame_len();
-        let (headers, cells) = self.arrays();
+        let Store::Flat(headers, cells) = &mut self.store else { unreachable!("it has arrays") };
         (&mut headers[usize::from(frame)], &mut cells[first..][..slots])
     }
 
     #[inline(never)]
-    fn change_over_base(&mut self, frame: FrameId) -> (&mut [u32; 2], &mut [Cell]) {
+    fn change_elsewhere(&mut self, frame: FrameId) -> (&mut [u32; 2], &mut [Cell]) {
         let layout = Arc::clone(&self.layout);
         let block = layout.block_of_frame(frame);
+        self.allocate();
         self.take_from_base(block);
-        let Store::Blocks(blocks) = &mut self.store else { unreachable!("the drive has a base") };
-        change_in(&layout, blocks[block].own(&layout), layout.index_in(block, frame))
+        let first = layout.first_slot(frame).0 as usize;
+        match &mut self.store {
+            Store::Blank => unreachable!("the arrays were made"),
+            Store::Flat(headers, cells) => {
+                (&mut headers[usize::from(frame)], &mut cells[first..][..layout.frame_len()])
+            }
+            Store::Blocks(blocks) => {
+                change_in(&layout, blocks[block].own(&layout), layout.index_in(block, frame))
+            }
+        }
     }
 
     /// Changes the state of a frame.
@@ -285,6 +304,7 @@ impl Cells {
     #[inline]
     pub fn wipe(&mut self, block: BlockId) {
         match &mut self.store {
+            Store::Blank => {}
             Store::Flat(headers, cells) => {
                 let frames = self.layout.frames_of(block);
                 headers[usize::from(frames.start)..usize::from(frames.end)].fill(EMPTY);

@@ -80,6 +80,18 @@ impl<I: Index> BitSet<I> {
         if count == 64 { mask } else { mask & ((1 << count) - 1) }
     }
 
+    /// Returns the number of identifiers in the set that are among the `count` identifiers from
+    /// `first` on.
+    pub fn count(&self, first: I, count: u32) -> u32 {
+        let (word, shift) = Self::place(first);
+        if shift == 0 && count % 64 == 0 {
+            // most blocks: their words alone
+            let words = &self.words[word..word + count as usize / 64];
+            return words.iter().map(|word| word.count_ones()).sum();
+        }
+        self.within(first, count).count() as u32
+    }
+
     /// Returns the identifiers in the set that are among the `count` identifiers from `first` on,
     /// in ascending order.
     pub fn within(&self, first: I, count: u32) -> impl Iterator<Item = I> {
@@ -137,6 +149,9 @@ mod tests {
             assert!((0..64).all(|i| (mask >> i & 1 == 1) == of_model(&i)), "{ppn}, {count}");
             let (first, count) = (ppn.0 / 2, count * 3 / 2);
             let within = model.range(Ppn(first)..Ppn(first + count)).copied();
+            assert_eq!(bits.count(Ppn(first), count), within.clone().count() as u32);
+            let whole = model.range(Ppn(64)..Ppn(192)).count() as u32;
+            assert_eq!(bits.count(Ppn(64), 128), whole);
             assert!(bits.within(Ppn(first), count).eq(within), "{first}, {count}");
         }
         assert!(bits.iter().eq(model.iter().copied()));

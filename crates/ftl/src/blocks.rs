@@ -452,7 +452,10 @@ impl Blocks {
     pub fn check(&self, layout: &Layout, medium: &Medium) -> Result<(), Violation> {
         for block in layout.block_ids() {
             let bits = match self.base_of(block) {
-                Some(base) => base.valid(block) - self.gone(layout, block).count() as u32,
+                Some(base) => {
+                    let first = layout.block_slot(block);
+                    base.valid(block) - self.bits.count(first, layout.slots_per_block)
+                }
                 None => self.masks(layout, block).map(|(_, mask)| mask.count_ones()).sum::<u32>(),
             };
             Violation::unless(

@@ -27,16 +27,33 @@ pub struct Permutation {
 }
 
 impl Permutation {
+    /// The number of keys.
+    pub(crate) const KEYS: usize = ROUNDS;
+
     /// Draws a permutation of `count` numbers.
     ///
     /// # Panics
     /// Panics if `count` is zero.
     pub fn new(count: u64, rng: &mut Rng) -> Permutation {
+        Permutation::of_keys(count, [(); ROUNDS].map(|()| rng.below(u64::MAX)))
+    }
+
+    /// Returns the permutation of `count` numbers that has these keys. The lowest bit of a key does
+    /// not count.
+    ///
+    /// # Panics
+    /// Panics if `count` is zero.
+    pub(crate) fn of_keys(count: u64, keys: [u64; ROUNDS]) -> Permutation {
         let bits = (64 - (count - 1).leading_zeros()).max(1);
-        let keys = [(); ROUNDS].map(|()| rng.below(u64::MAX) | 1);
+        let keys = keys.map(|key| key | 1);
         let inverses = keys.map(inverse);
         let mask = u64::MAX >> (64 - bits);
         Permutation { count, mask, shift: bits.div_ceil(2), keys, inverses }
+    }
+
+    /// Returns the keys of the permutation.
+    pub(crate) fn keys(&self) -> [u64; ROUNDS] {
+        self.keys
     }
 
     /// Returns the number at a place, or `None` if `place` is `count` or more.

@@ -83,12 +83,11 @@ impl PpnTable {
     }
 
     /// Returns the pages that have moved since the table was laid over its base, in no particular
-    /// order: each with its place in the base, and its place now. Returns `None` if the table has
-    /// no base.
-    pub fn moved(&self) -> Option<impl Iterator<Item = (Lpn, Ppn, Ppn)>> {
+    /// order, with their places. Returns `None` if the table has no base.
+    pub fn moved(&self) -> Option<impl Iterator<Item = (Lpn, Ppn)>> {
         let base = self.base.as_ref()?;
         let changed = self.complements.changed().map(|(at, complement)| (Lpn(at), complement));
-        Some(changed.map(|(lpn, entry)| (lpn, base.slot_of(lpn), over(base, lpn, entry))))
+        Some(changed.map(|(lpn, entry)| (lpn, over(base, lpn, entry))))
     }
 
     /// Divides the table into shares of `pages` consecutive pages. The last share may be smaller.
@@ -194,7 +193,7 @@ mod tests {
         assert_eq!(table.replace(Lpn(7), Ppn::NONE), Ppn(15));
         let mut moved: Vec<_> = table.moved().unwrap().collect();
         moved.sort_unstable();
-        assert_eq!(moved, [(Lpn(2), Ppn(10), Ppn(0)), (Lpn(7), Ppn(15), Ppn::NONE)]);
+        assert_eq!(moved, [(Lpn(2), Ppn(0)), (Lpn(7), Ppn::NONE)]);
     }
 
     #[test]

@@ -43,6 +43,11 @@ impl Filled {
         Filled { layout: Arc::clone(layout), order: order.concat(), blocks, place }
     }
 
+    /// Returns the blocks of each lane in the order of their programs, one lane after the other.
+    pub(super) fn order(&self) -> &[BlockId] {
+        &self.order
+    }
+
     /// Returns the number of programs before a frame's program, or `None` if the frame is erased.
     #[inline]
     fn before(&self, frame: FrameId) -> Option<u64> {
@@ -95,6 +100,16 @@ impl Filled {
         let first = self.layout.block_slot(block).0;
         let slots = self.programmed(block) * self.layout.slots_per_frame;
         held.extend((first..first + slots).flat_map(|slot| self.page_at(Ppn(slot))));
+    }
+
+    /// Returns the pages in a block.
+    pub fn pages(&self, block: BlockId) -> impl Iterator<Item = Lpn> {
+        let first = self.layout.block_slot(block).0;
+        let slots = self.programmed(block) * self.layout.slots_per_frame;
+        (first..first + slots).filter_map(|slot| match self.page_at(Ppn(slot)) {
+            Some(Held::Valid(page)) => Some(page),
+            _ => None,
+        })
     }
 
     /// Returns the number of programs that wrote the drive.

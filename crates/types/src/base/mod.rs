@@ -8,9 +8,11 @@
 //! drive after a long time of uniform random writes.
 
 mod filled;
+mod parts;
 mod steady;
 
 pub use filled::Filled;
+pub use parts::BaseParts;
 pub use steady::Steady;
 
 use crate::{BlockId, FrameId, Lpn, Ppn, Stamp};
@@ -93,6 +95,15 @@ impl Base {
         match self {
             Base::Filled(filled) => filled.decode(block, held),
             Base::Steady(steady) => steady.decode(block, held),
+        }
+    }
+
+    /// Calls `visit` with each page whose valid version is in a block, in no particular order. This
+    /// is faster than asking slot by slot.
+    pub fn for_each_page(&self, block: BlockId, visit: impl FnMut(Lpn)) {
+        match self {
+            Base::Filled(filled) => filled.pages(block).for_each(visit),
+            Base::Steady(steady) => steady.pages(block).for_each(visit),
         }
     }
 

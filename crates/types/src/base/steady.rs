@@ -43,6 +43,18 @@ impl Steady {
     /// Panics if the drive has no page, a block has more valid slots than it has slots, or there
     /// are not as many valid slots as pages.
     pub fn new(layout: &Arc<Layout>, blocks: &[(BlockId, u32)], rng: &mut Rng) -> Steady {
+        let pages = Permutation::new(layout.logical_units.into(), rng);
+        Steady::of_keys(layout, blocks, pages, rng.below(u64::MAX))
+    }
+
+    /// Returns the content of a drive with this order of pages. `key` is the key of which the keys
+    /// of blocks are made.
+    pub(super) fn of_keys(
+        layout: &Arc<Layout>,
+        blocks: &[(BlockId, u32)],
+        pages: Permutation,
+        key: u64,
+    ) -> Steady {
         let mut place = layout.per_block(ERASED);
         let mut before = Vec::with_capacity(blocks.len() + 1);
         let mut total = 0;
@@ -69,13 +81,18 @@ impl Steady {
             order: blocks.iter().map(|&(block, _)| block).collect(),
             before,
             place,
-            pages: Permutation::new(layout.logical_units.into(), rng),
+            pages,
             slots: BlockPermutation::new(layout.slots_per_block),
-            key: rng.below(u64::MAX),
+            key,
             buckets,
             bucket_bits,
             layout: Arc::clone(layout),
         }
+    }
+
+    /// Returns the key of the blocks, then the keys of the order of pages.
+    pub(super) fn keys(&self) -> impl Iterator<Item = u64> {
+        [self.key].into_iter().chain(self.pages.keys())
     }
 
     /// Returns the full blocks, in the order of their programs.
@@ -123,6 +140,12 @@ impl Steady {
         if let Some(part) = self.part(block) {
             held.extend((0..self.layout.slots_per_block).map(|index| self.held(&part, index)));
         }
+    }
+
+    /// Returns the pages whose valid version is in a block, in the order of all pages.
+    pub fn pages(&self, block: BlockId) -> impl Iterator<Item = Lpn> {
+        let numbers = self.part(block).map_or(0..0, |part| part.first..part.end);
+        numbers.map(|number| self.page(number))
     }
 
     /// Returns the slot with the valid version of a page.

@@ -102,6 +102,10 @@ fn every_page_of_a_steady_drive_is_found_both_ways() {
     }
 }
 
+fn page_of(held: &Held) -> Option<Lpn> {
+    if let Held::Valid(page) = *held { Some(page) } else { None }
+}
+
 /// Compares what a base says of whole blocks with what it says of their frames and slots.
 fn blocks_agree_with_their_slots(base: &Base, layout: &Layout) {
     let mut programs = 0;
@@ -119,6 +123,12 @@ fn blocks_agree_with_their_slots(base: &Base, layout: &Layout) {
             assert_eq!(base.is_valid(slot), is_valid(held), "slot {slot}");
         }
         assert_eq!(base.valid(block) as usize, asked.iter().filter(|held| is_valid(held)).count());
+        let mut pages = Vec::new();
+        base.for_each_page(block, |page| pages.push(page));
+        pages.sort_unstable();
+        let mut valid: Vec<Lpn> = asked.iter().flatten().filter_map(page_of).collect();
+        valid.sort_unstable();
+        assert_eq!(pages, valid, "block {block}");
         let mut decoded = Vec::new();
         base.decode(block, &mut decoded);
         assert!(decoded.into_iter().eq(asked.into_iter().flatten()), "block {block}");
@@ -273,6 +283,50 @@ fn a_filled_drive_has_each_page_where_a_fill_puts_it() {
                 assert_eq!(base.sequence(frame), written.get(&frame).copied(), "{shape:?}");
             }
             blocks_agree_with_their_slots(&base, &layout);
+        }
+    }
+}
+
+#[test]
+fn a_base_is_made_again_of_its_parts() {
+    let mut rng = Rng::stream(Seed(6), "base");
+    for &(lanes, shape) in SHAPES {
+        let (steady_layout, _, steady) = drawn(lanes, shape, &mut rng);
+        let blank = layout(lanes, shape, 1);
+        let in_lanes = blank.lane_ids().map(|lane| {
+            let mut blocks: Vec<BlockId> = blank.lane_blocks(lane).collect();
+            blocks.reverse();
+            blocks.truncate(shape[0] as usize / 2 + 1);
+            blocks
+        });
+        let order: Vec<Vec<BlockId>> = in_lanes.collect();
+        let room = order.concat().len() as u32 * blank.slots_per_block;
+        let full = layout(lanes, shape, room - room / 5);
+        let filled = Filled::new(&full, &order);
+        for (layout, base) in [(steady_layout, Base::Steady(steady)), (full, Base::Filled(filled))]
+        {
+            let parts = base.parts();
+            let again = Base::from_parts(&layout, &parts).unwrap();
+            assert_eq!(again.parts(), parts);
+            assert!(slots(&layout).all(|slot| again.page_at(slot) == base.page_at(slot)));
+            let frames = (0..layout.frames()).map(FrameId);
+            assert!(frames.into_iter().all(|f| again.sequence(f) == base.sequence(f)));
+            let refused = |change: &dyn Fn(&mut super::BaseParts)| {
+                let mut parts = base.parts();
+                change(&mut parts);
+                parts != base.parts() && Base::from_parts(&layout, &parts).is_err()
+            };
+            assert!(refused(&|parts| parts.order[0] = layout.blocks()), "no such block");
+            assert!(refused(&|parts| parts.order.push(parts.order[0])), "a block twice");
+            assert!(refused(&|parts| parts.keys.push(1)), "a word too many");
+            if parts.keys.is_empty() {
+                assert!(refused(&|parts| parts.order.truncate(lanes as usize / 2)), "no room");
+                assert!(lanes == 1 || refused(&|parts| parts.order.reverse()), "another lane");
+            } else {
+                assert!(refused(&|parts| parts.valid.push(0)), "a count of no block");
+                assert!(refused(&|parts| parts.valid[0] += 1), "a slot too many");
+                assert!(refused(&|parts| parts.valid[0] = u32::MAX), "more than a block has");
+            }
         }
     }
 }

@@ -3,7 +3,9 @@
 //!
 //! If the tables lie over a base, the sums are of what has changed: pairs of today are added, and
 //! pairs of the base that are there no more are removed. In the base itself, entries and slots
-//! agree by its formula. So blocks and entries that are as the base says are not looked at.
+//! agree by its formula. So blocks and entries that are as the base says are not looked at. For the
+//! same reason a page alone names its pair in the base: a pair with no slot stands for it, and no
+//! place has to be computed.
 
 use super::PageMapped;
 use flashatlas_nand::{Medium, OobRole};
@@ -18,8 +20,16 @@ const WORTH_A_THREAD: usize = 1 << 10;
 enum Slot {
     /// A slot that is valid.
     Valid(Ppn),
-    /// A slot that was valid in the base, and the page that it held.
-    OfBase(Ppn, Lpn),
+    /// A slot that was valid in the base, by the page that it held.
+    OfBase(Lpn),
+}
+
+/// Returns whether a slot of a block that was taken from the base still holds its page, because the
+/// block was not erased since.
+fn stayed(medium: &Medium, base: &Base, ppn: Ppn, lpn: Lpn) -> bool {
+    let sequence = medium.frame_sequence(medium.layout().frame_of(ppn));
+    sequence.is_ok_and(|sequence| sequence <= base.programs())
+        && base.page_at(ppn) == Some(Held::Valid(lpn))
 }
 
 impl PageMapped {
@@ -28,8 +38,8 @@ impl PageMapped {
         let (mut count, mut sum) = (0, PairSum::default());
         if let Some(moved) = self.map.whole_table().and_then(PpnTable::moved) {
             count = self.layout.logical_units.into();
-            for (lpn, before, now) in moved {
-                sum.remove(lpn.0, before.0);
+            for (lpn, now) in moved {
+                sum.remove(lpn.0, Ppn::NONE.0);
                 match now.mapped() {
                     Some(now) => sum.add(lpn.0, now.0),
                     None => count -= 1,
@@ -49,9 +59,14 @@ impl PageMapped {
     /// Returns the sum of the pairs of page and slot that the spare areas of valid slots name.
     /// Slots with map pages are skipped. An unreadable slot is paired with no page.
     pub(super) fn valid_slots(&self, medium: &Medium) -> PairSum {
+        let base = self.pool.blocks.base();
         self.sum_slots(medium, |sum: &mut PairSum, slot| match slot {
-            Slot::Valid(ppn) => sum.add(medium.named(ppn).unwrap_or(Lpn::NONE).0, ppn.0),
-            Slot::OfBase(ppn, lpn) => sum.remove(lpn.0, ppn.0),
+            Slot::Valid(ppn) => {
+                let lpn = medium.named(ppn).unwrap_or(Lpn::NONE);
+                let stayed = base.is_some_and(|base| stayed(medium, base, ppn, lpn));
+                sum.add(lpn.0, if stayed { Ppn::NONE.0 } else { ppn.0 });
+            }
+            Slot::OfBase(lpn) => sum.remove(lpn.0, Ppn::NONE.0),
         })
     }
 
@@ -63,7 +78,7 @@ impl PageMapped {
                     sum.add(unit.lpn, unit.stamp);
                 }
             }
-            Slot::OfBase(_, lpn) => sum.remove(lpn, medium.stamp_in_base(lpn)),
+            Slot::OfBase(lpn) => sum.remove(lpn, medium.stamp_in_base(lpn)),
         });
         if self.map.whole_table().is_some_and(PpnTable::lies_over_base) {
             sum.count_changes_alone();
@@ -91,19 +106,19 @@ impl PageMapped {
             let mut sum = S::default();
             let blocks = (first..layout.blocks()).take(share).map(BlockId::new);
             for block in blocks.filter(|&block| medium.oob_role(block) != OobRole::MAP) {
-                let mut was = |base: &Base, ppn| {
-                    if let Some(Held::Valid(lpn)) = base.page_at(ppn) {
-                        add(&mut sum, Slot::OfBase(ppn, lpn));
-                    }
-                };
                 if let Some(base) = valid.base_of(block).filter(|_| medium.is_base(block)) {
-                    valid.gone(layout, block).for_each(|ppn| was(base, ppn));
+                    if valid.valid(block) == base.valid(block) {
+                        continue; // a rule says that the count is the number of valid bits
+                    }
+                    for ppn in valid.gone(layout, block) {
+                        if let Some(Held::Valid(lpn)) = base.page_at(ppn) {
+                            add(&mut sum, Slot::OfBase(lpn));
+                        }
+                    }
                     continue;
                 }
                 if let Some(base) = valid.base() {
-                    let first = layout.block_slot(block).0;
-                    let slots = first..first + layout.slots_per_block;
-                    slots.map(Ppn).for_each(|ppn| was(base, ppn));
+                    base.for_each_page(block, |lpn| add(&mut sum, Slot::OfBase(lpn)));
                 }
                 valid.for_each_valid(layout, block, |ppn| add(&mut sum, Slot::Valid(ppn)));
             }

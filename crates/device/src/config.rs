@@ -13,9 +13,10 @@ use flashatlas_ftl::{PROGRAM_STEPS, SCHEME, SchemeConfig, SchemeDef, UNIT};
 use flashatlas_nand::params::PLP_BYTES;
 use flashatlas_nand::{ErrorRules, Image, Medium, Rules};
 use flashatlas_timing::params::{CACHE_PROGRAM, CACHE_READ};
+use flashatlas_types::base::{Base, BaseParts};
 use flashatlas_types::{
-    AllocationOrder, Cell, ConfigError, FtlError, Geometry, Layout, PageOrder, Params, Plan,
-    ProgramUnit, RawConfig, Seed, Span,
+    AllocationOrder, Cell, ConfigError, FtlError, Geometry, Layout, Lpn, PageOrder, Params, Plan,
+    ProgramUnit, RawConfig, Seed, Span, Stamp,
 };
 use std::sync::Arc;
 
@@ -345,17 +346,6 @@ impl DriveConfig {
         Ssd::new(self, seed)
     }
 
-    /// Returns whether what the drive holds after a fill, or in its steady state, can be computed
-    /// instead of stored ([`Ssd::lay_filled`], [`Ssd::lay_steady`]). The medium then has stamps
-    /// alone, no operation of it fails by itself, and a mount of the scheme takes up a base.
-    pub fn takes_up_a_base(&self) -> bool {
-        let rules = Rules::from_params(&self.params);
-        let steady = self.scheme().steady.filter(|_| self.layers().is_empty());
-        !rules.keep_bytes
-            && rules.errors.is_none()
-            && steady.is_some_and(|steady| (steady.takes_up_a_base)(&self.scheme_config()))
-    }
-
     /// Builds the drive with its layers on blank media. If the layers need several drives, builds
     /// all drives.
     ///
@@ -364,6 +354,16 @@ impl DriveConfig {
     /// below.
     pub fn build_stack(&self, seed: Seed) -> Result<Stack, ConfigError> {
         self.must_have_room(self.drives(), None)?;
+        self.assemble_stack(seed)
+    }
+
+    /// Builds the drive as [`DriveConfig::build_stack`] does, but does not ask the system for the
+    /// memory of its tables. A drive whose content is computed needs little of it. For any other
+    /// drive, the caller asks first ([`DriveConfig::must_have_room`]).
+    ///
+    /// # Errors
+    /// Returns the errors of [`DriveConfig::build_stack`] but for missing memory.
+    pub fn assemble_stack(&self, seed: Seed) -> Result<Stack, ConfigError> {
         let drives = (0..self.drives()).map(|drive| Ssd::new(self, seed.of_drive(drive)));
         Stack::over(drives.collect::<Result<_, _>>()?, self)
     }
@@ -375,6 +375,23 @@ impl DriveConfig {
     pub fn medium_from(&self, image: Image) -> Result<Medium, String> {
         let layout = self.layout().map_err(|e| e.to_string())?;
         Medium::from_image(Arc::new(layout), Rules::from_params(&self.params), image)
+    }
+
+    /// Returns the medium that is as a base says, with the arrays of its lanes and blocks in
+    /// `image`, if both fit this drive. `stamp` returns the content of each page.
+    ///
+    /// # Errors
+    /// Returns a sentence that describes the contradiction between base, image and drive.
+    pub fn medium_over_base(
+        &self,
+        image: Image,
+        parts: &BaseParts,
+        stamp: fn(Lpn) -> Stamp,
+    ) -> Result<Medium, String> {
+        let layout = Arc::new(self.layout().map_err(|e| e.to_string())?);
+        let base = Arc::new(Base::from_parts(&layout, parts)?);
+        let rules = Rules::from_params(&self.params);
+        Medium::from_image_over_base(layout, rules, image, (base, stamp))
     }
 
     /// Builds the drive around a medium that was written earlier with the same

@@ -5,6 +5,7 @@
 
 use crate::DriveConfig;
 use crate::params::{BLOCKS, LOGICAL_PAGES};
+use flashatlas_nand::Rules;
 use flashatlas_types::{ConfigError, MEMORY_PER_UNIT};
 use std::hint::black_box;
 
@@ -16,6 +17,36 @@ const TABLES: [u64; 4] = [8, 8, 4, 4];
 const ASKED_FROM: u64 = 4 << 20;
 
 impl DriveConfig {
+    /// Returns the reason why what the drive holds before a run is written to tables, whatever it
+    /// was preconditioned with. Returns `None` if it can be computed instead ([`Ssd::lay_filled`],
+    /// [`Ssd::lay_steady`]).
+    ///
+    /// [`Ssd::lay_filled`]: crate::Ssd::lay_filled
+    /// [`Ssd::lay_steady`]: crate::Ssd::lay_steady
+    pub fn why_tables(&self) -> Option<&'static str> {
+        let rules = Rules::from_params(&self.params);
+        if !self.layers().is_empty() {
+            return Some("a drive below host layers is filled by commands (layers)");
+        }
+        if rules.keep_bytes {
+            return Some("the bytes of all units are kept (nand.data=ram)");
+        }
+        if rules.errors.is_some() {
+            return Some("each program may fail by itself (errors.*)");
+        }
+        let Some(steady) = self.scheme().steady else {
+            return Some("the scheme has a layout of its own (ftl.scheme)");
+        };
+        let has_base = (steady.takes_up_a_base)(&self.scheme_config());
+        (!has_base).then_some("its map is written to flash or NVM (map.store, map.flush)")
+    }
+
+    /// Returns whether what the drive holds after a fill, or in its steady state, can be computed
+    /// instead of stored.
+    pub fn takes_up_a_base(&self) -> bool {
+        self.why_tables().is_none()
+    }
+
     /// Refuses a drive, or `drives` drives, if the system does not provide memory for the tables.
     /// `free` is the number of available bytes, or `None` if it is unknown.
     ///

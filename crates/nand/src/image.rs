@@ -3,10 +3,12 @@
 use crate::errors::Aged;
 use crate::medium::cell::Header;
 use crate::medium::cells::Cells;
+use crate::medium::laid::Laid;
 use crate::medium::power::Power;
 use crate::medium::{Block, FrameState};
 use crate::{Counters, Medium, Nvm, OobRole, Rules};
-use flashatlas_types::{BlockId, BlockMode, FrameId, LaneId, Layout, Lpn, Ppn, ti_vec};
+use flashatlas_types::base::Base;
+use flashatlas_types::{BlockId, BlockMode, FrameId, LaneId, Layout, Lpn, Ppn, Stamp, ti_vec};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -78,6 +80,35 @@ impl Medium {
     /// Panics if the medium stores bytes, because an image contains only stamps.
     pub fn into_image(mut self) -> Image {
         self.densify();
+        let frames = (0..self.layout.frames()).map(FrameId);
+        let headers: Vec<Header> = frames.map(|frame| self.cells.header(frame)).collect();
+        let slots = (0..self.layout.slots()).map(Ppn);
+        let (lpns, stamps) = slots.map(|slot| self.cells.cell(slot).into()).unzip();
+        Image {
+            state: headers.iter().map(|header| header.state).collect(),
+            sequence_low: headers.iter().map(|header| header.sequence as u32).collect(),
+            sequence_high: headers.iter().map(|header| (header.sequence >> 32) as u8).collect(),
+            lpns,
+            stamps,
+            ..self.into_image_of_blocks()
+        }
+    }
+
+    /// Turns a medium that is as its base says into its base and the arrays of its lanes and
+    /// blocks. The arrays of frames and slots are empty. Returns the medium if it has no base, or
+    /// differs from it.
+    ///
+    /// # Errors
+    /// Returns the medium, unchanged.
+    pub fn into_image_over_base(self) -> Result<(Image, Arc<Base>), Box<Medium>> {
+        match self.untouched_base().cloned() {
+            Some(base) => Ok((self.into_image_of_blocks(), base)),
+            None => Err(Box::new(self)),
+        }
+    }
+
+    /// Returns the arrays of lanes and blocks.
+    fn into_image_of_blocks(self) -> Image {
         assert!(!self.rules.keep_bytes, "an image cannot hold the bytes of pages");
         let mut map_slots: Vec<u32> = self.bytes.keys().map(|ppn| ppn.0).collect();
         map_slots.sort_unstable();
@@ -85,10 +116,6 @@ impl Medium {
             map_slots.iter().flat_map(|&slot| self.bytes[&Ppn(slot)].iter().copied()).collect();
         let aged = self.aged();
         let (nvm, nvm_wear) = self.nvm.into_parts();
-        let frames = (0..self.layout.frames()).map(FrameId);
-        let headers: Vec<Header> = frames.map(|frame| self.cells.header(frame)).collect();
-        let slots = (0..self.layout.slots()).map(Ppn);
-        let (lpns, stamps) = slots.map(|slot| self.cells.cell(slot).into()).unzip();
         Image {
             erases: self.erases.into(),
             next: self.blocks.iter().map(|b| b.next).collect(),
@@ -97,17 +124,13 @@ impl Medium {
             roles: self.blocks.iter().map(|b| b.role.0).collect(),
             modes: unless_all_zero(self.blocks.iter().map(|b| b.mode as u8).collect()),
             slc_erases: unless_all_zero(self.slc_erases.into()),
-            state: headers.iter().map(|header| header.state).collect(),
-            sequence_low: headers.iter().map(|header| header.sequence as u32).collect(),
-            sequence_high: headers.iter().map(|header| (header.sequence >> 32) as u8).collect(),
-            lpns,
-            stamps,
             sequence: self.sequence,
             map_slots,
             map_bytes,
             aged,
             nvm,
             nvm_wear,
+            ..Image::default()
         }
     }
 
@@ -117,8 +140,52 @@ impl Medium {
     /// Returns a description of the first part of the image that contradicts the layout or the
     /// rules of flash.
     pub fn from_image(layout: Arc<Layout>, rules: Rules, image: Image) -> Result<Medium, String> {
-        let (blocks, frames, slots) =
-            (layout.blocks() as usize, layout.frames() as usize, layout.slots() as usize);
+        Medium::restored(layout, rules, image, None)
+    }
+
+    /// Returns a medium that is as a base says, with the arrays of its lanes and blocks. `stamp`
+    /// returns the content of each page.
+    ///
+    /// # Errors
+    /// Returns a description of the first part of the image that contradicts the base, the layout
+    /// or the rules of flash.
+    pub fn from_image_over_base(
+        layout: Arc<Layout>,
+        rules: Rules,
+        image: Image,
+        (base, stamp): (Arc<Base>, fn(Lpn) -> Stamp),
+    ) -> Result<Medium, String> {
+        for (block, (&next, &role)) in layout.block_ids().zip(image.next.iter().zip(&image.roles)) {
+            let programmed = base.programmed(block);
+            if next != programmed || OobRole(role) != OobRole::default() {
+                return Err(format!(
+                    "block {block} has the write pointer {next} and the role {role}, but the base \
+                     has {programmed} frames of data in it"
+                ));
+            }
+        }
+        if image.sequence != base.programs() {
+            return Err(format!(
+                "the last program has number {}, but {} programs wrote the base",
+                image.sequence,
+                base.programs()
+            ));
+        }
+        Medium::restored(layout, rules, image, Some(Laid { base, stamp }))
+    }
+
+    fn restored(
+        layout: Arc<Layout>,
+        rules: Rules,
+        image: Image,
+        laid: Option<Laid>,
+    ) -> Result<Medium, String> {
+        let blocks = layout.blocks() as usize;
+        // over a base, no array has an entry for each frame or slot
+        let (frames, slots) = match laid {
+            Some(_) => (0, 0),
+            None => (layout.frames() as usize, layout.slots() as usize),
+        };
         for (what, have, expected) in [
             ("erase counts", image.erases.len(), blocks),
             ("write pointers", image.next.len(), blocks),
@@ -218,7 +285,10 @@ impl Medium {
                 rules.nvm_bytes
             ));
         }
-        let cells = cells(&layout, &image);
+        let cells = match laid {
+            Some(laid) => over(&layout, laid),
+            None => cells(&layout, &image),
+        };
         let aged = image.aged.unwrap_or_default();
         if [aged.programmed_at.len(), aged.reads.len()].iter().any(|&n| n != blocks && n != 0) {
             return Err(format!(
@@ -294,6 +364,13 @@ impl Medium {
     pub fn lay_spares(&mut self, lane: LaneId, left: u32) {
         self.spares[lane] = left.min(self.rules.spare_blocks);
     }
+}
+
+/// Returns the cells of a drive that is as a base says.
+fn over(layout: &Arc<Layout>, laid: Laid) -> Cells {
+    let (mut cells, base) = (Cells::new(layout), Arc::clone(&laid.base));
+    cells.lay(laid, |block| base.programmed(block) > 0);
+    cells
 }
 
 /// Returns the cells of an image of this layout. What an image holds of erased blocks is dropped.

@@ -9,7 +9,7 @@ pub(crate) mod cells;
 mod check;
 mod contents;
 mod journal;
-mod laid;
+pub(crate) mod laid;
 mod modes;
 mod near;
 pub(crate) mod power;

@@ -5,7 +5,7 @@ use crate::input::{Input, Inputs};
 use crate::jobs::Jobs;
 use crate::parts;
 use crate::precondition::check_steady;
-use crate::room::certain_bytes;
+use crate::room::{certain_bytes, seconds};
 use crate::{
     Environment, Extent, Fit, Mode, Precondition, RunError, RunSpec, Until, options, record,
 };
@@ -124,8 +124,11 @@ pub fn layout(config: &DriveConfig) -> Result<Value, ConfigError> {
         "memory_bytes": u64::from(layout.slots()) * MEMORY_PER_UNIT,
         "fill_memory_bytes": certain_bytes(&Precondition::Fill, config)?,
         "steady_memory_bytes": certain_bytes(&Precondition::Steady, config)?,
-        // the memory of the two entries above is then needed with `base=dense` alone
-        "takes_up_a_base": config.takes_up_a_base(),
+        // seconds of a core to write all units, the least and the most
+        "fill_seconds": seconds(false, layout.logical_units),
+        "steady_seconds": seconds(true, layout.logical_units),
+        // without a reason, the four entries above hold with `base=dense` alone
+        "why_tables": config.why_tables(),
         "lanes": layout.lanes, "blocks": layout.blocks(),
         "frames_per_block": layout.frames_per_block,
         "slots_per_frame": layout.slots_per_frame, "pages_per_frame": layout.pages_per_frame,

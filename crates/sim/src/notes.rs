@@ -52,6 +52,13 @@ notes! {
         "the drive was filled in address order in no time, so it begins unaged",
         "Use `--precondition steady`, or a warm-up, for a drive that collects.";
 
+    /// A large drive whose content before the run was not computed, but written to tables.
+    pub(crate) HELD_IN_TABLES = "held-in-tables", 42,
+        "the drive was held in tables, because {reason}: they take about {gib:.1} GiB of memory, \
+         and at least {seconds:.0} s of a core before the first request",
+        "Results do not depend on it. docs/SUPPORT.md lists the drives that need tables; others \
+         begin in a moment, in memory that grows with what is changed.";
+
     /// A run whose results do not depend on the seed.
     pub NOTHING_DRAWN = "nothing-drawn", 45,
         "no random number was drawn: another seed gives the same results",

@@ -1,6 +1,7 @@
 //! The oracle: the stamp that every mapping unit must hold. Every read is compared with it.
 
 use flashatlas_types::{HostOp, Lpn, Request, Stamp, StampSum, Table, at_once, share};
+use serde::Serialize;
 use std::ops::Range;
 
 /// Number of units with wrong content that are described, counted from the first.
@@ -8,6 +9,25 @@ const DESCRIBED: usize = 3;
 
 /// Smallest number of units for a thread: fewer units take less time than starting a thread.
 const WORTH_A_THREAD: usize = 1 << 18;
+
+/// The ways in which units were compared after the last request, each with its number of units.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct Swept {
+    /// Units that were compared one by one.
+    pub one_by_one: u64,
+    /// Units whose contents were summed up, so that all were compared at once.
+    pub summed: u64,
+    /// Units that nothing had changed since the drive was filled. Their content follows from the
+    /// formula of the drive, so it was not looked at.
+    pub by_base: u64,
+}
+
+impl Swept {
+    /// Returns the number of units in all.
+    pub fn units(&self) -> u64 {
+        self.one_by_one + self.summed + self.by_base
+    }
+}
 
 /// The expected content of a drive.
 pub(crate) struct Oracle {
@@ -18,8 +38,8 @@ pub(crate) struct Oracle {
     unit_sectors: u64,
     /// Number of units that reads of the workload compared.
     pub units_checked: u64,
-    /// Number of units that were compared after the last request.
-    pub units_swept: u64,
+    /// The units that were compared after the last request.
+    pub swept: Swept,
     /// Number of units that could not be read any more after the last request.
     pub lost: u64,
     /// Number of units that held another stamp than expected.
@@ -45,7 +65,7 @@ impl Oracle {
             was_filled: false,
             unit_sectors: u64::from(unit_sectors),
             units_checked: 0,
-            units_swept: 0,
+            swept: Swept::default(),
             lost: 0,
             violations: 0,
             described: Vec::new(),
@@ -207,13 +227,19 @@ impl Oracle {
     /// Returns `true` if `found` is the sum of the stamps of all pages after the last request. If
     /// it is a sum of changes, they are the changes since a fill.
     ///
-    /// All pages then count as swept.
+    /// All pages then count as swept. Pages that a sum of changes leaves out count as compared by
+    /// the base.
     pub fn sweep_at_once(&mut self, found: StampSum) -> bool {
-        let expected =
-            if found.has_changes_alone() { self.sum_of_changes() } else { self.sum_of_all() };
+        let all = u64::from(self.units());
+        let (expected, summed) = if found.has_changes_alone() {
+            (self.sum_of_changes(), self.expected.changed().count() as u64)
+        } else {
+            (self.sum_of_all(), all)
+        };
         let same = found == expected;
         if same {
-            self.units_swept += u64::from(self.units());
+            self.swept.summed += summed;
+            self.swept.by_base += all - summed;
         }
         same
     }
@@ -239,7 +265,7 @@ impl Oracle {
 
     /// Compares one page after the last request.
     pub fn sweep(&mut self, lpn: u32, found: Stamp) {
-        self.units_swept += 1;
+        self.swept.one_by_one += 1;
         let expected = self.get(Lpn(lpn));
         if found != expected {
             self.note(Lpn(lpn), expected, found, "after the run");
@@ -274,12 +300,11 @@ mod tests {
         let mut held = StampSum::default();
         held.add(Lpn(0), old[0]);
         assert!(oracle.sweep_at_once(held));
-        assert_eq!((oracle.violations, oracle.units_swept), (1, 4));
+        assert_eq!((oracle.violations, oracle.swept.summed), (1, 4));
         held.add(Lpn(1), old[0]);
         assert!(!oracle.sweep_at_once(held), "page 1 was trimmed");
-        oracle.units_swept = 0;
         oracle.sweep(0, Stamp::ZERO);
-        assert_eq!((oracle.violations, oracle.units_swept), (2, 1));
+        assert_eq!((oracle.violations, oracle.swept.one_by_one), (2, 1));
         assert_eq!(oracle.described.len(), 2);
     }
 
@@ -310,7 +335,10 @@ mod tests {
             .for_each(|(unit, stamp)| changes.remove(Lpn(unit), stamp));
         assert!(!filled.sweep_at_once(changes), "these are not all pages");
         changes.count_changes_alone();
+        filled.swept = Swept::default();
         assert!(filled.sweep_at_once(changes) && !listed.sweep_at_once(changes));
+        // units 1, 2 and 3 changed
+        assert_eq!((filled.swept.summed, filled.swept.by_base), (3, 1));
         assert_eq!(filled.into_expected(), now);
         assert_eq!(listed.into_expected(), now);
     }

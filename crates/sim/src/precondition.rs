@@ -10,17 +10,23 @@ use crate::input::Input;
 use crate::needed::NeededPart;
 use crate::oracle::Oracle;
 use crate::parts::AddedPart;
-use crate::room::{is_computed, must_fit};
+use crate::room::{held_in_tables, is_computed, must_fit};
 use crate::{Base, Fit, Precondition, RunError};
 use flashatlas_device::{Cmd, DriveConfig, Reply, Stack};
 use flashatlas_nand::params::DATA;
-use flashatlas_types::{HostOp, Ps, Seed, Stamp, Tag};
+use flashatlas_types::{HostOp, Note, Ps, Seed, Stamp, Tag};
 use serde_json::json;
 
 /// Number below all content numbers of preconditioning and above all content numbers of the run.
 const CONTENT: u64 = 1 << 62;
 
+/// The reason why a fill of a drive that computes its steady state is not computed.
+const ORDER_UNKNOWN: &str = "the order in which a fill programs it is not known in advance \
+                             (a classifier, several streams, an SLC cache, programs in steps, or \
+                             little spare flash)";
+
 /// Returns the drive of a run in the state that `precondition` names, with counters at zero.
+/// Returns a note if the drive is large and is held in tables.
 ///
 /// `trace` is the preconditioning trace, if the precondition names a trace. `checkpoint` is the
 /// content of the checkpoint file, if the precondition names a checkpoint. `base` is the form in
@@ -34,15 +40,18 @@ pub(crate) fn preconditioned(
     trace: Option<Input<'_>>,
     checkpoint: Option<Checkpoint>,
     go_on: &mut dyn FnMut(u64) -> bool,
-) -> Result<(Stack, Oracle), RunError> {
+) -> Result<(Stack, Oracle, Option<Note>), RunError> {
     if let Some(checkpoint) = checkpoint {
-        return load(precondition, seed, config, checkpoint);
+        let (drive, oracle) = load((precondition, base), seed, config, checkpoint)?;
+        return Ok((drive, oracle, None));
     }
+    let mut said = None;
     let is_computed = is_computed(precondition, base, config);
-    let mut drive = config.build_stack(seed)?;
+    // the caller asked for the memory of a drive that is not computed
+    let mut drive = config.assemble_stack(seed)?;
     let mut oracle = Oracle::new(drive.shape().units(), drive.unit_sectors());
     match precondition {
-        Precondition::None => return Ok((drive, oracle)),
+        Precondition::None => return Ok((drive, oracle, None)),
         Precondition::Fill | Precondition::Steady => {
             let steady = *precondition == Precondition::Steady;
             if steady {
@@ -54,6 +63,12 @@ pub(crate) fn preconditioned(
                 if is_computed {
                     must_fit(precondition, config, free)?;
                 }
+                let reason = match (base, config.why_tables()) {
+                    (Base::Dense, None) => "‹base=dense› asks for it",
+                    (Base::Computed, None) => ORDER_UNKNOWN,
+                    (_, Some(why)) => why,
+                };
+                said = held_in_tables(reason, steady, config)?;
                 write(&mut drive, steady, config, seed, go_on)?
             };
             if !all {
@@ -73,7 +88,7 @@ pub(crate) fn preconditioned(
         Precondition::Fill | Precondition::Steady => drive.top_mut().reset_counters(),
         _ => forget_empty(&mut drive, oracle.empty()).map_err(|e| failed(0, e))?,
     }
-    Ok((drive, oracle))
+    Ok((drive, oracle, said))
 }
 
 /// Fills a blank drive or brings it into its steady state, in a moment. Returns `false` if the
@@ -156,7 +171,7 @@ fn play(
 }
 
 fn load(
-    precondition: &Precondition,
+    (precondition, base): (&Precondition, Base),
     seed: Seed,
     config: &DriveConfig,
     checkpoint: Checkpoint,
@@ -164,12 +179,27 @@ fn load(
     let Precondition::Checkpoint(path) = precondition else {
         unreachable!("the caller read a checkpoint")
     };
-    let medium = config.medium_from(checkpoint.image).map_err(|why| {
+    let Checkpoint { image, expected, base: parts, .. } = checkpoint;
+    let is_computed = parts.is_some() && base == Base::Computed && config.takes_up_a_base();
+    if parts.is_some() && !is_computed {
+        config.must_have_room(1, None)?;
+    }
+    let mut medium = Checkpoint::medium(image, parts.as_ref(), config).map_err(|why| {
         RunError::Unusable(format!("{path}: no drive can be in the saved state: {why}"))
     })?;
-    let oracle = Oracle::expecting(checkpoint.expected, config.layout()?.unit_sectors());
+    if !is_computed {
+        medium.densify();
+    }
+    let layout = config.layout()?;
     config.single_drive("a checkpoint")?;
     let mut drive = Stack::over(vec![config.build_on(medium, seed)?], config)?;
+    if parts.is_some() {
+        let mut oracle = Oracle::new(layout.logical_units, layout.unit_sectors());
+        oracle.fill();
+        drive.top_mut().reset_counters(); // no page is empty
+        return Ok((drive, oracle));
+    }
+    let oracle = Oracle::expecting(expected, layout.unit_sectors());
     forget_empty(&mut drive, oracle.empty()).map_err(|e| failed(0, e))?;
     Ok((drive, oracle))
 }
@@ -194,9 +224,14 @@ pub(crate) fn checkpoint(
         ));
     }
     let traced = matches!(precondition, Precondition::Trace(_));
+    let units = oracle.units();
     let medium = drive.into_media().pop().expect("a bare drive");
-    let image = medium.into_image();
-    let expected: Vec<Stamp> = oracle.into_expected();
+    let (image, base) = match medium.into_image_over_base() {
+        Ok((image, base)) => (image, Some(base.parts())),
+        Err(medium) => (medium.into_image(), None),
+    };
+    // the pages of a base are as after a fill
+    let expected: Vec<Stamp> = if base.is_some() { Vec::new() } else { oracle.into_expected() };
     let header = Header {
         precondition: json!(precondition),
         fit: json!(fit),
@@ -205,10 +240,10 @@ pub(crate) fn checkpoint(
         sequence: image.sequence,
         age: Age::of(&image),
         parts: NeededPart::of(config, added),
-        ..Header::new(config, expected.len() as u32, version)
+        ..Header::new(config, units, version)
     };
     let extents = if traced { mapper.extents().to_vec() } else { Vec::new() };
-    Ok(Checkpoint { header, image, expected, extents })
+    Ok(Checkpoint { header, image, expected, base, extents })
 }
 
 pub(crate) fn failed(request: u64, error: flashatlas_device::SubmitError) -> RunError {

@@ -105,7 +105,7 @@ pub(crate) fn approximations(spec: &RunSpec, extra: Vec<Note>) -> Vec<Note> {
 pub(crate) fn oracle(oracle: &Oracle) -> Value {
     json!({
         "units_checked": oracle.units_checked,
-        "units_swept": oracle.units_swept,
+        "units_swept": oracle.swept.units(),
         "violations": oracle.violations,
         "examples": oracle.described,
     })

@@ -5,15 +5,55 @@
 //! written. If the drive is filled, its tables must fit the memory, or Linux would end the process
 //! and, with it, a notebook that the run belongs to.
 
+use crate::notes::HELD_IN_TABLES;
 use crate::{Base, Precondition, RunError};
 use flashatlas_device::DriveConfig;
-use flashatlas_types::ConfigError;
+use flashatlas_types::{ConfigError, MEMORY_PER_UNIT, Note};
 
 /// Least number of bytes of memory that a written unit takes. On `tlc-nvme-1tb`, where the other
 /// memory of the process is negligible, 17.9 bytes were measured for each exported unit (`fill`),
 /// and 17.3 for each physical unit (`steady`). On smaller drives and with log-block schemes, 21 to
 /// 34 bytes were measured.
 const CERTAIN_PER_UNIT: u64 = 16;
+
+/// Nanoseconds of a core in which a fill preconditions a mapping unit, with the map in DRAM: the
+/// least and the most.
+///
+/// The time is shorter if the tables fit into the processor's caches. On two cores that were also
+/// busy with other work, drives of 0.7 to 2 million units took 30 to 112 ns a unit for `fill` and
+/// 50 to 273 ns a unit for `steady`. The upper bounds are larger than these measurements.
+const FILL_NS: [u32; 2] = [30, 150];
+
+/// Nanoseconds in which a unit is brought into the steady state, as for [`FILL_NS`].
+const STEADY_NS: [u32; 2] = [50, 370];
+
+/// Returns the seconds of a core that it takes to write all units of a drive with the map in DRAM:
+/// the least and the most. The precondition is `steady` or `fill`.
+pub(crate) fn seconds(steady: bool, units: u32) -> [f64; 2] {
+    let of_unit = if steady { STEADY_NS } else { FILL_NS };
+    of_unit.map(|ns| f64::from(units) * f64::from(ns) / 1e9)
+}
+
+/// Bytes of tables from which a run says why its drive is held in tables.
+const WORTH_SAYING: u64 = 1 << 30;
+
+/// Returns a note that the drive is held in tables, if they are large.
+pub(crate) fn held_in_tables(
+    reason: &str,
+    steady: bool,
+    config: &DriveConfig,
+) -> Result<Option<Note>, ConfigError> {
+    let layout = config.layout()?;
+    let bytes = u64::from(layout.slots()) * u64::from(config.drives()) * MEMORY_PER_UNIT;
+    let [least, _] = seconds(steady, layout.logical_units);
+    Ok((bytes >= WORTH_SAYING).then(|| {
+        HELD_IN_TABLES.with([
+            ("reason", reason.into()),
+            ("gib", (bytes as f64 / (1u64 << 30) as f64).into()),
+            ("seconds", least.into()),
+        ])
+    }))
+}
 
 /// Returns the least bytes of memory that a run takes for the units that it preconditions.
 ///

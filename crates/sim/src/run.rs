@@ -18,9 +18,7 @@ use crate::room::{is_computed, must_fit};
 use crate::scan::Scan;
 use crate::stream::{self, Pacing};
 use crate::table::Table;
-use crate::{
-    Base, Environment, Fit, Mode, Precondition, Reading, RunError, RunSpec, notes, record,
-};
+use crate::{Environment, Fit, Mode, Precondition, Reading, RunError, RunSpec, notes, record};
 use flashatlas_device::params::QUEUE_DEPTH;
 use flashatlas_device::{DriveConfig, Stack};
 use flashatlas_ftl::FREE_CHANGES;
@@ -73,7 +71,7 @@ fn carry_out(
         Requests::Jobs(jobs) => return run_jobs(spec, &config, &inputs, &jobs, env, progress),
         Requests::Stream(input) => input,
     };
-    let Prepared { drive, oracle, mut mapper, origin, guesses } =
+    let Prepared { drive, oracle, mut mapper, origin, said } =
         prepare(spec, &config, &inputs, true, env, progress)?;
     let pace = if spec.mode == Mode::Open { Pace::Times } else { Pace::Drive };
     let start = Start { timed: spec.mode != Mode::Untimed, pace, interval: spec.interval()? };
@@ -84,7 +82,7 @@ fn carry_out(
     let pacing = Pacing::of(spec, queue_depth as usize);
     let (out_of_order, passes) =
         stream::play(&mut player, &pacing, &mut input, &reopen, &mut mapper, progress)?;
-    let mut extra: Vec<Note> = [input.guesses(), guesses].concat();
+    let mut extra: Vec<Note> = [input.guesses(), said].concat();
     extra.extend(passes.iter().filter_map(|(passes, _)| passes.complaint()));
     let counted = [(&notes::OUT_OF_ORDER, out_of_order), (&notes::CROSSED_END, mapper.crossed_end)];
     for (note, requests) in counted.into_iter().filter(|(_, requests)| *requests > 0) {
@@ -136,7 +134,7 @@ fn run_jobs(
     env: &Environment<'_>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
-    let Prepared { drive, oracle, origin, guesses, .. } =
+    let Prepared { drive, oracle, origin, said: before, .. } =
         prepare(spec, config, inputs, false, env, progress)?;
     let pace = if jobs.in_stages() { Pace::Stages } else { Pace::Drive };
     let mut player = Player::new(
@@ -167,7 +165,7 @@ fn run_jobs(
         config,
         player,
         source,
-        jobs.warnings().chain(said).chain(guesses).collect(),
+        jobs.warnings().chain(said).chain(before).collect(),
         env,
         progress,
     )?;
@@ -387,6 +385,7 @@ pub(crate) fn finish(
         record.insert("explain".into(), explained);
     }
     record.insert("oracle".into(), record::oracle(&player.oracle));
+    record.insert("sweep".into(), json!(player.oracle.swept));
     let Tally { submitted, completed, unreadable, .. } = player.tally;
     if let Some(faults) = record.get_mut("faults") {
         faults["unreadable_requests"] = unreadable.into();
@@ -423,8 +422,8 @@ struct Prepared {
     mapper: Mapper,
     /// Header of the checkpoint that the drive was loaded from, if there was a checkpoint.
     origin: Option<Header>,
-    /// Notes on guessed formats of the trace that preconditioned the drive.
-    guesses: Vec<Note>,
+    /// Notes on guessed formats of the trace that preconditioned the drive, and on its tables.
+    said: Vec<Note>,
 }
 
 fn prepare(
@@ -435,7 +434,9 @@ fn prepare(
     env: &Environment<'_>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Prepared, RunError> {
-    if !is_computed(&spec.precondition, spec.base, config) {
+    // a checkpoint tells whether it needs tables
+    let is_read = matches!(spec.precondition, Precondition::Checkpoint(_));
+    if !is_read && !is_computed(&spec.precondition, spec.base, config) {
         must_fit(&spec.precondition, config, env.opener.free_memory())?;
     }
     let capacity = config.shape().sectors;
@@ -480,7 +481,7 @@ fn prepare(
         }
         _ => None,
     };
-    let guesses = before.as_ref().map(Input::guesses).unwrap_or_default();
+    let mut guesses = before.as_ref().map(Input::guesses).unwrap_or_default();
     let pages = f64::from(config.shape().units());
     let counted = matches!(spec.precondition, Precondition::Fill | Precondition::Steady);
     let mut go_on = |requests: u64| {
@@ -491,7 +492,7 @@ fn prepare(
         return Err(RunError::Interrupted);
     }
     let origin = checkpoint.as_ref().map(|c| c.header.clone());
-    let (drive, oracle) = preconditioned(
+    let (drive, oracle, said) = preconditioned(
         (&spec.precondition, spec.base, env.opener.free_memory()),
         Seed(spec.seed),
         config,
@@ -500,7 +501,8 @@ fn prepare(
         checkpoint,
         &mut go_on,
     )?;
-    Ok(Prepared { drive, oracle, mapper, origin, guesses })
+    guesses.extend(said);
+    Ok(Prepared { drive, oracle, mapper, origin, said: guesses })
 }
 
 /// Carries out the preconditioning of `spec`, and writes the drive as a checkpoint to `out`.
@@ -530,7 +532,6 @@ pub fn save_checkpoint(
     }
     let inputs = Inputs::of(env, &spec.reading, config.shape().sectors)?;
     let with_workload = spec.trace.is_some() || spec.workload.is_some();
-    let spec = &RunSpec { base: Base::Dense, ..spec.clone() }; // a checkpoint holds tables
     let Prepared { drive, oracle, mapper, .. } =
         caught(|| prepare(spec, &config, &inputs, with_workload, env, progress))?;
     let made = (&spec.precondition, spec.fit, Seed(spec.seed));

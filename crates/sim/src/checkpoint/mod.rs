@@ -5,17 +5,23 @@
 //! exactly the same as a run that preconditions the drive itself. Some parameters decide the places
 //! of pages on flash. A checkpoint fits every drive with the same values of these parameters.
 //! `docs/FORMATS.md` describes the bytes.
+//!
+//! If the content of the drive is a base, the checkpoint holds the numbers of which the base is
+//! made, a few for each block. Otherwise it holds tables, with an entry for each frame, slot and
+//! page.
 
 mod sections;
 
 use crate::fit::{LARGEST_EXTENT, LEAST_EXTENT};
 use crate::needed::NeededPart;
+use crate::oracle::Oracle;
 use crate::parts::AddedPart;
 use flashatlas_device::{DriveConfig, Stack, SubmitError};
-use flashatlas_nand::Image;
 use flashatlas_nand::errors::Aged;
 use flashatlas_nand::params::NVM_BYTES;
-use flashatlas_types::{Lpn, Seed, Stamp};
+use flashatlas_nand::{Image, Medium};
+use flashatlas_types::base::BaseParts;
+use flashatlas_types::{Layout, Lpn, Seed, Stamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::io::{self, Read, Write};
@@ -23,16 +29,18 @@ use std::io::{self, Read, Write};
 use sections::{Input, Values};
 
 pub use crate::error::CheckpointError;
-use crate::error::VERSION;
+use crate::error::{OVER_BASE, TABLES};
 
 const MAGIC: [u8; 8] = *b"FACHKPT\n";
-const SCHEMA: &str = "flashatlas.checkpoint/4";
+const SCHEMA: &str = "flashatlas.checkpoint/";
 const END: [u8; 4] = *b"DONE";
 /// Sections that only checkpoints of drives with blocks in SLC mode have.
 const MODES: &[u8; 4] = b"MODE";
 const SLC_ERASES: &[u8; 4] = b"SLCE";
 /// Maximum size of the header, in bytes.
 const HEADER_BYTES_MAX: usize = 1 << 20;
+/// Maximum number of words of the keys of a base.
+const KEY_WORDS_MAX: usize = 64;
 
 /// Header of a checkpoint: its drive, and how the checkpoint was made.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -76,12 +84,15 @@ impl Age {
     }
 }
 
-/// A drive that is switched off, and the stamps that its pages must have.
+/// A drive that is switched off, and the stamps that its pages must have. Over a base, the arrays of
+/// frames, slots and pages are empty.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Checkpoint {
     pub header: Header,
     pub image: Image,
     pub expected: Vec<Stamp>,
+    /// The numbers of the base, if the drive is as a base says.
+    pub base: Option<BaseParts>,
     /// Extents of the preconditioning trace in the order of their places, if the trace was packed.
     /// An extent is named by its address space and its number.
     pub extents: Vec<(u32, u64)>,
@@ -102,7 +113,7 @@ impl Header {
     /// Returns a header for a drive of `config`.
     pub fn new(config: &DriveConfig, logical_units: u32, version: &str) -> Header {
         Header {
-            schema: SCHEMA.into(),
+            schema: format!("{SCHEMA}{TABLES}"),
             version: version.into(),
             drive: config.name.clone(),
             on_flash: on_flash(config),
@@ -150,9 +161,11 @@ impl Checkpoint {
 
     /// Writes the whole checkpoint.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let header = serde_json::to_vec(&self.header)?;
+        let number = if self.base.is_some() { OVER_BASE } else { TABLES };
+        let schema = format!("{SCHEMA}{number}");
+        let header = serde_json::to_vec(&Header { schema, ..self.header.clone() })?;
         let mut head = MAGIC.to_vec();
-        head.extend(VERSION.to_le_bytes());
+        head.extend(number.to_le_bytes());
         head.extend((header.len() as u32).to_le_bytes());
         head.extend(header);
         let checksum = crc32c::crc32c(&head);
@@ -171,6 +184,18 @@ impl Checkpoint {
             (b"HLTH", Values::Bytes(&image.health)),
             (b"SPAR", Values::Words(&image.spares)),
             (b"ROLE", Values::Bytes(&image.roles)),
+        ] {
+            values.write(tag, out)?;
+        }
+        if let Some(BaseParts { order, valid, keys }) = &self.base {
+            for (tag, words) in [(b"BORD", order), (b"BVAL", valid), (b"BKEY", keys)] {
+                Values::Words(words).write(tag, out)?;
+            }
+            Values::Bytes(&image.nvm).write(b"NVMB", out)?;
+            Values::Words(&image.nvm_wear).write(b"NVMW", out)?;
+            return out.write_all(&END);
+        }
+        for (tag, values) in [
             (b"STAT", Values::Bytes(&image.state)),
             (b"SEQL", Values::Words(&image.sequence_low)),
             (b"SEQH", Values::Bytes(&image.sequence_high)),
@@ -212,8 +237,9 @@ impl Checkpoint {
             return Err(CheckpointError::Foreign);
         }
         let word = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().expect("four bytes"));
-        if word(8) != VERSION {
-            return Err(CheckpointError::Version(word(8)));
+        let number = word(8);
+        if ![TABLES, OVER_BASE].contains(&number) {
+            return Err(CheckpointError::Version(number));
         }
         let length = word(12) as usize;
         if length > HEADER_BYTES_MAX {
@@ -232,13 +258,19 @@ impl Checkpoint {
         }
         let header: Header = serde_json::from_slice(&head[16..])
             .map_err(|e| CheckpointError::Damaged { at: 16, why: format!("its header: {e}") })?;
-        if header.schema != SCHEMA {
+        let schema = format!("{SCHEMA}{number}");
+        if header.schema != schema {
             return Err(CheckpointError::Damaged {
                 at: 16,
-                why: format!("the schema is {}, but this program reads {SCHEMA}", header.schema),
+                why: format!("the schema is {}, but the layout needs {schema}", header.schema),
             });
         }
         header.must_suit(config, layout.logical_units)?;
+        if number == OVER_BASE {
+            let nvm = config.params.get(NVM_BYTES) as usize;
+            return Checkpoint::read_base(input, header, &layout, nvm);
+        }
+        config.must_have_room(1, None).map_err(CheckpointError::Memory)?;
         let (blocks, frames, slots) =
             (layout.blocks() as usize, layout.frames() as usize, layout.slots() as usize);
         let nvm = config.params.get(NVM_BYTES) as usize;
@@ -292,14 +324,51 @@ impl Checkpoint {
                 reads: input.words(b"READ", blocks)?,
             });
         }
-        let (at, end) = input.tag()?;
-        if end != END || input.input.read(&mut [0])? != 0 {
-            return Err(CheckpointError::Damaged {
-                at,
-                why: "the file has more bytes than were written".into(),
-            });
+        input.end(END)?;
+        Ok(Checkpoint { header, image, expected, base: None, extents })
+    }
+
+    /// Reads the sections of a checkpoint that holds a base. `nvm` is the number of bytes of the
+    /// byte-addressable memory.
+    fn read_base(
+        mut input: Input<'_>,
+        header: Header,
+        layout: &Layout,
+        nvm: usize,
+    ) -> Result<Checkpoint, CheckpointError> {
+        let blocks = layout.blocks() as usize;
+        let image = Image {
+            erases: input.words(b"ERAS", blocks)?,
+            next: input.words(b"NEXT", blocks)?,
+            health: input.bytes(b"HLTH", blocks)?,
+            spares: input.words(b"SPAR", layout.lanes as usize)?,
+            roles: input.bytes(b"ROLE", blocks)?,
+            sequence: header.sequence,
+            ..Image::default()
+        };
+        let order = input.words_up_to(b"BORD", blocks)?;
+        let valid = input.words_up_to(b"BVAL", order.len())?;
+        let keys = input.words_up_to(b"BKEY", KEY_WORDS_MAX)?;
+        let image = Image {
+            nvm: input.bytes(b"NVMB", nvm)?,
+            nvm_wear: input.words_up_to(b"NVMW", nvm)?,
+            ..image
+        };
+        input.end(END)?;
+        let base = Some(BaseParts { order, valid, keys });
+        Ok(Checkpoint { header, image, expected: Vec::new(), base, extents: Vec::new() })
+    }
+
+    /// Returns the medium of the checkpoint.
+    pub fn medium(
+        image: Image,
+        base: Option<&BaseParts>,
+        config: &DriveConfig,
+    ) -> Result<Medium, String> {
+        match base {
+            Some(parts) => config.medium_over_base(image, parts, Oracle::filled),
+            None => config.medium_from(image),
         }
-        Ok(Checkpoint { header, image, expected, extents })
     }
 }
 
@@ -322,7 +391,7 @@ pub fn save(
         parts: NeededPart::of(config, added),
         ..Header::new(config, expected.len() as u32, version)
     };
-    let checkpoint = Checkpoint { header, image, expected, extents: Vec::new() };
+    let checkpoint = Checkpoint { header, image, expected, base: None, extents: Vec::new() };
     let written = checkpoint.write(out);
     (checkpoint.image, checkpoint.expected, written)
 }
@@ -331,7 +400,7 @@ pub fn save(
 ///
 /// # Errors
 /// Returns an error if the file is not a checkpoint, is damaged, or needs a part that is not in
-/// `added`. Returns an error if the checkpoint belongs to a drive that does not match `config`.
+/// `added`. Returns an error if the system has no memory for the tables of the drive. Returns an error if the checkpoint belongs to a drive that does not match `config`.
 pub fn load(
     config: &DriveConfig,
     added: &[AddedPart],
@@ -339,7 +408,13 @@ pub fn load(
 ) -> Result<(Image, Vec<Stamp>), CheckpointError> {
     let checkpoint = Checkpoint::read(input, config)?;
     checkpoint.must_have(added)?;
-    Ok((checkpoint.image, checkpoint.expected))
+    let Checkpoint { image, expected, base, .. } = checkpoint;
+    let Some(parts) = base else { return Ok((image, expected)) };
+    config.must_have_room(1, None).map_err(CheckpointError::Memory)?;
+    let medium = config.medium_over_base(image, &parts, Oracle::filled);
+    let medium = medium.map_err(|why| CheckpointError::Damaged { at: 0, why })?;
+    let units = medium.layout().logical_units;
+    Ok((medium.into_image(), (0..units).map(|unit| Oracle::filled(Lpn(unit))).collect()))
 }
 
 /// Trims the `empty` pages of a drive after a mount, and resets the drive's counters.

@@ -165,6 +165,15 @@ impl<'a> Input<'a> {
         Ok(())
     }
 
+    /// Reads the last tag. Nothing may follow it.
+    pub(super) fn end(&mut self, end: [u8; 4]) -> Result<(), CheckpointError> {
+        let (at, tag) = self.tag()?;
+        if tag != end || self.input.read(&mut [0])? != 0 {
+            return self.damaged(at, "the file has more bytes than were written".into());
+        }
+        Ok(())
+    }
+
     pub(super) fn bytes(
         &mut self,
         tag: &[u8; 4],

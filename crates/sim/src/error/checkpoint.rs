@@ -1,10 +1,14 @@
 //! The reasons why a file is no checkpoint for a drive.
 
+use flashatlas_types::ConfigError;
 use std::fmt;
 use std::io;
 
-/// The layout of checkpoints that this program reads.
-pub(crate) const VERSION: u32 = 4;
+/// The layout of checkpoints that hold tables.
+pub(crate) const TABLES: u32 = 4;
+
+/// The layout of checkpoints that hold a base: a few numbers for each block.
+pub(crate) const OVER_BASE: u32 = 5;
 
 /// Reason why a file is no checkpoint for this drive.
 #[derive(Debug)]
@@ -27,6 +31,8 @@ pub enum CheckpointError {
         /// Description of the damage.
         why: String,
     },
+    /// The system has no memory for the tables of the drive.
+    Memory(ConfigError),
     /// The checkpoint needs a part that is missing or differs; the text names the part.
     Part(String),
     /// The checkpoint is of another drive.
@@ -54,8 +60,8 @@ impl fmt::Display for CheckpointError {
             CheckpointError::Version(found) => {
                 write!(
                     f,
-                    "byte 8: the checkpoint has layout {found}, but this program reads layout \
-                     {VERSION}: make the checkpoint again"
+                    "byte 8: the checkpoint has layout {found}, but this program reads the layouts \
+                     {TABLES} and {OVER_BASE}: make the checkpoint again"
                 )
             }
             CheckpointError::Truncated { at } => {
@@ -64,6 +70,7 @@ impl fmt::Display for CheckpointError {
             CheckpointError::Damaged { at, why } => {
                 write!(f, "byte {at}: the checkpoint is damaged: {why}")
             }
+            CheckpointError::Memory(why) => why.fmt(f),
             CheckpointError::Part(why) => f.write_str(why),
             CheckpointError::OtherDrive { key, has, expected } => write!(
                 f,

@@ -3,7 +3,7 @@
 mod checkpoint;
 
 pub use checkpoint::CheckpointError;
-pub(crate) use checkpoint::VERSION;
+pub(crate) use checkpoint::{OVER_BASE, TABLES};
 
 use flashatlas_fio::JobError;
 use flashatlas_lookup::study::StudyError;

@@ -6,6 +6,7 @@
 use super::{Findings, Metric, MetricDef, Snapshot, Start, thin_out};
 use crate::table::{Column, Table};
 use flashatlas_ftl::Role;
+use flashatlas_types::Divisor;
 use serde_json::Value;
 
 pub const DEF: MetricDef = MetricDef {
@@ -46,8 +47,9 @@ impl BlockFrames {
         let per_cell = blocks_per_cell(now);
         let mut cells =
             vec![Cell::default(); now.medium.layout().blocks().div_ceil(per_cell) as usize];
+        let by_cell = Divisor::new(per_cell);
         now.drive.for_each_block(&mut |block, role, valid| {
-            let cell = &mut cells[(block.number() / per_cell) as usize];
+            let cell = &mut cells[by_cell.divide(block.number()) as usize];
             cell.blocks += 1;
             cell.valid += u64::from(valid);
             cell.erases += u64::from(now.medium.erases(block));

@@ -161,6 +161,14 @@ class Oracle(TypedDict):
     examples: list[str]
 
 
+class Sweep(TypedDict):
+    """Counts of the units that were compared after the run, by the way of the comparison."""
+
+    one_by_one: int
+    summed: int
+    by_base: int
+
+
 class Conservation(TypedDict):
     """Counts of requests that were submitted, were completed, and failed."""
 
@@ -192,6 +200,7 @@ class Record(TypedDict):
     series: dict[str, float]
     oracle: Oracle
     conservation: Conservation
+    sweep: NotRequired[Sweep]
     label: NotRequired[str]
     checkpoint: NotRequired[dict[str, Any]]
     waf: NotRequired[float]

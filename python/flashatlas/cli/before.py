@@ -43,14 +43,14 @@ def say_spare(drive: Any, settings: Sequence[str]) -> None:
 
 
 def say_cost(
-    runs: Iterable[tuple[Any, Sequence[str], str]], at_once: int, base: str = "dense"
+    runs: Iterable[tuple[Any, Sequence[str], str]], at_once: int, base: str = "computed"
 ) -> None:
     """Report the memory and time of runs if they are large.
 
     Args:
         runs: Drive, settings and precondition of each run.
         at_once: Number of runs at the same time.
-        base: The option ``base`` of the runs; ``dense`` if they share checkpoints.
+        base: The option ``base`` of the runs.
 
     """
     found: set[tuple[str, Cost]] = set()
@@ -65,7 +65,8 @@ def say_cost(
         one = cost(planned["layout"], precondition, params.get("map.store", ""), base)
         if one.is_worth_saying and (name, one) not in found:
             time = f", {one.time} of a core to precondition ({precondition})" if one.is_long else ""
-            _say(f"{name}: {one.units:,} units, about {size(one.bytes)} of memory{time}")
+            why = f": it is held in tables, because {one.why}" if one.why else ""
+            _say(f"{name}: {one.units:,} units, about {size(one.bytes)} of memory{time}{why}")
         found.add((name, one))
     largest = max((one.bytes for _, one in found), default=0) * at_once
     free = free_memory()

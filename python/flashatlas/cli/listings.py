@@ -86,7 +86,7 @@ def _shape(drive: Drive) -> list[tuple[str, str]]:
         ("logical units", units.number(layout["logical_units"])),
         ("physical units", units.number(layout["physical_units"])),
         *((words.get(key, key.replace("_", " ")), units.number(layout[key])) for key in parts_of),
-        ("memory of a run, about", units.size(layout["memory_bytes"])),
+        ("memory of a run, at most about", units.size(layout["memory_bytes"])),
     ]
 
 

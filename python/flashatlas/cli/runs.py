@@ -460,6 +460,7 @@ def compare(
     say_cost(
         [(c["drive"], c["set"], c.get("precondition", common["precondition"])) for c in cases],
         min(jobs or os.cpu_count() or 1, len(cases)),
+        common["base"],
     )
     with Bars([c["label"] for c in cases], enabled=not quiet) as bars, _blamed_on_vary(vary):
         results = api.compare(cases, jobs=jobs, progress=bars.update, **common)
@@ -494,7 +495,7 @@ def checkpoint(
     For example: `flashatlas checkpoint aged.ckpt --drive tlc-small --precondition steady`
     """
     file_must_be_writable(path)
-    say_cost([(drive, set, common["precondition"])], 1)
+    say_cost([(drive, set, common["precondition"])], 1, common["base"])
     with Bars(["checkpoint"], enabled=not quiet) as bars:
         api.save_checkpoint(
             path, drive, set=set, **common, progress=lambda *at: bars.update(0, *at)

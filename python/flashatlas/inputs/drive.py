@@ -45,16 +45,20 @@ class Drive:
         return Drive(self.base, setting_list(self.set) + setting_list(set))
 
     @property
-    def layout(self) -> dict[str, int]:
+    def layout(self) -> dict[str, Any]:
         """Sizes of the drive and counts of its parts, by name.
 
         ``exported_bytes`` is the exported size and ``unit_bytes`` the size of a mapping unit.
         ``logical_units``, ``physical_units``, ``lanes``, ``blocks``, ``frames_per_block``,
         ``slots_per_frame``, ``pages_per_frame`` and ``dies`` are counts.
 
-        ``memory_bytes`` estimates the memory that a run needs. ``fill_memory_bytes`` and
-        ``steady_memory_bytes`` are the least memory that a run needs if its precondition is
-        ``fill`` or ``steady``. ``keeps_checkpoints`` is ``True`` if the state of the drive can be
+        ``memory_bytes`` estimates the memory that a run needs if it touches all units.
+        ``fill_memory_bytes`` and ``steady_memory_bytes`` are the least memory that a run needs if
+        its precondition is ``fill`` or ``steady`` and the drive is written to tables.
+        ``fill_seconds`` and ``steady_seconds`` are the seconds of a core that this takes with the
+        map in DRAM, the least and the most. ``why_tables`` is the reason for tables, or ``None`` if
+        what the drive holds before a run is computed, unless the run asks for ``base="dense"``.
+        ``keeps_checkpoints`` is ``True`` if the state of the drive can be
         saved in a checkpoint.
         """
         name, toml = _text(self.base)

@@ -21,6 +21,7 @@ from flashatlas.progress import THERE
 from flashatlas.reproduce.protocol import HERE, Kept, Progress
 from flashatlas.results.result import Result
 from flashatlas.running.api import Workers, compare, layout_of, side_by_side, together
+from flashatlas.running.cost import certain_bytes
 from flashatlas.running.lookups import lookup
 
 if TYPE_CHECKING:
@@ -213,8 +214,7 @@ def _here(
 
     specs = [run.spec for run in runs]
     alone = {number for number, run in enumerate(runs) if not run.keeps_checkpoints}
-    memory = [f"{specs[number]['precondition']}_memory_bytes" for number in due]
-    certain = [layout_of(specs[n]).get(key, 0) for n, key in zip(due, memory, strict=True)]
+    certain = [certain_bytes(layout_of(specs[number]), specs[number]) for number in due]
     if due:
         side_by_side(specs, alone, due, certain, jobs=jobs, progress=progress, done=done)
     return store

@@ -347,9 +347,11 @@ _NO_RESULT = frozenset(
         "config_hash",
         "results_digest",
         "random_streams",
+        "sweep",
     }
 )
-"""Parts of a record that are not results: another build or other paths may change them."""
+"""Parts of a record that are not results: another build, other paths or another form of the drive
+may change them."""
 
 _NO_JOB_RESULT = ("file", "warnings")
 """Parts of the statistics of jobs that are not results."""

@@ -26,7 +26,7 @@ from flashatlas.names import hint, in_case
 from flashatlas.progress import shown_in_cell
 from flashatlas.results.result import Result, result_of
 from flashatlas.running import preconditions
-from flashatlas.running.cost import must_fit_together
+from flashatlas.running.cost import certain_bytes, must_fit_together
 from flashatlas.running.run_options import (
     RunOption,
     checked,
@@ -272,8 +272,7 @@ def compare(
                 for file in _core.trace_files(name):
                     if not Path(file).exists():
                         raise InputError(f"{file}: there is no such file")
-        begin = spec["precondition"]
-        certain.append(layout.get(f"{begin}_memory_bytes", 0))
+        certain.append(certain_bytes(layout, spec))
         if not layout["keeps_checkpoints"]:
             alone.add(len(specs))
         specs.append(spec)

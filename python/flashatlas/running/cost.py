@@ -55,14 +55,6 @@ def _two_digits(number: float) -> str:
     return f"{round(number, min(digits, 2)):,.10g}"
 
 
-UNIT_S = {"fill": Span(30e-9, 150e-9), "steady": Span(50e-9, 370e-9), "none": Span(0, 0)}
-"""Core seconds to precondition one mapping unit, with the map in DRAM.
-
-The time is shorter if the tables fit into the processor's caches. On two cores that were also busy
-with other work, drives of 0.7 to 2 million units took 30 to 112 ns a unit for ``fill`` and 50 to
-273 ns a unit for ``steady``. The upper bounds are larger than these measurements.
-"""
-
 FACTOR_OF_MAP = {"dram": Span(1, 1), "leaftl": Span(2, 40), "learnedftl": Span(2, 40)}
 """Time that a map store takes, as a multiple of the time with the map in DRAM.
 
@@ -94,6 +86,8 @@ class Cost:
     """Core seconds to precondition; ``None`` if the time depends on a trace or a checkpoint."""
     logical_units: int = 0
     unit_bytes: int = 1
+    why: str = ""
+    """The reason why the drive is written to tables before the run; empty if it is not."""
 
     @property
     def seconds(self) -> float | None:
@@ -120,18 +114,36 @@ def cost(
         layout: Layout of the drive (:attr:`flashatlas.Drive.layout`).
         precondition: The run's option ``precondition``.
         store: ``map.store`` of the drive.
-        base: The run's option ``base``, or ``dense`` if a checkpoint is made of the drive. Memory
-            and time of a computed drive depend on the workload, so none are counted.
+        base: The run's option ``base``. Memory and time of a computed drive depend on the
+            workload, so none are counted.
 
     """
-    has_base = precondition in ("fill", "steady") and base == "computed"
-    if has_base and layout.get("takes_up_a_base"):
-        return Cost(
-            layout["physical_units"], 0, Span(0, 0), layout["logical_units"], layout["unit_bytes"]
-        )
-    a_unit, units = UNIT_S.get(precondition), layout["logical_units"]
-    time = None if a_unit is None else a_unit.times(units).by(factor_of_map(store))
-    return Cost(layout["physical_units"], layout["memory_bytes"], time, units, layout["unit_bytes"])
+    physical, units, unit_bytes = (
+        layout[key] for key in ("physical_units", "logical_units", "unit_bytes")
+    )
+    if precondition not in ("fill", "steady"):
+        time = Span(0, 0) if precondition == "none" else None
+        return Cost(physical, layout["memory_bytes"], time, units, unit_bytes)
+    if is_computed(layout, precondition, base):
+        return Cost(physical, 0, Span(0, 0), units, unit_bytes)
+    time = Span(*layout[f"{precondition}_seconds"]).by(factor_of_map(store))
+    why = layout["why_tables"] or "--base dense asks for it"
+    return Cost(physical, layout["memory_bytes"], time, units, unit_bytes, why)
+
+
+def is_computed(layout: Mapping[str, Any], precondition: Any, base: str) -> bool:
+    """Return whether what the drive holds before a run is computed, so that it takes no memory."""
+    return (
+        precondition in ("fill", "steady") and base == "computed" and layout["why_tables"] is None
+    )
+
+
+def certain_bytes(layout: Mapping[str, Any], spec: Mapping[str, Any]) -> int:
+    """Return the least memory that a run with this specification takes, in bytes."""
+    precondition = spec["precondition"]
+    if is_computed(layout, precondition, spec["base"]):
+        return 0
+    return int(layout.get(f"{precondition}_memory_bytes", 0))
 
 
 def free_memory() -> int | None:

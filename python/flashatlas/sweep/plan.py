@@ -147,6 +147,7 @@ class Planner:
                 layout,
                 begin if isinstance(begin, str) else "other",
                 found["config"]["params"].get("map.store", ""),
+                spec["base"],
             ),
             keeps_checkpoints=layout["keeps_checkpoints"],
         )

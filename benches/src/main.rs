@@ -2,6 +2,7 @@
 //! Both are measured in one run on one core, because absolute numbers of a shared machine mean
 //! little. This is not a test: the reader judges the numbers.
 
+mod capacity;
 mod checkpoint;
 mod costs;
 mod crash;
@@ -271,6 +272,7 @@ fn main() {
         TIMES.set(times).expect("the factor is set once");
     }
     match &wanted.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["capacity", name] => return capacity::work(name),
         ["kernel"] => return kernels::list(),
         ["kernel", name, count] => {
             return kernels::work(name, count.parse().expect("bench kernel NAME COUNT"));

@@ -1,15 +1,15 @@
 //! Time before the first request of a run, and after its last request: a drive is built,
 //! preconditioned, switched off and on, and checked unit by unit.
 
-use crate::{now, peak_mib};
+use crate::{capacity, now, peak_mib};
 use flashatlas_device::{DriveConfig, Ssd, Storage};
 use flashatlas_host::STANDARD;
 use flashatlas_types::{Lpn, Seed, Stamp, StampSum};
 
-/// Returns a configuration of `gib` GiB of 4 KiB pages on eight dies of two planes, with 12.7 %
-/// over-provisioning.
-fn small(gib: u32) -> DriveConfig {
-    let settings = [
+/// Returns the settings, over `tlc-nvme-1tb`, of a drive of `gib` GiB of 4 KiB pages on eight dies of
+/// two planes, with 12.7 % over-provisioning.
+pub fn settings(gib: u32) -> Vec<String> {
+    vec![
         "drive.channels=8".into(),
         "drive.ways=1".into(),
         "drive.planes=2".into(),
@@ -19,8 +19,11 @@ fn small(gib: u32) -> DriveConfig {
         format!("drive.blocks={}", 64 * gib),
         "drive.over_provisioning=0.1455".into(),
         "map.unit=4KiB".into(),
-    ];
-    STANDARD.load("tlc-nvme-1tb", None, &settings).unwrap_or_else(|e| panic!("{e}"))
+    ]
+}
+
+fn small(gib: u32) -> DriveConfig {
+    STANDARD.load("tlc-nvme-1tb", None, &settings(gib)).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Number of units that are checked together.
@@ -79,6 +82,7 @@ fn print_floor() {
 }
 
 pub fn print() {
+    capacity::print();
     print_one("16 GiB, steady state", &small(16), true, "0.5");
     print_one("16 GiB, filled", &small(16), false, "-");
     let large = STANDARD.load("tlc-nvme-1tb", None, &[]).unwrap_or_else(|e| panic!("{e}"));

@@ -1,0 +1,186 @@
+//! Runs on drives whose content before the run is computed, most of them at their real capacity:
+//! time and memory up to the first request, of the whole run, and of its end.
+//!
+//! Each run has a process of its own (`bench capacity NAME`), so that its peak of memory is its own,
+//! and no other run has warmed the caches.
+
+use crate::{environment, now, peak_mib, setup};
+use flashatlas_host::STANDARD;
+use flashatlas_sim::{Progress, RunSpec, run};
+use serde_json::{Value, json};
+use std::process::Command;
+
+/// 61.44 TB in units of 16 KiB, and 6.95 % more flash.
+const LARGE: [&str; 3] = ["map.unit=16KiB", "drive.blocks=13600", "drive.logical_pages=3750000000"];
+
+/// 100,000 requests, half of them writes.
+const MIXED: &str = "uniform:requests=100000,size=16KiB,read=0.5";
+
+/// Writes of the drives of 16 and 64 GiB: those of the cold part, those after which the drive is
+/// warm, and all. When it is warm, nearly all of its blocks have been collected.
+const WRITES: [(u32, [u64; 3]); 2] =
+    [(16, [200_000, 3_000_000, 4_000_000]), (64, [200_000, 9_000_000, 11_000_000])];
+
+/// Numbers of a run. Seconds are those of the clock.
+#[derive(Clone, Copy, Default)]
+struct Found {
+    /// Seconds up to the first request, from then to the last request, and after it.
+    begin: f64,
+    requests: f64,
+    end: f64,
+    /// Seconds of the requests of the cold part, and of the requests after the warm-up.
+    cold: f64,
+    warm: f64,
+    /// MiB of memory that the process took at most, before the first request and in all.
+    begin_mib: f64,
+    mib: f64,
+    programs: f64,
+    erases: f64,
+}
+
+/// Returns the run of this name.
+fn named(name: &str) -> (RunSpec, [u64; 3]) {
+    let mut value = json!({ "drive": "tlc-nvme-1tb", "precondition": "steady" });
+    let mut parts = [0; 3];
+    match name.split('-').collect::<Vec<_>>()[..] {
+        ["small"] => {
+            value["drive"] = json!("tlc-small");
+            value["workload"] = json!("uniform:requests=1,size=4KiB");
+        }
+        ["1tb"] => value["workload"] = json!("uniform:requests=1,size=4KiB"),
+        ["1tb", "mixed"] => value["workload"] = json!(MIXED),
+        ["61tb", "mixed"] => {
+            value["set"] = json!(LARGE);
+            value["workload"] = json!(MIXED);
+        }
+        [gib, base] => {
+            let gib: u32 = gib.parse().expect("a number of GiB");
+            let of_size = WRITES.iter().find(|(size, _)| *size == gib);
+            parts = of_size.expect("a drive of this size").1;
+            value["set"] = json!(setup::settings(gib));
+            value["workload"] = json!(format!("uniform:requests={},size=4KiB", parts[2]));
+            value["mode"] = json!("untimed");
+            value["base"] = json!(base);
+        }
+        _ => panic!("{name} is no run"),
+    }
+    (serde_json::from_value(value).expect("a specification"), parts)
+}
+
+/// Carries out the run of this name, and prints its numbers.
+pub fn work(name: &str) {
+    let began = now();
+    let (spec, [cold, warm, _]) = named(name);
+    let (mut at_run, mut at_cold, mut at_warm, mut at_check) = (None, None, None, None);
+    let mut begin_mib = 0.0;
+    let mut progress = |progress: Progress| {
+        let elapsed = began.elapsed().as_secs_f64();
+        match progress.phase {
+            "precondition" => (at_run, begin_mib) = (Some(elapsed), peak_mib()),
+            "run" => {
+                if progress.requests >= cold {
+                    at_cold.get_or_insert(elapsed);
+                }
+                if progress.requests >= warm {
+                    at_warm.get_or_insert(elapsed);
+                }
+            }
+            "check" => drop(at_check.get_or_insert(elapsed)),
+            _ => {}
+        }
+        true
+    };
+    let nothing = |path: &str| Err(std::io::Error::other(path.to_owned()));
+    let outcome = run(&spec, &environment(&nothing), &mut progress);
+    let record = outcome.unwrap_or_else(|e| panic!("{e}")).record;
+    let all = began.elapsed().as_secs_f64();
+    let [run, check] = [at_run, at_check].map(|at| at.expect("a phase of every run"));
+    let [cold, warm] = [at_cold, at_warm].map(|at| at.unwrap_or(check));
+    let sum = |value: &Value| -> u64 {
+        value.as_object().into_iter().flatten().filter_map(|(_, n)| n.as_u64()).sum()
+    };
+    println!(
+        "{run} {} {} {} {} {begin_mib} {} {} {}",
+        check - run,
+        all - check,
+        cold - run,
+        check - warm,
+        peak_mib(),
+        sum(&record["nand"]["programs"]),
+        sum(&record["nand"]["erases"]),
+    );
+}
+
+/// Carries out the run of this name in a process of its own.
+fn carried_out(name: &str) -> Found {
+    let program = std::env::current_exe().expect("the path of this program");
+    let done = Command::new(program).args(["capacity", name]).output().expect("a process");
+    assert!(done.status.success(), "{name}: {}", String::from_utf8_lossy(&done.stderr));
+    let text = String::from_utf8(done.stdout).expect("numbers");
+    let numbers: Vec<f64> = text.split_whitespace().filter_map(|n| n.parse().ok()).collect();
+    let [begin, requests, end, cold, warm, begin_mib, mib, programs, erases] = numbers[..] else {
+        panic!("{name}: {text}")
+    };
+    Found { begin, requests, end, cold, warm, begin_mib, mib, programs, erases }
+}
+
+/// Returns the seconds of the whole command `flashatlas run` on the large drive, if `.venv` has it.
+fn command() -> Option<f64> {
+    let began = now();
+    let settings = LARGE.iter().flat_map(|&setting| ["--set", setting]);
+    let mut command = Command::new(".venv/bin/flashatlas");
+    command.args(["run", "--drive", "tlc-nvme-1tb", "--precondition", "steady"]);
+    command.args(["--workload", MIXED, "--quiet"]).args(settings);
+    let done = command.output().ok()?;
+    done.status.success().then(|| began.elapsed().as_secs_f64())
+}
+
+pub fn print() {
+    let [small, large] = ["small", "1tb"].map(carried_out);
+    println!(
+        "computed, 1 TB, steady, to the first request {:>6.3} s (goal 0.1) and {:.1} MiB (goal 10) \
+         more than tlc-small",
+        large.begin - small.begin,
+        large.begin_mib - small.begin_mib
+    );
+    let lanes = f64::from(
+        STANDARD.load("tlc-nvme-1tb", None, &[]).and_then(|c| c.layout()).expect("a preset").lanes,
+    );
+    for (name, what, goal) in
+        [("1tb-mixed", "1 TB", 0.6), ("61tb-mixed", "61.44 TB in units of 16 KiB", 0.5)]
+    {
+        let Found { begin, requests, end, mib, programs, erases, .. } = carried_out(name);
+        println!(
+            "computed, {what}, 100,000 reads and writes of 16 KiB: begin {begin:.2} s, requests \
+             {requests:.2} s, end {end:.2} s (goal of 1 TB 0.2); {:.2} GiB (goal {goal}); {:.0} k \
+             programs, {:.1} erases a lane",
+            mib / 1024.0,
+            programs / 1e3,
+            erases / lanes
+        );
+    }
+    match command() {
+        Some(seconds) => println!("  the whole command on 61.44 TB {seconds:>6.2} s (goal 3)"),
+        None => println!("  the whole command on 61.44 TB: not measured, make build makes it"),
+    }
+    for (gib, [cold, warm, all]) in WRITES {
+        let [computed, dense] =
+            ["computed", "dense"].map(|base| carried_out(&format!("{gib}-{base}")));
+        let ns = |seconds: f64, count: u64| seconds * 1e9 / count as f64;
+        println!(
+            "computed, {gib} GiB, untimed writes of 4 KiB: warm {:.0} ns, {:.2} of --base dense \
+             (goal 1.15); cold {:.0} ns, {:.2} (no goal); begin {:.2} s, dense {:.2} s; {:.0} MiB, \
+             dense {:.0} MiB; {:.0} k programs, {:.0} erases",
+            ns(computed.warm, all - warm),
+            computed.warm / dense.warm,
+            ns(computed.cold, cold),
+            computed.cold / dense.cold,
+            computed.begin,
+            dense.begin,
+            computed.mib,
+            dense.mib,
+            computed.programs / 1e3,
+            computed.erases
+        );
+    }
+}

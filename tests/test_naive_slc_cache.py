@@ -195,7 +195,6 @@ def test_a_blank_drive_takes_as_many_bytes_at_slc_speed_as_its_cache_holds(slc: 
         assert (fast, slow) == (held, requests - held)
 
 
-@pytest.mark.xfail(strict=True, reason="a lane that joins another one takes a native victim first")
 def test_lanes_that_collect_together_fold_dynamic_blocks_first() -> None:
     """Two lanes of 14 blocks hold three filled blocks in SLC mode when one of them has no room.
 

@@ -246,13 +246,18 @@ impl PageMapped {
         })
     }
 
-    /// Collects a block in each other lane that is down to the low-water mark, in parallel.
+    /// Collects a block in each other lane that is down to the low-water mark, in parallel. As under
+    /// the lane's own pressure, a dynamic block of an SLC cache is folded first.
     fn collect_beside(&mut self, cx: &mut FtlContext<'_>, lane: LaneId) -> Result<(), FtlError> {
         for other in self.layout.lane_ids().filter(|&l| l != lane) {
-            if self.pool.free(other) <= self.settings.low_water
-                && !self.finish_sweep(cx, other)?
-                && self.collection_has_room(other)
-                && let Some(victim) = self.pick(cx.flash.medium, other, u32::MAX)
+            if self.pool.free(other) > self.settings.low_water
+                || self.finish_sweep(cx, other)?
+                || !self.collection_has_room(other)
+                || (self.slc.is_some() && self.fold_under_pressure(cx, other)?)
+            {
+                continue;
+            }
+            if let Some(victim) = self.pick(cx.flash.medium, other, u32::MAX)
                 && !self.rests(cx.flash.medium, other, victim)
             {
                 self.collect(cx, other, victim, Cause::Gc)?;

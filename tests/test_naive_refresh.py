@@ -28,14 +28,18 @@ def test_blocks_are_refreshed_when_the_formula_says(seed: int, tmp_path: Path) -
     correctable, share = 4000, chosen.choice([0.25, 0.5, 0.8])
     kinds, lines = chosen.choice([1, 2]), chosen.choice([1, 1.5])
     n, lasts = chosen.choice([0.5, 1, 2]), chosen.uniform(1, 12)
+    worst = max(factors(pages, 3, kinds, lines))
+    # the share of the bits that new data has in the worst page: none, some, or more than `share`
+    new = chosen.choice([0.0, 0.3, 0.6])
+    e = new * correctable / (8 * UNIT) / worst
     # at this rate, a block whose factor is 1 is due after `lasts` days
-    formula = Formula(e=0, a=0, b=share * correctable / (8 * UNIT) / lasts**n, m=0, n=n, g=0)
-    place = list(factors(pages, 3, kinds, lines))
+    room = share * (1 - new) * correctable
+    formula = Formula(e=e, a=0, b=room / (8 * UNIT) / lasts**n, m=0, n=n, g=0)
     check = chosen.choice([1, 60, 600])
 
     def due(age: float) -> bool:
-        rate = formula.rate(1, age / DAY, 0, factor=max(place))
-        return rate * 8 * UNIT > share * correctable
+        rate = formula.rate(1, age / DAY, 0, factor=worst)
+        return rate * 8 * UNIT - new * correctable > room
 
     model = Drive(lanes, pages, due, check, idle=0.1)
     requests, at, page = [], 0.0, 0

@@ -59,6 +59,22 @@ def test_every_note_has_its_code_once_a_text_and_advice() -> None:
     assert rank("unmapped-reads") < rank("open-loop") < rank("units-in-cache") < rank(None)
 
 
+@pytest.mark.parametrize(("rate", "told"), [("0.006", True), ("0.004", False)])
+def test_new_data_with_more_wrong_bits_than_the_share_of_refresh_is_told(
+    rate: str, told: bool
+) -> None:
+    """Of 8192 bits 49.2 or 32.8 are wrong, and 72 can be corrected: 68 % or 46 %."""
+    errors = ["errors.model=tlc-72l", "errors.a=0", "errors.block_spread=0", "ftl.refresh=0.5"]
+    load = "uniform:requests=100,size=2KiB"
+    run = flashatlas.run(drive="tiny", set=[*errors, f"errors.e={rate}"], workload=load)
+    notes = run.record["approximations"]
+    (found,) = [each for each in notes if each["code"] == "refresh-below-wear"] or [None]
+    assert (found is not None) == told
+    if found:
+        assert found["values"] == pytest.approx({"lasting": 100 * 8192 * 0.006 / 72, "share": 50})
+        assert "up to 68 % of the wrong bits" in found["text"]
+
+
 def test_a_value_that_is_missing_is_named() -> None:
     with pytest.raises(flashatlas.InputError, match="`units` is missing"):
         note("units-in-cache")

@@ -35,4 +35,17 @@ pub(crate) fn replace_by_errors(list: &mut Vec<Note>, config: &DriveConfig, medi
     let said = |key: &str| config.params.value(key).map(ToString::to_string).unwrap_or_default();
     let values = [("model", said("errors.model")), ("unit", said("errors.time_unit"))];
     list.push(notes::ERRORS_ASSUMED.with(values.map(|(name, text)| (name, text.into()))));
+    list.extend(refresh_below_wear(config, medium));
+}
+
+/// Returns a note if new data has more wrong bits than the share at which blocks are refreshed.
+fn refresh_below_wear(config: &DriveConfig, medium: &Medium) -> Option<Note> {
+    let share: f64 = config.params.value("ftl.refresh")?.to_string().parse().ok()?;
+    if share == 0.0 {
+        return None;
+    }
+    let lasting = medium.largest_lasting_share();
+    let values = [("lasting", lasting), ("share", share)];
+    let values = values.map(|(name, part)| (name, (100.0 * part).into()));
+    (lasting > share).then(|| notes::REFRESH_BELOW_WEAR.with(values))
 }

@@ -88,6 +88,14 @@ notes! {
          forecast for a drive",
         "Take the numbers of your flash: `errors.*` and `ecc.*` (docs/MODELLED.md).";
 
+    /// New data has more wrong bits than the share at which blocks are refreshed.
+    pub(crate) REFRESH_BELOW_WEAR = "refresh-below-wear", 13,
+        "new data already has up to {lasting:.0} % of the wrong bits that hard decoding corrects, \
+         and ftl.refresh is {share:.0} %: a block is due when time and reads have added this share \
+         of the rest, and never if there is no rest",
+        "Refresh takes away only what time and reads have added. Use fewer `errors.cycles` or a \
+         stronger code (`ecc.correctable`) if data must last longer.";
+
     /// A drive on which a power failure in a program destroys earlier pages.
     pub(crate) LOWER_PAGES_UNDEFENDED = "lower-pages-undefended", 93,
         "a power failure in a program destroys the earlier pages of the same cells, even flushed \

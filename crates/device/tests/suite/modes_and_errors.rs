@@ -200,15 +200,29 @@ fn a_block_in_slc_mode_that_is_read_often_is_folded() {
     holds(&drive, 4);
 }
 
-/// New data has 8192 x 0.002 = 16 wrong bits of 72, which is more than a tenth.
+/// New data has 8192 x 0.008 = 65.5 wrong bits of 72, which is more than a half. Half of the other
+/// 6.464 bits are 3.232, which are wrong after 3.232 / 32.768 days: 2.37 hours. The look of hour 3
+/// finds that, and the look of hour 6 finds the copies.
 #[test]
-fn data_that_is_due_at_once_is_refreshed_once_a_look() {
-    let due = ["errors.e=0.002", "ftl.refresh=0.1", "ftl.idle_free=0"];
-    let config = config(&[&LINEAR, &due]);
+fn new_data_is_not_due_again_at_once_however_worn_the_flash_is() {
+    let worn = ["errors.e=0.008", "ftl.refresh=0.5", "ftl.idle_free=0", "ecc.soft_correctable=200"];
+    let config = config(&[&LINEAR, &worn]);
     let mut drive = written(&config, 80);
-    let refreshed = |drive: &Ssd| drive.ftl_report().refreshed[0];
-    let before = refreshed(&drive);
-    drive.idle(Ps::ZERO, Ps(HOUR / 2)).unwrap();
-    assert_eq!(refreshed(&drive) - before, 64, "no more blocks than the lane has");
+    let blocks = 80_u64.div_ceil(config.layout().unwrap().frames_per_block.into());
+    for (until, rounds) in [(3, 0), (4, 1), (6, 1), (7, 2)] {
+        drive.idle(Ps((until - 1) * HOUR), Ps(until * HOUR)).unwrap();
+        let refreshed = drive.ftl_report().refreshed;
+        assert_eq!(refreshed, [rounds * blocks, 0], "after {until} hours");
+    }
+    holds(&drive, 80);
+}
+
+/// New data has 8192 x 0.009 = 73.7 wrong bits of 72: whatever is written again is no better.
+#[test]
+fn data_that_no_refresh_makes_better_is_not_refreshed() {
+    let worn = ["errors.e=0.009", "ftl.refresh=0.1", "ftl.idle_free=0", "ecc.soft_correctable=200"];
+    let mut drive = written(&config(&[&LINEAR, &worn]), 80);
+    drive.idle(Ps::ZERO, Ps(100 * HOUR)).unwrap();
+    assert_eq!(drive.ftl_report().refreshed, [0, 0]);
     holds(&drive, 80);
 }

@@ -358,15 +358,39 @@ impl Medium {
         fails
     }
 
-    /// Returns the expected number of wrong bits in the worst page of a block, as a share of the
-    /// correctable bits. Returns 0 without bit errors.
-    pub fn share_of_correctable(&mut self, block: BlockId) -> f64 {
-        let Some(correction) = self.correction() else { return 0.0 };
+    /// Returns the expected number of wrong bits in the worst page of a block, as shares of the bits
+    /// that hard decoding corrects: the share that new data has, too, and the share by time and
+    /// reads. Both are 0 without bit errors.
+    pub fn shares_of_correctable(&mut self, block: BlockId) -> (f64, f64) {
+        let Some(correction) = self.correction() else { return (0.0, 0.0) };
         // spreads are at least 1, and the last page of a block is of the last kind and on the last
         // word line in every order, so it has the largest rate
         let (frames, mode) = (self.frames_of(block), self.mode(block));
-        let (rate, _) = self.bit_error_rate(block, frames - 1, self.layout.pages_at_once(mode) - 1);
-        rate * f64::from(8 * correction.codeword) / f64::from(correction.correctable)
+        let of_line = self.layout.pages_at_once(mode) - 1;
+        let (rate, passing) = self.bit_error_rate(block, frames - 1, of_line);
+        let of_rate = f64::from(8 * correction.codeword) / f64::from(correction.correctable);
+        ((rate - passing) * of_rate, passing * of_rate)
+    }
+
+    /// Returns the largest share of the bits that hard decoding corrects that is expected to be
+    /// wrong in new data: in the worst page of a native block, over all good blocks. Returns 0
+    /// without bit errors.
+    pub fn largest_lasting_share(&self) -> f64 {
+        let Some(errors) = &self.errors else { return 0.0 };
+        let Some(bits) = errors.rules.bits else { return 0.0 };
+        let (mut known, mut most) = ((0, 0.0), 0.0_f64);
+        for block in self.layout.block_ids().filter(|&block| !self.is_bad(block)) {
+            let cycles = bits.cycles.saturating_add(self.wear(block).saturating_add(1));
+            if known.0 != cycles {
+                known = (cycles, bits.formula.at_cycles(cycles).lasting);
+            }
+            most = most.max(known.1 * errors.block_factor(&bits, block));
+        }
+        let (layout, native) = (&self.layout, BlockMode::Native);
+        let of_line = layout.pages_at_once(native) - 1;
+        let place = bits.place_factor(layout, native, layout.frames_in(native) - 1, of_line);
+        let Correction { codeword, correctable, .. } = bits.correction;
+        most * place * f64::from(8 * codeword) / f64::from(correctable)
     }
 
     /// Begins to note blocks that have been read `reclaim_after` times since their last erase.

@@ -1,12 +1,14 @@
 //! Refresh and read reclaim: data is written again before its bits can no longer be corrected.
 //!
-//! A block is due for refresh when the expected number of wrong bits in its worst page exceeds a
-//! share (`ftl.refresh`) of the bits that the code corrects. The expected number follows from
-//! cycles, time and reads, so a drive that is never read refreshes its data, too. A block is due
-//! for reclaim after a number of reads (`ftl.read_reclaim`). The scheme looks for due blocks once
-//! in `ftl.refresh_check` of simulated time, or once an hour in idle time. In idle time it
-//! refreshes every due block. While the drive works, each look refreshes at most one block of each
-//! lane.
+//! Hard decoding corrects a number of wrong bits. New data has some of them already, and time and
+//! reads add others. A block is due for refresh when those that time and reads are expected to have
+//! added to its worst page exceed a share (`ftl.refresh`) of the room that new data leaves. So
+//! a refresh never makes a block due, however worn it is. If new data leaves no room, a refresh
+//! would not help, and the block is never due. The expected numbers follow from cycles, time and
+//! reads, so a drive that is never read refreshes its data, too. A block is due for reclaim after a
+//! number of reads (`ftl.read_reclaim`). The scheme looks for due blocks once in
+//! `ftl.refresh_check` of simulated time, or once an hour in idle time. In idle time it refreshes
+//! every due block. While the drive works, each look refreshes at most one block of each lane.
 //!
 //! A due block of an SLC cache is folded, so its data moves to native blocks. The block counts as a
 //! fold of the cache and as a refreshed or reclaimed block.
@@ -27,8 +29,9 @@ pub(super) const REFRESH: Param<f64> = Param::ratio(
     "ftl.refresh",
     0.0,
     1.0,
-    "a block is written again when the expected number of wrong bits in its worst page exceeds \
-     this share of the bits that the code corrects; 0: never",
+    "a block is written again when time and reads are expected to have added more wrong bits to its \
+     worst page than this share of the bits that hard decoding corrects beyond the wrong bits of \
+     new data; 0: never",
 )
 .or("0");
 
@@ -112,6 +115,13 @@ pub(super) struct Refreshing {
     pub blocks: [u64; 2],
 }
 
+/// Returns the share of its room for wrong bits that the worst page of a block has lost to time and
+/// reads; 0 if new data leaves no room.
+fn used_up(medium: &mut Medium, block: BlockId) -> f64 {
+    let (lasting, passing) = medium.shares_of_correctable(block);
+    if lasting < 1.0 { passing / (1.0 - lasting) } else { 0.0 }
+}
+
 impl PageMapped {
     /// Begins to note the reads of blocks, if blocks are reclaimed after reads.
     pub(super) fn begin_refreshing(&self, medium: &mut Medium, settings: RefreshSettings) {
@@ -137,9 +147,10 @@ impl PageMapped {
             return Ok(done);
         }
         self.refreshing.next = cx.command.now.after(check);
-        // a look refreshes no more blocks than there are, even if new data is due at once
+        // new data is not due, so a look refreshes no more blocks than there are
         let most = if idle { self.layout.blocks_per_lane } else { 1 };
         for lane in self.layout.lane_ids() {
+            self.close_due(cx, lane, share)?;
             for _ in 0..most {
                 let Some(block) = self.oldest_due(cx.flash.medium, lane, share) else { break };
                 if !self.write_again(cx, block)? {
@@ -160,8 +171,8 @@ impl PageMapped {
         (self.settings.refresh.share > 0.0).then_some(self.refreshing.next_idle)
     }
 
-    /// Returns the block of a lane with the largest expected number of wrong bits in its worst
-    /// page, if this block is due.
+    /// Returns the block of a lane whose worst page is expected to have lost the largest share of its
+    /// room for wrong bits to time and reads, if this block is due.
     fn oldest_due(&self, medium: &mut Medium, lane: LaneId, share: f64) -> Option<BlockId> {
         let is_filled = |block| {
             let mut frontiers = self.lanes[lane].frontiers.iter();
@@ -177,7 +188,7 @@ impl PageMapped {
             if medium.write_pointer(block) == 0 || !is_filled(block) {
                 continue;
             }
-            let age = medium.share_of_correctable(block);
+            let age = used_up(medium, block);
             if age > share && oldest.is_none_or(|(most, _)| age > most) {
                 oldest = Some((age, block));
             }
@@ -210,6 +221,24 @@ impl PageMapped {
         self.collect(cx, lane, block, cause)?;
         self.pad_copies(cx, lane)?;
         Ok(true)
+    }
+
+    /// Closes the open blocks of a lane that are due, so that they take no more data.
+    fn close_due(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: LaneId,
+        share: f64,
+    ) -> Result<(), FtlError> {
+        for f in self.lanes[lane].frontiers.keys() {
+            if let Some(block) = self.lanes[lane].frontiers[f].block
+                && cx.flash.medium.write_pointer(block) > 0
+                && used_up(cx.flash.medium, block) > share
+            {
+                self.close_open(cx, lane, block)?;
+            }
+        }
+        Ok(())
     }
 
     /// Closes an open block. Returns `false` if no frontier fills it.

@@ -100,6 +100,9 @@ impl Engine {
         if self.times.status > Dur::ZERO && self.reads_status(node) {
             return self.times.status;
         }
+        if node.work == NodeKind::Copyback {
+            return self.copyback_on_channel(node);
+        }
         let command =
             node.work == NodeKind::Erase || (node.work == NodeKind::Read && !node.halfway);
         if command { self.times.command } else { node.time }

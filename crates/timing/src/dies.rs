@@ -115,6 +115,7 @@ impl Engine {
         let n = self.dies[d as usize].current;
         let Node { work, level, .. } = *self.nodes.at(n);
         let time = match work {
+            NodeKind::Copyback => self.copyback_cells(self.nodes.at(n)),
             NodeKind::Read => self.times.read[level as usize],
             NodeKind::Program => self.times.program[level as usize],
             NodeKind::Erase => self.times.erase,
@@ -178,6 +179,10 @@ impl Engine {
                 self.state(n, State::Register);
             }
             return;
+        }
+        if self.nodes.at(n).work == NodeKind::Copyback && self.has_sensed(n) {
+            self.dies[d as usize].phase = Phase::Channel;
+            return self.use_channel(n);
         }
         if self.times.status > Dur::ZERO {
             self.dies[d as usize].phase = Phase::Status;
@@ -258,11 +263,14 @@ impl Engine {
         if !s.is_on() {
             return;
         }
+        let Phase::Cells { until } = self.dies[d as usize].phase else { return };
+        let n = self.dies[d as usize].current;
+        let copies = self.nodes.at(n).work == NodeKind::Copyback && self.is_programming(n);
         let die = &mut self.dies[d as usize];
-        let Phase::Cells { until } = die.phase else { return };
-        let node = self.nodes.at_mut(die.current);
+        let node = self.nodes.at_mut(n);
         let (allowed, most) = match node.work {
             NodeKind::Program => (s.program, s.max),
+            NodeKind::Copyback => (s.program && copies, s.max),
             NodeKind::Erase => (s.erase, if s.erase_max > 0 { s.erase_max } else { s.max }),
             _ => (false, 0),
         };

@@ -1,7 +1,8 @@
 //! The event engine, which defines correct timing.
 //!
 //! A read takes command cycles on the channel, then tR on the die, then a transfer out. A program
-//! takes a transfer in, then tPROG. An erase takes command cycles, then tBERS. A die serves one
+//! takes a transfer in, then tPROG. An erase takes command cycles, then tBERS. A copyback takes tR
+//! and tPROG with command cycles before each (`copybacks.rs`). A die serves one
 //! operation at a time, or two if cache operations are on: one in the cells and one in the cache
 //! register. A channel serves one transfer at a time, and the host link one transfer each way. The
 //! next operation is chosen by class, then by order of arrival. If `passed_max` is set, it is the
@@ -17,9 +18,10 @@
 //! subtracts the part that has not passed yet.
 
 use crate::agenda::{Agenda, Event};
+use crate::copybacks::Copyback;
 use crate::map_waits::{HostRead, MapWaits};
 use crate::memory::Memory;
-use crate::nodes::{NIL, Node, NodeKind, Nodes};
+use crate::nodes::{NIL, Node, NodeKind, Nodes, Slab};
 use crate::paths::{Paths, State, Step};
 use crate::resources::{Bus, Die, Phase, Planes, Slots};
 use crate::statistics::Resource;
@@ -49,6 +51,7 @@ pub struct Engine {
     pub(crate) planes: Planes,
     memory: Option<Memory>,
     slots: Slots,
+    pub(crate) copybacks: Slab<Copyback>,
     pub(crate) statistics: Statistics,
     /// Hash of the flash operations so far and the times of their ends.
     trajectory: Trajectory,
@@ -88,6 +91,10 @@ fn describe(t: &Times, op: &Op, node: &mut Node) {
         }
         OpKind::Program { die, block, page, level, bytes } => {
             (node.work, node.die, node.block, node.page) = (NodeKind::Program, die, block, page);
+            (node.time, node.level) = (t.command + bus(bytes), level);
+        }
+        OpKind::Copyback { die, block, page, level, bytes, .. } => {
+            (node.work, node.die, node.block, node.page) = (NodeKind::Copyback, die, block, page);
             (node.time, node.level) = (t.command + bus(bytes), level);
         }
         OpKind::Erase { die, block } => {
@@ -133,6 +140,7 @@ impl Engine {
             planes,
             memory,
             slots: Slots::default(),
+            copybacks: Slab::default(),
             statistics,
             trajectory: Trajectory::default(),
             ready: Vec::new(),
@@ -325,6 +333,9 @@ impl Engine {
                     node.page = memory.keep(plan.dram(first, count), update);
                 }
             });
+            if let OpKind::Copyback { .. } = op.kind {
+                self.begin_copyback(n, plan.sources(op.kind));
+            }
             if self.nodes.at(n).waiting == 0 {
                 self.ready.push(n);
                 self.drain();
@@ -401,7 +412,9 @@ impl Engine {
             next += 1;
             let node = self.nodes.at(n);
             match node.work {
-                NodeKind::Read | NodeKind::Program | NodeKind::Erase => self.queue_on_die(n),
+                NodeKind::Read | NodeKind::Program | NodeKind::Erase | NodeKind::Copyback => {
+                    self.queue_on_die(n);
+                }
                 NodeKind::Dram => self.begin_on_dram(n),
                 NodeKind::AwaitSlots if node.value > self.slots.freed => {
                     self.slots.wait(node.value, n);
@@ -450,7 +463,7 @@ impl Engine {
             NodeKind::Complete => {
                 self.finished.push(Finished { tag: Tag(node.value), at: self.now });
             }
-            NodeKind::Read | NodeKind::Program | NodeKind::Erase => {
+            NodeKind::Read | NodeKind::Program | NodeKind::Erase | NodeKind::Copyback => {
                 let place = u64::from(node.block.number()) << 32 | u64::from(node.page);
                 self.trajectory.add(node.work as u64, place, self.now);
             }
@@ -458,11 +471,23 @@ impl Engine {
         }
         let (work, value) = (node.work, node.value);
         let first = self.ready.len();
-        self.nodes.remove(n, &mut self.ready);
-        if work == NodeKind::FreeSlots {
-            self.slots.free(value, &mut self.ready);
-            self.ready[first..].sort_unstable_by_key(|&n| self.nodes.at(n).id);
+        if work == NodeKind::Copyback {
+            self.end_copyback(n);
         }
+        self.nodes.remove(n, &mut self.ready);
+        match work {
+            NodeKind::FreeSlots => self.slots.free(value, &mut self.ready),
+            NodeKind::Copyback => {}
+            _ => return self.completed(id, first),
+        }
+        self.ready[first..].sort_unstable_by_key(|&n| self.nodes.at(n).id);
+        self.completed(id, first);
+    }
+
+    /// Notes the end of an operation, which has released the operations of `ready` from index
+    /// `first` on.
+    #[inline]
+    fn completed(&mut self, id: OpId, first: usize) {
         self.note(|paths, engine| paths.ended(id, engine.now));
         self.note_released(first, id);
     }

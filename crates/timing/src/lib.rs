@@ -42,6 +42,7 @@
 
 mod agenda;
 mod buses;
+mod copybacks;
 mod dies;
 pub mod engine;
 mod inherit;

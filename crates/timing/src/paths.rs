@@ -382,8 +382,10 @@ impl Paths {
         (from, to): (Ps, Ps),
         steps: &mut Vec<Step>,
     ) {
-        let (OpKind::Read { die, .. } | OpKind::Program { die, .. } | OpKind::Erase { die, .. }) =
-            track.op
+        let (OpKind::Read { die, .. }
+        | OpKind::Program { die, .. }
+        | OpKind::Copyback { die, .. }
+        | OpKind::Erase { die, .. }) = track.op
         else {
             unreachable!("only operations on flash wait for a die")
         };

@@ -76,7 +76,7 @@ pub use page_order::PageOrder;
 pub use pair_sum::{PairSum, StampSum};
 pub use params::{Param, ParamDef, ParamKind, ParamType, Params, RawConfig, Text, Value};
 pub use permutation::Permutation;
-pub use plan::{Cause, Class, DramAccess, MemoryKind, Op, OpKind, Plan};
+pub use plan::{Cause, Class, CopySource, DramAccess, MemoryKind, Op, OpKind, Plan};
 pub use ppn_table::{PpnShare, PpnTable};
 pub use registry::{Entries, Entry, Kind, Kinds, by_name};
 pub use request::{HostOp, Request, SECTOR_BYTES};

@@ -162,6 +162,25 @@ pub enum OpKind {
         /// Bytes that cross the channel.
         bytes: u32,
     },
+    /// Sense pages of a die into its page registers, and program them into another page of the same
+    /// planes (copyback). Only a part of the spare area crosses the channel. The pages that are
+    /// sensed are the `count` pages that begin at `first` in the plan's list of [`CopySource`]s.
+    Copyback {
+        /// Global die.
+        die: u32,
+        /// Part of the block to program on that die.
+        block: DieBlock,
+        /// Page to program in the block.
+        page: u32,
+        /// Page kind of the page to program.
+        level: u8,
+        /// Bytes that cross the channel.
+        bytes: u32,
+        /// Index of the first source among all sources of the plan.
+        first: u32,
+        /// Number of sources, at least one. They are on one block.
+        count: u8,
+    },
     /// Erase a block (of one or more planes together).
     Erase {
         /// Global die.
@@ -226,6 +245,17 @@ pub struct DramAccess {
     pub dependent: bool,
 }
 
+/// A page that a copyback senses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CopySource {
+    /// Part of its block on the die of the copyback.
+    pub block: DieBlock,
+    /// Page in the block.
+    pub page: u32,
+    /// Page kind.
+    pub level: u8,
+}
+
 /// One operation of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Op {
@@ -244,6 +274,7 @@ pub struct Plan {
     ops: Vec<Op>,
     deps: Vec<OpId>,
     dram: Vec<DramAccess>,
+    sources: Vec<CopySource>,
     base: u64,
     /// The operation that every other operation waits for, directly or through others.
     first: OpId,
@@ -252,8 +283,8 @@ pub struct Plan {
 
 impl Default for Plan {
     fn default() -> Plan {
-        let (ops, deps, dram) = (Vec::new(), Vec::new(), Vec::new());
-        Plan { ops, deps, dram, base: 1, first: OpId::NONE, recording: true }
+        let (ops, deps, dram, sources) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Plan { ops, deps, dram, sources, base: 1, first: OpId::NONE, recording: true }
     }
 }
 
@@ -317,6 +348,39 @@ impl Plan {
     /// Returns the `count` accesses of an [`OpKind::Dram`] that begins at `first`.
     pub fn dram(&self, first: u32, count: u32) -> &[DramAccess] {
         &self.dram[first as usize..(first + count) as usize]
+    }
+
+    /// Adds a copyback of these pages. `kind` gets their place in the plan's list of sources.
+    ///
+    /// # Panics
+    /// Panics if `kind` is no [`OpKind::Copyback`], or if there are more than 255 sources.
+    pub fn push_copyback(
+        &mut self,
+        mut kind: OpKind,
+        sources: &[CopySource],
+        cause: Cause,
+        after: &[OpId],
+    ) -> OpId {
+        let OpKind::Copyback { first, count, .. } = &mut kind else {
+            panic!("{kind:?} copies nothing");
+        };
+        if !self.recording {
+            return OpId::NONE;
+        }
+        *first = self.sources.len() as u32;
+        *count = u8::try_from(sources.len()).expect("a copyback has at most 255 sources");
+        self.sources.extend_from_slice(sources);
+        self.push_flash(kind, cause, after)
+    }
+
+    /// Returns the pages that an operation of this plan senses, if it is a copyback.
+    pub fn sources(&self, kind: OpKind) -> &[CopySource] {
+        match kind {
+            OpKind::Copyback { first, count, .. } => {
+                &self.sources[first as usize..first as usize + usize::from(count)]
+            }
+            _ => &[],
+        }
     }
 
     /// Returns an operation that is complete when all operations in `after` are. If `after` names
@@ -387,6 +451,7 @@ impl Plan {
         self.ops.clear();
         self.deps.clear();
         self.dram.clear();
+        self.sources.clear();
     }
 
     /// Returns the number of the next operation.

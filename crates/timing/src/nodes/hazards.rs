@@ -6,6 +6,7 @@
 //! waits for the read.
 
 use super::{NIL, Node, NodeKind, Nodes};
+use crate::copybacks::Copyback;
 use flashatlas_types::{DieBlock, OpId};
 
 /// The unfinished operations on one block.
@@ -53,7 +54,8 @@ impl Nodes {
         let mut writer = self.blocks[block].writers;
         while writer != NIL {
             let w = self.at(writer);
-            if w.work == NodeKind::Program && w.page == page && w.id < before {
+            let programs = matches!(w.work, NodeKind::Program | NodeKind::Copyback);
+            if programs && w.page == page && w.id < before {
                 return Some(writer);
             }
             writer = w.previous;
@@ -88,9 +90,28 @@ impl Nodes {
     }
 
     fn count_reader(&mut self, n: u32, block: DieBlock) {
+        *self.nodes[n].epoch_mut() = self.next_reader(block);
+    }
+
+    /// Counts a reader of a block, and returns its epoch.
+    fn next_reader(&mut self, block: DieBlock) -> u32 {
         let unfinished = &mut self.blocks[block];
         unfinished.readers += 1;
-        *self.nodes[n].epoch_mut() = unfinished.epoch;
+        unfinished.epoch
+    }
+
+    /// Adds the reads of a copyback, whose node is in the list of programs of its other block.
+    pub fn add_copyback(&mut self, n: u32, copyback: &mut Copyback) {
+        let mut last = None;
+        for source in &copyback.sources {
+            // the pages of a word line have one program
+            if last.replace(source.page) != Some(source.page)
+                && let Some(program) = self.program_of(source.block, source.page, OpId(u64::MAX))
+            {
+                self.wait(n, program);
+            }
+        }
+        copyback.epoch = self.next_reader(copyback.from());
     }
 
     /// Makes an erase wait for the reads of its block that were issued so far. Later reads belong
@@ -107,7 +128,7 @@ impl Nodes {
     }
 
     /// Ends a read. If an erase waited only for this read, returns the erase.
-    pub(super) fn reader_done(&mut self, block: DieBlock, epoch: u32) -> Option<u32> {
+    pub fn reader_done(&mut self, block: DieBlock, epoch: u32) -> Option<u32> {
         let unfinished = &mut self.blocks[block];
         if unfinished.epoch == epoch {
             unfinished.readers -= 1;

@@ -29,6 +29,9 @@ pub(crate) enum NodeKind {
     /// were freed.
     FreeSlots,
     AwaitSlots,
+    /// Pages that are sensed and programmed elsewhere on the die. The node's `value` is their place
+    /// in [`crate::engine::Engine::copybacks`].
+    Copyback,
 }
 
 /// One unfinished operation, which fits in one cache line of the processor.
@@ -58,7 +61,7 @@ pub(crate) struct Node {
     /// For a program, it is the time of its command and data there. The time of the cells is looked
     /// up when they start.
     pub time: Dur,
-    /// Tag of a command, or slots of the write cache.
+    /// Tag of a command, slots of the write cache, or place of a copyback.
     pub value: u64,
     /// Number of operations for which this operation still waits.
     pub waiting: u32,
@@ -117,7 +120,7 @@ const PLACES: usize = (1 << 31) - 1;
 /// The list of vacant places is separate, so that taking a place causes no cache miss among the
 /// items.
 #[derive(Debug)]
-struct Slab<T> {
+pub(crate) struct Slab<T> {
     things: Vec<T>,
     vacant: Vec<u32>,
 }
@@ -130,7 +133,7 @@ impl<T> Default for Slab<T> {
 
 impl<T> Slab<T> {
     #[inline]
-    fn put(&mut self, thing: T) -> u32 {
+    pub fn put(&mut self, thing: T) -> u32 {
         match self.vacant.pop() {
             Some(place) => {
                 self[place] = thing;
@@ -151,7 +154,7 @@ impl<T> Slab<T> {
     }
 
     #[inline]
-    fn free(&mut self, place: u32) {
+    pub fn free(&mut self, place: u32) {
         self.vacant.push(place);
     }
 }
@@ -275,7 +278,9 @@ impl Nodes {
             OpKind::Read { block, page, back, .. } => {
                 self.add_past_reader(n, block, page, OpId(id.0 - u64::from(back)));
             }
-            OpKind::Program { block, .. } => self.add_writer(n, block),
+            OpKind::Program { block, .. } | OpKind::Copyback { block, .. } => {
+                self.add_writer(n, block);
+            }
             OpKind::Erase { block, .. } => {
                 self.drain_readers(n, block);
                 let mut earlier = self.blocks[block].writers;
@@ -299,8 +304,10 @@ impl Nodes {
     pub fn follow(&mut self, id: OpId, work: NodeKind, value: u64, on: OpId) -> bool {
         let Some(n) = self.find(on) else { return false };
         let node = &mut self.nodes[n];
-        let has_value =
-            matches!(node.work, NodeKind::Complete | NodeKind::FreeSlots | NodeKind::AwaitSlots);
+        let has_value = matches!(
+            node.work,
+            NodeKind::Complete | NodeKind::FreeSlots | NodeKind::AwaitSlots | NodeKind::Copyback
+        );
         let Ok(after) = u8::try_from(id.0 - on.0) else { return false };
         if node.id != on || node.then.is_some() || has_value {
             return false;
@@ -420,7 +427,7 @@ impl Nodes {
                 let node = &self.nodes[n];
                 ready.extend(self.reader_done(node.block, node.epoch()));
             }
-            NodeKind::Program | NodeKind::Erase => {
+            NodeKind::Program | NodeKind::Erase | NodeKind::Copyback => {
                 let Node { block, previous, following, .. } = self.nodes[n];
                 self.writer_done(block, previous, following);
             }

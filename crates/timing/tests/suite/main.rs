@@ -3,6 +3,7 @@
 mod arithmetic;
 mod common;
 mod conformance;
+mod copybacks;
 mod hazards;
 mod inherit;
 mod naive;

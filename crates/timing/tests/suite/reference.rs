@@ -8,7 +8,9 @@
 use crate::common::{Player, block, board, times_with};
 use crate::naive::{Naive, Step, Totals};
 use flashatlas_timing::{MemoryTimes, Reason, Suspend, Times};
-use flashatlas_types::{Class, Dur, MemoryKind, OpId, OpKind, PAGE_KINDS, Ps, Rng, Seed, Tag};
+use flashatlas_types::{
+    Class, CopySource, Dur, MemoryKind, OpId, OpKind, PAGE_KINDS, Ps, Rng, Seed, Tag,
+};
 
 const CASES: u64 = 3_000;
 
@@ -32,6 +34,8 @@ struct Family {
     map: bool,
     /// `true` if pages are of five kinds with times of their own, and otherwise of three.
     five_kinds: bool,
+    /// `true` if some programs are copybacks.
+    copybacks: bool,
 }
 
 impl Family {
@@ -101,6 +105,24 @@ fn random_kind(rng: &mut Rng, family: Family, dies: u32) -> OpKind {
     }
 }
 
+/// Makes some programs copybacks, of one to three pages of the other block of the die.
+fn copies(rng: &mut Rng, family: Family, kind: OpKind) -> (OpKind, Vec<CopySource>) {
+    let OpKind::Program { die, block: on, page, level, bytes } = kind else {
+        return (kind, Vec::new());
+    };
+    if !family.copybacks || rng.below(2) == 0 {
+        return (kind, Vec::new());
+    }
+    let other = if on == block(die, 0) { block(die, 1) } else { block(die, 0) };
+    let source = |rng: &mut Rng| CopySource {
+        block: other,
+        page: rng.below(3) as u32,
+        level: rng.below(family.kinds() as u64) as u8,
+    };
+    let sources = (0..1 + rng.below(3)).map(|_| source(rng)).collect();
+    (OpKind::Copyback { die, block: on, page, level, bytes, first: 0, count: 0 }, sources)
+}
+
 fn random_steps(rng: &mut Rng, family: Family, dies: u32, count: u64) -> Vec<Step> {
     let (mut at, mut freed) = (0, 0);
     (0..count)
@@ -127,6 +149,7 @@ fn random_steps(rng: &mut Rng, family: Family, dies: u32, count: u64) -> Vec<Ste
             } else {
                 (0..rng.below(3)).map(|_| rng.below(i) as usize).collect()
             };
+            let (kind, sources) = copies(rng, family, kind);
             let (kind, after) = match kind {
                 OpKind::Read { die, block, page, level, bytes, .. } if family.past => {
                     // this read names no operation, because it could otherwise wait for an erase
@@ -136,7 +159,7 @@ fn random_steps(rng: &mut Rng, family: Family, dies: u32, count: u64) -> Vec<Ste
                 }
                 kind => (kind, after),
             };
-            Step { at, kind, class, after }
+            Step { at, kind, class, after, sources }
         })
         .collect()
 }
@@ -156,7 +179,10 @@ fn engine(
     let mut ids: Vec<OpId> = Vec::new();
     for (i, step) in steps.iter().enumerate() {
         let after: Vec<OpId> = step.after.iter().map(|&i| ids[i]).collect();
-        ids.push(player.op(step.kind, step.class, &after));
+        ids.push(match step.sources[..] {
+            [] => player.op(step.kind, step.class, &after),
+            _ => player.copyback(step.kind, &step.sources, step.class, &after),
+        });
         if steps.get(i + 1).is_none_or(|next| next.at > step.at) {
             player.issue(step.at);
         }
@@ -344,6 +370,18 @@ fn reads_of_the_map_that_host_reads_wait_for() {
 }
 
 #[test]
+fn copybacks() {
+    let copies =
+        Family { name: "copybacks", span: 1_000_000, copybacks: true, ..Family::default() };
+    compare(copies);
+    compare(Family { name: "copybacks, ties", span: 4, ..copies });
+    let more = Family { command: true, cache_read: true, cache_program: true, ..copies };
+    compare(Family { name: "copybacks, caches, ties", span: 5, ..more });
+    compare(Family { name: "copybacks, past", past: true, ..more });
+    compare(Family { name: "copybacks, suspension", command: true, suspend: true, ..copies });
+}
+
+#[test]
 fn everything_at_once() {
     let all = Family {
         name: "all",
@@ -357,9 +395,12 @@ fn everything_at_once() {
         passed: true,
         map: true,
         five_kinds: false,
+        copybacks: false,
     };
     compare(all);
     compare(Family { name: "all, ties", span: 6, ..all });
     compare(Family { name: "all, many ties", span: 3, ..all });
     compare(Family { name: "all, many ties", span: 3, five_kinds: true, ..all });
+    compare(Family { name: "all, copybacks", copybacks: true, five_kinds: true, ..all });
+    compare(Family { name: "all, copybacks, ties", span: 6, copybacks: true, ..all });
 }

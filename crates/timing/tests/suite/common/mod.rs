@@ -9,6 +9,7 @@
 //!   a = read 0.1.2 upper x100        # die 0, its block 1, page 2, page kind, 100 bytes
 //!   b = read 0.1.2 back-3 x100       # the page as it was three operations ago
 //!   b = program 0.1.3 x100 gc        # a class takes the place of the usual one
+//!   c = copyback 0.1.4 x16 of 0.2.3:upper 0.2.4   # die, block, page; 16 bytes; its sources
 //!   c = erase 0.1 after a b
 //!   d = sram 3 x8 store              # also dram, nvm: accesses, bytes of each
 //!   e = in x512                      # host link towards the drive; out: from it
@@ -22,8 +23,8 @@
 
 use flashatlas_timing::{Engine, Finished, Statistics, Times};
 use flashatlas_types::{
-    AllocationOrder, Cell, Class, DieBlock, Dur, Geometry, Layout, MemoryKind, OpId, OpKind, Plan,
-    Ps, Span, Tag,
+    AllocationOrder, Cause, Cell, Class, CopySource, DieBlock, Dur, Geometry, Layout, MemoryKind,
+    OpId, OpKind, Plan, Ps, Span, Tag,
 };
 use std::collections::BTreeMap;
 
@@ -113,6 +114,25 @@ impl Player {
         op
     }
 
+    /// Adds a copyback of these sources as [`Player::op`] adds an operation.
+    pub fn copyback(
+        &mut self,
+        kind: OpKind,
+        sources: &[CopySource],
+        class: Class,
+        after: &[OpId],
+    ) -> OpId {
+        let cause = match class {
+            Class::Map => Cause::Map,
+            Class::Gc => Cause::Gc,
+            Class::Idle => Cause::Idle,
+            Class::HostRead | Class::HostWrite => Cause::Host,
+        };
+        let op = self.plan.push_copyback(kind, sources, cause, after);
+        self.plan.push(OpKind::Complete(Tag(op.0)), Class::HostWrite, &[op]);
+        op
+    }
+
     /// Handles the events up to `at`, and then issues the added operations.
     pub fn issue(&mut self, at: u64) {
         self.advance(Ps(at));
@@ -150,8 +170,13 @@ impl Player {
         let (name, what) = line.split_once('=').unwrap_or_else(|| panic!("`{line}` has no name"));
         let (what, after) = what.split_once(" after ").unwrap_or((what, ""));
         let after: Vec<OpId> = after.split_whitespace().map(|n| self.names[n]).collect();
+        let (what, of) = what.split_once(" of ").unwrap_or((what, ""));
         let (kind, class) = operation(&what.split_whitespace().collect::<Vec<_>>());
-        let op = self.op(kind, class, &after);
+        let sources: Vec<CopySource> = of.split_whitespace().map(source).collect();
+        let op = match sources[..] {
+            [] => self.op(kind, class, &after),
+            _ => self.copyback(kind, &sources, class, &after),
+        };
         assert!(
             self.names.insert(name.trim().to_owned(), op).is_none(),
             "{name} names two operations"
@@ -210,13 +235,20 @@ pub fn expect_small(times: Times, script: &str, expected: &[(&str, u64)]) -> Pla
     expect(&board(2, 2), times, script, expected)
 }
 
+const KINDS: [&str; 5] = ["lower", "middle", "upper", "top", "slc"];
+
+/// Returns the source of a copyback, which is given as a place and a page kind.
+fn source(text: &str) -> CopySource {
+    let (place, kind) = text.split_once(':').unwrap_or((text, "lower"));
+    let numbers: Vec<u32> = place.split('.').map(|n| n.parse().unwrap()).collect();
+    let level = KINDS.iter().position(|&k| k == kind).unwrap() as u8;
+    CopySource { block: block(numbers[0], numbers[1]), page: numbers[2], level }
+}
+
 fn operation(words: &[&str]) -> (OpKind, Class) {
     let place = |i: usize| words[1].split('.').nth(i).and_then(|n| n.parse::<u32>().ok()).unwrap();
     let on = || block(place(0), place(1));
-    let level = ["lower", "middle", "upper", "top", "slc"]
-        .iter()
-        .position(|l| words.contains(l))
-        .unwrap_or(0) as u8;
+    let level = KINDS.iter().position(|l| words.contains(l)).unwrap_or(0) as u8;
     let bytes = words.iter().find_map(|w| w.strip_prefix('x')).map_or(0, |n| n.parse().unwrap());
     let back = words.iter().find_map(|w| w.strip_prefix("back-")).map_or(0, |n| n.parse().unwrap());
     let number = || words[1].parse::<u32>().unwrap();
@@ -234,6 +266,10 @@ fn operation(words: &[&str]) -> (OpKind, Class) {
             OpKind::Program { die: place(0), block: on(), page: place(2), level, bytes },
             Class::HostWrite,
         ),
+        "copyback" => {
+            let (die, block, page, first, count) = (place(0), on(), place(2), 0, 0);
+            (OpKind::Copyback { die, block, page, level, bytes, first, count }, Class::Gc)
+        }
         "erase" => (OpKind::Erase { die: place(0), block: on() }, Class::Gc),
         "sram" => memory(MemoryKind::Sram),
         "dram" => memory(MemoryKind::Dram),

@@ -83,6 +83,10 @@ impl Naive<'_> {
         self.ops[op].in_register = false;
         self.ops[op].left = match self.steps[op].kind {
             OpKind::Read { level, .. } => self.t.read[level as usize].0,
+            OpKind::Copyback { level, .. } => match self.next_source(op) {
+                Some(source) => self.t.read[source.level as usize].0,
+                None => self.t.program[level as usize].0,
+            },
             OpKind::Program { level, .. } => self.t.program[level as usize].0,
             _ => self.t.erase.0,
         };
@@ -101,7 +105,11 @@ impl Naive<'_> {
     pub(super) fn cells_end(&mut self, op: usize) {
         let die = self.die(op);
         self.totals.die_busy[die as usize] += self.now - self.ops[op].cells_from;
-        if !self.is_read(op) {
+        if self.next_source(op).is_some() {
+            self.ops[op].sensed += 1;
+            self.ops[op].stage = Stage::Command;
+            self.ask_bus(op);
+        } else if !self.is_read(op) {
             self.complete(op);
             match self.on_die(die, &[Stage::Loaded])[..] {
                 [loaded] => self.begin_cells(loaded),
@@ -142,7 +150,11 @@ impl Naive<'_> {
 
     pub(super) fn suspend(&mut self, op: usize) {
         let (die, s) = (self.die(op), self.t.suspend);
-        let may = if self.is_program(op) { s.program } else { s.erase && !self.is_read(op) };
+        let may = if self.programs(op) {
+            s.program && self.next_source(op).is_none()
+        } else {
+            s.erase && !self.is_read(op)
+        };
         let elapsed = self.now - self.ops[op].cells_from;
         if !may
             || self.ops[op].stage != Stage::Cells

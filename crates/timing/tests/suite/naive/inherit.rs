@@ -35,7 +35,7 @@ impl Naive<'_> {
         let OpKind::Read { back, .. } = self.steps[read].kind else { return None };
         let page = place(self.steps[read].kind);
         let seen = if back == 0 { read } else { read - back as usize };
-        (0..seen).rev().find(|&i| self.is_program(i) && place(self.steps[i].kind) == page)
+        (0..seen).rev().find(|&i| self.programs(i) && place(self.steps[i].kind) == page)
     }
 
     /// Handles a read that has left its die. Returns `true` if the suspended operation on the die

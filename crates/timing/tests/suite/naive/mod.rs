@@ -42,12 +42,17 @@
 //!    ahead, or an operation may be suspended. A raised read may leave a die on which only a
 //!    suspended operation is left. That operation then resumes by a new event of this instant. So
 //!    the operations that the read released come before it.
+//! 10. Copyback: it is a program of its page, and a read of each of its sources: it waits until
+//!     their earlier programs are complete, and an erase of their block waits for it. It holds its
+//!     die from its first command on. Each source takes a command on the bus and tR. A command with
+//!     the bytes and tPROG follow. Only tPROG is suspended. It takes no register, and nothing goes
+//!     into the register beside it.
 
 mod dies;
 mod inherit;
 
 use flashatlas_timing::Times;
-use flashatlas_types::{Class, DieBlock, OpKind};
+use flashatlas_types::{Class, CopySource, DieBlock, OpKind};
 
 /// One operation: the time of its issue, its kind and class, and the list indices of the operations
 /// for which it waits.
@@ -57,6 +62,8 @@ pub struct Step {
     pub kind: OpKind,
     pub class: Class,
     pub after: Vec<usize>,
+    /// The sources of a copyback.
+    pub sources: Vec<CopySource>,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -104,6 +111,8 @@ struct State {
     cells_from: u64,
     left: u64,
     suspended: u32,
+    /// Number of sources that were sensed.
+    sensed: usize,
     /// Time at which the operation was last suspended.
     stopped_at: u64,
     done: u64,
@@ -162,9 +171,9 @@ enum Where {
 /// Returns the die, block and page of an operation on flash. An erase has no page.
 fn place(kind: OpKind) -> Option<(u32, DieBlock, Option<u32>)> {
     match kind {
-        OpKind::Read { die, block, page, .. } | OpKind::Program { die, block, page, .. } => {
-            Some((die, block, Some(page)))
-        }
+        OpKind::Read { die, block, page, .. }
+        | OpKind::Program { die, block, page, .. }
+        | OpKind::Copyback { die, block, page, .. } => Some((die, block, Some(page))),
         OpKind::Erase { die, block } => Some((die, block, None)),
         _ => None,
     }
@@ -185,6 +194,7 @@ impl Naive<'_> {
             cells_from: 0,
             left: 0,
             suspended: 0,
+            sensed: 0,
             stopped_at: 0,
             done: u64::MAX,
         };
@@ -287,6 +297,16 @@ impl Naive<'_> {
         matches!(self.steps[op].kind, OpKind::Program { .. })
     }
 
+    /// Returns `true` if an operation programs its page, from the channel or from another page.
+    fn programs(&self, op: usize) -> bool {
+        self.is_program(op) || matches!(self.steps[op].kind, OpKind::Copyback { .. })
+    }
+
+    /// Returns the source that a copyback senses next.
+    fn next_source(&self, op: usize) -> Option<&CopySource> {
+        self.steps[op].sources.get(self.ops[op].sensed)
+    }
+
     fn is_host_read(&self, op: usize) -> bool {
         self.is_read(op) && self.ops[op].class == Class::HostRead
     }
@@ -307,16 +327,23 @@ impl Naive<'_> {
         };
         let mut earlier =
             (0..op).filter(|&i| place(self.steps[i].kind).is_some_and(|p| p.1 == block));
+        let senses = |i: usize, block| self.steps[i].sources.iter().any(|s| s.block == block);
+        let is_erase = matches!(step.kind, OpKind::Erase { .. });
+        let of_sources = |i: usize| {
+            let page = place(self.steps[i].kind).map(|(_, block, page)| (block, page));
+            self.programs(i) && step.sources.iter().any(|s| page == Some((s.block, Some(s.page))))
+        };
         step.after.iter().all(|&i| done(i))
+            && (0..op).all(|i| done(i) || !(is_erase && senses(i, block) || of_sources(i)))
             && self.held.iter().all(|&(held, until)| held != op || done(until))
             && earlier.all(|i| match step.kind {
                 OpKind::Read { back, .. } => {
-                    !self.is_program(i)
+                    !self.programs(i)
                         || place(self.steps[i].kind).unwrap().2 != page
                         || back > 0 && i >= op - back as usize
                         || done(i)
                 }
-                OpKind::Program { .. } => self.is_read(i) || had_die(i),
+                OpKind::Program { .. } | OpKind::Copyback { .. } => self.is_read(i) || had_die(i),
                 _ => done(i),
             })
     }
@@ -390,6 +417,9 @@ impl Naive<'_> {
     fn bus_time(&self, op: usize) -> u64 {
         match (self.steps[op].kind, self.ops[op].stage) {
             (OpKind::Link { bytes, .. }, _) => ps(bytes, self.t.link_rate),
+            (OpKind::Copyback { bytes, .. }, _) if self.next_source(op).is_none() => {
+                self.t.command.0 + ps(bytes, self.t.channel_rate)
+            }
             (_, Stage::Command) => self.t.command.0,
             (OpKind::Read { bytes, .. }, _) => ps(bytes, self.t.channel_rate),
             (OpKind::Program { bytes, .. }, _) => self.t.command.0 + ps(bytes, self.t.channel_rate),

@@ -1,0 +1,101 @@
+//! Copybacks: pages that a die senses into its page registers and programs into another page,
+//! without a transfer of their data.
+//!
+//! A copyback holds its die from its first command to its end. Each sense has a command on the
+//! channel and tR. After the last one, the command of the program and the changed bytes cross the
+//! channel, and tPROG follows. The status is read on the channel after each sense and after the
+//! program (ONFI: Copyback Read, 00h-35h, and Copyback Program, 85h-10h). Only the program is
+//! suspended, and a copyback uses no cache register.
+
+use crate::engine::Engine;
+use crate::nodes::Node;
+use flashatlas_types::{CopySource, DieBlock, Dur};
+use smallvec::SmallVec;
+
+/// An unfinished copyback. Its place among the others is the `value` of its node.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Copyback {
+    pub sources: SmallVec<[CopySource; 4]>,
+    /// Number of sources that have been sensed.
+    pub sensed: usize,
+    /// Number of erases of the source's block that were issued before the copyback.
+    pub epoch: u32,
+}
+
+impl Copyback {
+    /// Returns the block of the sources.
+    pub fn from(&self) -> DieBlock {
+        self.sources[0].block
+    }
+
+    /// Returns the kind of the page that is sensed next, or `None` if all are sensed.
+    fn next_level(&self) -> Option<u8> {
+        self.sources.get(self.sensed).map(|source| source.level)
+    }
+}
+
+impl Engine {
+    /// Makes a copyback that was just added wait for the programs of its sources. The erase of
+    /// their block waits for the copyback, as for a read.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn begin_copyback(&mut self, n: u32, sources: &[CopySource]) {
+        let mut copyback = Copyback { sources: sources.into(), ..Copyback::default() };
+        self.nodes.add_copyback(n, &mut copyback);
+        let place = self.copybacks.put(copyback);
+        self.nodes.at_mut(n).value = place.into();
+    }
+
+    /// Ends a copyback. The erase of its source may then be ready.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn end_copyback(&mut self, n: u32) {
+        let place = self.nodes.at(n).value as u32;
+        let Copyback { sources, epoch, .. } = std::mem::take(&mut self.copybacks[place]);
+        self.copybacks.free(place);
+        self.ready.extend(self.nodes.reader_done(sources[0].block, epoch));
+    }
+
+    fn copyback(&self, node: &Node) -> &Copyback {
+        &self.copybacks[node.value as u32]
+    }
+
+    /// Returns the time that the cells need next: tR of the next source, or tPROG.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn copyback_cells(&self, node: &Node) -> Dur {
+        match self.copyback(node).next_level() {
+            Some(level) => self.times.read[level as usize],
+            None => self.times.program[node.level as usize],
+        }
+    }
+
+    /// Returns the time on the channel before the cells work: the status of the source that was
+    /// sensed last, and the next command. Changed bytes go with the command of the program.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn copyback_on_channel(&self, node: &Node) -> Dur {
+        let copyback = self.copyback(node);
+        let status = if copyback.sensed > 0 { self.times.status } else { Dur::ZERO };
+        let next = copyback.next_level().map_or(node.time, |_| self.times.command);
+        status + next
+    }
+
+    /// Returns `true` if the cells of a copyback have sensed a source, and notes it. Returns
+    /// `false` if they have programmed the page.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn has_sensed(&mut self, n: u32) -> bool {
+        let copyback = &mut self.copybacks[self.nodes.at(n).value as u32];
+        let senses = copyback.next_level().is_some();
+        copyback.sensed += usize::from(senses);
+        senses
+    }
+
+    /// Returns `true` if the cells of a copyback program its page.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn is_programming(&self, n: u32) -> bool {
+        self.copyback(self.nodes.at(n)).next_level().is_none()
+    }
+}

@@ -61,6 +61,8 @@ struct InFlightChange {
     change: Change,
     /// Role that the block was opened for, if this change is the first after the opening.
     opened: Option<(OobRole, BlockMode)>,
+    /// Change that follows at once, if the program is a copyback.
+    copied: Option<Change>,
     block: Option<BlockId>,
     die: u32,
     last_op: OpId,
@@ -298,13 +300,25 @@ impl InFlightDrive {
                     merge(&mut needs, of);
                 }
             }
+            // a copyback is a read of its sources
+            for source in self.drive.plan().sources(what.kind) {
+                let block = layout.block_on_die(source.block);
+                let earlier = self.of_block.entry(block).or_default();
+                for (before, was) in earlier.iter() {
+                    let waits = *was == BlockAccess::Program(source.page);
+                    if let Some(of) = self.needs.get(&before.0).filter(|_| waits) {
+                        merge(&mut needs, of);
+                    }
+                }
+                earlier.push((op, BlockAccess::Read));
+            }
             let mut seen = op.0;
             let on = match what.kind {
                 OpKind::Read { block, page, back, .. } => {
                     seen = op.0 - u64::from(back);
                     Some((block, BlockAccess::Read, page))
                 }
-                OpKind::Program { block, page, .. } => {
+                OpKind::Program { block, page, .. } | OpKind::Copyback { block, page, .. } => {
                     Some((block, BlockAccess::Program(page), page))
                 }
                 OpKind::Erase { block, .. } => Some((block, BlockAccess::Erase, 0)),
@@ -325,7 +339,9 @@ impl InFlightDrive {
                 earlier.push((op, on));
             }
             let changed = match what.kind {
-                OpKind::Program { die, .. } | OpKind::Erase { die, .. } => Some(die),
+                OpKind::Program { die, .. }
+                | OpKind::Copyback { die, .. }
+                | OpKind::Erase { die, .. } => Some(die),
                 OpKind::Memory { kind: flashatlas_types::MemoryKind::Nvm, write: true, .. } => {
                     Some(u32::MAX)
                 }
@@ -344,7 +360,7 @@ impl InFlightDrive {
                     None => {
                         let mut change = changes.next().expect("every operation is in the journal");
                         while !change.is_operation() {
-                            note_opening(&mut self.opened, &change);
+                            note(&mut self.opened, &mut self.flying, &change);
                             change = changes.next().expect("every operation is in the journal");
                         }
                         let block = match change {
@@ -362,6 +378,7 @@ impl InFlightDrive {
                             number,
                             change,
                             opened,
+                            copied: None,
                             block,
                             die,
                             last_op: op,
@@ -381,7 +398,7 @@ impl InFlightDrive {
             self.needs.insert(op.0, needs);
         }
         // a block may be opened for units that wait for their frame to fill
-        changes.for_each(|change| note_opening(&mut self.opened, &change));
+        changes.for_each(|change| note(&mut self.opened, &mut self.flying, &change));
         completes
     }
 
@@ -501,10 +518,22 @@ impl InFlightDrive {
     }
 }
 
-/// Notes that a block was opened, which its first program will show.
-fn note_opening(opened: &mut BTreeMap<BlockId, (OobRole, BlockMode)>, change: &Change) {
-    if let Change::Open(block, role, mode) = *change {
-        opened.insert(block, (role, mode));
+/// Notes a change that is no operation: a block was opened, which its first program will show, or
+/// the last program is a copyback.
+fn note(
+    opened: &mut BTreeMap<BlockId, (OobRole, BlockMode)>,
+    flying: &mut [InFlightChange],
+    change: &Change,
+) {
+    match *change {
+        Change::Open(block, role, mode) => {
+            opened.insert(block, (role, mode));
+        }
+        Change::Copied { .. } => {
+            let program = flying.last_mut().expect("its program comes first");
+            program.copied = Some(change.clone());
+        }
+        _ => {}
     }
 }
 
@@ -517,4 +546,5 @@ fn open(medium: &mut Medium, flying: &InFlightChange) {
 fn apply(medium: &mut Medium, flying: &InFlightChange) {
     open(medium, flying);
     medium.redo(&flying.change);
+    flying.copied.iter().for_each(|copied| medium.redo(copied));
 }

@@ -14,6 +14,8 @@ pub struct Counters {
     pub erases: [u64; Cause::ALL.len()],
     /// Pages read, pages programmed and blocks erased in SLC mode, which the tables count as well.
     pub in_slc_mode: [u64; 3],
+    /// Pages programmed by copybacks, which the table of programs counts as well.
+    pub copybacks: u64,
     /// Pages programmed by step, if programs have several steps. The first step counts in the table
     /// of programs as well.
     pub steps: [u64; STEPS_MAX],
@@ -72,6 +74,7 @@ impl Counters {
         }
         self.in_slc_mode.iter_mut().zip(other.in_slc_mode).for_each(|(sum, n)| *sum += n);
         self.steps.iter_mut().zip(other.steps).for_each(|(sum, n)| *sum += n);
+        self.copybacks += other.copybacks;
         self.replaced_blocks += other.replaced_blocks;
         self.padded_slots += other.padded_slots;
         self.errors.add(&other.errors);

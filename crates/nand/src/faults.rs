@@ -128,7 +128,8 @@ impl Medium {
         self.tear(frame);
         let first = self.layout.first_slot(frame).0;
         let (header, cells) = self.cells.change(frame);
-        *header = Header { state: FrameState::Torn as u8, sequence: u32::MAX.into() }.words();
+        *header =
+            Header { state: FrameState::Torn as u8, sequence: u32::MAX.into(), copied: 0 }.words();
         for (slot, cell) in (first..).zip(cells) {
             *cell = [(slot * 7 + 1) % self.layout.logical_units, u32::MAX];
         }

@@ -235,7 +235,7 @@ pub(crate) struct DiePlace {
     pub die: u32,
     pub block: DieBlock,
     pub page: u32,
-    level: u8,
+    pub level: u8,
 }
 
 impl DiePlace {

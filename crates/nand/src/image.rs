@@ -40,6 +40,9 @@ pub struct Image {
     pub sequence_low: Vec<u32>,
     /// High 8 bits of each frame's program sequence.
     pub sequence_high: Vec<u8>,
+    /// Number of copybacks of each frame's data since it was last corrected. Empty if there were no
+    /// copybacks.
+    pub copied: Vec<u8>,
     /// The logical page in each slot.
     pub lpns: Vec<u32>,
     /// The content stamp of each slot.
@@ -88,6 +91,7 @@ impl Medium {
             state: headers.iter().map(|header| header.state).collect(),
             sequence_low: headers.iter().map(|header| header.sequence as u32).collect(),
             sequence_high: headers.iter().map(|header| (header.sequence >> 32) as u8).collect(),
+            copied: unless_all_zero(headers.iter().map(|header| header.copied).collect()),
             lpns,
             stamps,
             ..self.into_image_of_blocks()
@@ -213,6 +217,12 @@ impl Medium {
                 ));
             }
         }
+        if image.copied.len() != frames && !image.copied.is_empty() {
+            return Err(format!(
+                "the saved state has copybacks of {} frames, and the drive has {frames} frames",
+                image.copied.len()
+            ));
+        }
         if let Some(mode) = image.modes.iter().find(|&&m| BlockMode::from_number(m).is_none()) {
             return Err(format!("the mode `{mode}` of a block is not known"));
         }
@@ -296,11 +306,12 @@ impl Medium {
                 aged.reads.len()
             ));
         }
+        let carried = aged.carried.clone();
         let page_bytes = bytes / pages.max(1);
         let map_pages = image.map_slots.iter().zip(image.map_bytes.chunks_exact(page_bytes.max(1)));
         let modes = image.modes.iter().copied().chain(std::iter::repeat(0));
         let state = image.next.iter().zip(image.health.iter().zip(image.roles.iter().zip(modes)));
-        let medium = Medium {
+        let mut medium = Medium {
             rules,
             blocks: state
                 .map(|(&next, (&health, (&role, mode)))| Block {
@@ -338,6 +349,7 @@ impl Medium {
             layout,
         };
         medium.check().map_err(|violation| violation.to_string())?;
+        medium.lay_carried(&carried)?;
         Ok(medium)
     }
 }
@@ -386,7 +398,8 @@ fn cells(layout: &Arc<Layout>, image: &Image) -> Cells {
             let (low, high) = (u64::from(image.sequence_low[at]), image.sequence_high[at]);
             let (header, slots) = cells.change(frame);
             let sequence = low | u64::from(high) << 32;
-            *header = Header { state: image.state[at], sequence }.words();
+            let copied = image.copied.get(at).copied().unwrap_or(0);
+            *header = Header { state: image.state[at], sequence, copied }.words();
             let held = image.lpns[slot..].iter().zip(&image.stamps[slot..]);
             slots.iter_mut().zip(held).for_each(|(cell, (&lpn, &stamp))| *cell = [lpn, stamp]);
         }

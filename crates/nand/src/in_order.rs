@@ -48,7 +48,7 @@ impl Lane<'_> {
             self.blocks[block].next = index + 1;
             let frame = block * layout.frames_per_block as usize + index as usize;
             let (state, sequence) = (FrameState::Programmed as u8, u64::from(number) + 1);
-            self.headers[frame] = Header { state, sequence }.words();
+            self.headers[frame] = Header { state, sequence, copied: 0 }.words();
             let cells = &mut self.cells[frame * slots as usize..][..slots as usize];
             for (lpn, cell) in (first..).zip(cells) {
                 *cell = if lpn < units { [lpn, stamp(Lpn(lpn)).0] } else { PADDING };

@@ -27,6 +27,7 @@
 //! ```
 
 mod by_mode;
+mod copyback;
 pub mod counters;
 pub mod errors;
 pub mod faults;

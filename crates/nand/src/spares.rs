@@ -74,6 +74,12 @@ impl Medium {
         let next = last.map_or(0, |last| last + 1);
         let Block { role, mode, .. } = self.blocks[block];
         self.blocks[block] = Block { next, role, mode, ..Block::default() };
+        // the controller has corrected what it copied
+        for frame in (first.0..first.0 + next).map(FrameId) {
+            if self.copybacks_of(frame) > 0 {
+                self.cells.set_copied(frame, 0);
+            }
+        }
         self.note_erase(block);
         self.begin_age(block);
     }

@@ -72,8 +72,15 @@ pub fn lay(held: &Image, medium: &mut Medium) {
             }
         }
     }
+    let mut carried = [].iter();
     if let Some(aged) = &held.aged {
         medium.lay_ages(aged);
+        carried = aged.carried.iter();
+    }
+    let mut carried = carried.peekable();
+    for (frame, &copies) in (0..).map(FrameId).zip(&held.copied).filter(|&(_, &n)| n > 0) {
+        let wrong = carried.next_if(|(of, _)| *of == frame).map_or(Vec::new(), |c| c.1.clone());
+        medium.redo(&Change::Copied { frame, copies, wrong });
     }
     for (lane, &left) in held.spares.iter().enumerate() {
         medium.lay_spares(LaneId::new(lane as u32), left);

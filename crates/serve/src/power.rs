@@ -106,6 +106,7 @@ impl<D: Disk + 'static> Image<D> {
             | Change::Retired(block) => block,
             Change::Open(..)
             | Change::Number(_)
+            | Change::Copied { .. }
             | Change::Store { .. }
             | Change::Fence
             | Change::Promised => {

@@ -279,6 +279,9 @@ fn described(op: OpKind, cause: Option<Cause>) -> String {
         OpKind::Program { die, block, page, .. } => {
             format!("program of die {die}, block {block}, page {page}{cause}")
         }
+        OpKind::Copyback { die, block, page, .. } => {
+            format!("copyback on die {die}, to block {block}, page {page}{cause}")
+        }
         OpKind::Erase { die, block } => format!("erase of die {die}, block {block}{cause}"),
         OpKind::Memory { kind, accesses, .. } => format!("{accesses} accesses to {kind:?}"),
         OpKind::Dram { count, .. } => format!("{count} accesses to timed DRAM"),

@@ -6,6 +6,7 @@ use super::{BitErrors, Correction, Ending, ErrorRules, Outcome};
 use crate::{FrameState, Medium, Rules};
 use flashatlas_types::content::mix;
 use flashatlas_types::{BlockId, BlockMode, FrameId, Layout, Ps, Rng, Seed, TiVec, ti_vec};
+use rustc_hash::FxHashMap;
 
 /// Picoseconds of a second.
 const SECOND: u64 = 1_000_000_000_000;
@@ -20,7 +21,7 @@ const UNREADABLE: u64 = 0x75;
 
 /// Errors of one block.
 #[derive(Clone, Copy, Debug, Default)]
-struct BlockErrors {
+pub(super) struct BlockErrors {
     /// Time of the first program since the last erase, in seconds of the medium's clock.
     programmed_at: u32,
     /// Reads of pages since the last erase.
@@ -31,18 +32,22 @@ struct BlockErrors {
     /// The time and the reads for which the passing part was computed.
     passing_at: (u32, u64),
     passing: f64,
+    /// The largest number of wrong bits that a codeword of the block carries from a copyback.
+    pub carried: u16,
 }
 
 /// State of errors of a medium.
 #[derive(Clone, Debug)]
 pub struct Errors {
     rules: ErrorRules,
-    seed: u64,
+    pub(super) seed: u64,
     /// Seconds of the medium's clock when simulated time was zero.
     base_s: u32,
     /// Seconds of the medium's clock.
     now_s: u32,
-    blocks: TiVec<BlockId, BlockErrors>,
+    pub(super) blocks: TiVec<BlockId, BlockErrors>,
+    /// Wrong bits that the codewords of copybacks begin with, by frame.
+    pub(super) carried: FxHashMap<FrameId, Box<[u16]>>,
     /// Draws of failures at random so far.
     draws: u64,
     /// Number of reads after which a block is due for reclaim, and the blocks that have reached
@@ -62,13 +67,17 @@ pub struct Aged {
     pub programmed_at: Vec<u32>,
     /// Reads of pages of each block since its last erase.
     pub reads: Vec<u32>,
+    /// Frames whose codewords began with wrong bits, because they are copybacks, with the wrong
+    /// bits of each codeword. In ascending order.
+    pub carried: Vec<(FrameId, Vec<u16>)>,
 }
 
 impl Default for Aged {
     /// Returns the age of an image that was made without errors: its blocks have no age, and its
     /// seed is not known.
     fn default() -> Aged {
-        Aged { seed: UNSEEDED, clock_s: 0, programmed_at: Vec::new(), reads: Vec::new() }
+        let (programmed_at, reads, carried) = (Vec::new(), Vec::new(), Vec::new());
+        Aged { seed: UNSEEDED, clock_s: 0, programmed_at, reads, carried }
     }
 }
 
@@ -91,6 +100,7 @@ impl Errors {
             base_s: 0,
             now_s: 0,
             blocks: ti_vec![BlockErrors::default(); blocks],
+            carried: FxHashMap::default(),
             draws: 0,
             reclaim_after: u64::MAX,
             reclaim: Vec::new(),
@@ -174,12 +184,16 @@ impl Medium {
     /// Returns the part of errors that an image keeps, or `None` if nothing ever fails.
     pub fn aged(&self) -> Option<Aged> {
         let errors = self.errors.as_ref()?;
+        let frames = errors.carried.iter().map(|(&frame, wrong)| (frame, wrong.to_vec()));
+        let mut carried: Vec<(FrameId, Vec<u16>)> = frames.collect();
+        carried.sort_unstable();
         let reads = |block: &BlockErrors| u32::try_from(block.reads).unwrap_or(u32::MAX);
         Some(Aged {
             seed: errors.seed,
             clock_s: errors.now_s,
             programmed_at: errors.blocks.iter().map(|block| block.programmed_at).collect(),
             reads: errors.blocks.iter().map(reads).collect(),
+            carried,
         })
     }
 
@@ -228,6 +242,7 @@ impl Medium {
 
     /// Notes that a block was erased.
     pub(crate) fn note_erase(&mut self, block: BlockId) {
+        self.forget_carried(block);
         if let Some(errors) = &mut self.errors {
             errors.blocks[block] = BlockErrors::default();
         }
@@ -235,7 +250,7 @@ impl Medium {
 
     /// Returns the rates of a block by cycles, and by time and reads, with the factor of one of its
     /// pages ([`Medium::bit_error_rate`]). Returns `None` without bit errors.
-    fn rates_of(
+    pub(super) fn rates_of(
         &mut self,
         block: BlockId,
         index: u32,
@@ -277,8 +292,11 @@ impl Medium {
             return CLEAN;
         };
         let Some(errors) = &self.errors else { return CLEAN };
-        let places = Places::of(draw::key(errors.seed, frame.0, sequence), codewords);
-        bits.read(&places, rates, factor)
+        let key = draw::key(errors.seed, frame.0, sequence);
+        if let Some(carried) = errors.carried.get(&frame) {
+            return bits.read_carried(key, codewords.into_iter(), carried, rates, factor);
+        }
+        bits.read(&Places::of(key, codewords), rates, factor)
     }
 
     /// Reads codewords of a part of a programmed frame, and counts the read. The part has `pages`
@@ -298,14 +316,20 @@ impl Medium {
         }
         let correction = errors.rules.bits.map(|bits| bits.correction);
         let further = correction.map_or(0, |correction| correction.further_reads(outcome.ending));
+        self.count_reads(block, pages * (1 + further));
+        self.counters.errors.count(outcome, further);
+        outcome
+    }
+
+    /// Counts reads of pages of a block.
+    pub(super) fn count_reads(&mut self, block: BlockId, pages: u32) {
+        let Some(errors) = &mut self.errors else { return };
         let state = &mut errors.blocks[block];
         let before = state.reads;
-        state.reads += u64::from(pages) * u64::from(1 + further);
+        state.reads += u64::from(pages);
         if before < errors.reclaim_after && state.reads >= errors.reclaim_after {
             errors.reclaim.push(block);
         }
-        self.counters.errors.count(outcome, further);
-        outcome
     }
 
     /// Returns the correction, if the medium has bit errors.
@@ -360,7 +384,8 @@ impl Medium {
 
     /// Returns the expected number of wrong bits in the worst page of a block, as shares of the bits
     /// that hard decoding corrects: the share that new data has, too, and the share by time and
-    /// reads. Both are 0 without bit errors.
+    /// reads. The most bits that a codeword of the block carries from a copyback count as a share
+    /// by time. Both are 0 without bit errors.
     pub fn shares_of_correctable(&mut self, block: BlockId) -> (f64, f64) {
         let Some(correction) = self.correction() else { return (0.0, 0.0) };
         // spreads are at least 1, and the last page of a block is of the last kind and on the last
@@ -369,7 +394,9 @@ impl Medium {
         let of_line = self.layout.pages_at_once(mode) - 1;
         let (rate, passing) = self.bit_error_rate(block, frames - 1, of_line);
         let of_rate = f64::from(8 * correction.codeword) / f64::from(correction.correctable);
-        ((rate - passing) * of_rate, passing * of_rate)
+        let carried = self.errors.as_ref().map_or(0, |errors| errors.blocks[block].carried);
+        let carried = f64::from(carried) / f64::from(correction.correctable);
+        ((rate - passing) * of_rate, passing * of_rate + carried)
     }
 
     /// Returns the largest share of the bits that hard decoding corrects that is expected to be

@@ -15,6 +15,7 @@
 //! [`Medium::decay`]: crate::Medium::decay
 //! [`Medium::rest`]: crate::Medium::rest
 
+mod carried;
 pub mod codes;
 mod counters;
 pub mod draw;
@@ -253,12 +254,23 @@ impl BitErrors {
     /// Returns the ending of a read of these codewords. `rates` has the part of the rate by cycles,
     /// and the part by time and reads.
     fn read(&self, places: &Places, rates: (f64, f64), factor: f64) -> Outcome {
-        let Correction { codeword, correctable, soft, steps, gain, .. } = self.correction;
-        let (lasting, mut passing) = rates;
+        let codeword = self.correction.codeword;
+        self.read_with(rates, factor, |rate| places.wrong_bits(8 * codeword, rate))
+    }
+
+    /// Returns the ending of a read whose wrong bits at a rate are `wrong_bits`.
+    #[inline]
+    fn read_with(
+        &self,
+        (lasting, mut passing): (f64, f64),
+        factor: f64,
+        wrong_bits: impl Fn(f64) -> WrongBits,
+    ) -> Outcome {
+        let Correction { correctable, soft, steps, gain, .. } = self.correction;
         let mut found = WrongBits::default();
         for retries in 0..=steps {
             let rate = ((lasting + passing) * factor).min(0.5);
-            found = places.wrong_bits(8 * codeword, rate);
+            found = wrong_bits(rate);
             if found.worst <= correctable {
                 return Outcome { ending: Ending::Corrected(retries), corrected: found.sum };
             }

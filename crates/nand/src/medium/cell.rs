@@ -4,23 +4,31 @@ use super::FrameState;
 use flashatlas_types::{Layout, Lpn, SeededBug};
 use std::borrow::Cow;
 
-/// The state of a frame, and the sequence of its program, which has 40 bits.
+/// The state of a frame, the sequence of its program, which has 40 bits, and the copybacks of its
+/// data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Header {
     /// The value of a [`FrameState`], with the steps of an unfinished program.
     pub state: u8,
     pub sequence: u64,
+    /// Number of copybacks since the data was last corrected.
+    pub copied: u8,
 }
 
 impl Header {
     #[inline]
     pub fn of([low, rest]: [u32; 2]) -> Header {
-        Header { state: (rest >> 8) as u8, sequence: u64::from(low) | u64::from(rest & 0xff) << 32 }
+        Header {
+            state: (rest >> 8) as u8,
+            sequence: u64::from(low) | u64::from(rest & 0xff) << 32,
+            copied: (rest >> 16) as u8,
+        }
     }
 
     #[inline]
     pub fn words(self) -> [u32; 2] {
-        [self.sequence as u32, (self.sequence >> 32) as u32 | u32::from(self.state) << 8]
+        let rest = u32::from(self.state) << 8 | u32::from(self.copied) << 16;
+        [self.sequence as u32, (self.sequence >> 32) as u32 | rest]
     }
 }
 

@@ -295,6 +295,18 @@ impl Cells {
         (self.header(frame).state + 1).saturating_sub(FrameState::Unfinished as u8)
     }
 
+    /// Notes the copybacks that have brought the data of a frame here.
+    pub fn set_copied(&mut self, frame: FrameId, copied: u8) {
+        let (header, _) = self.change(frame);
+        *header = Header { copied, ..Header::of(*header) }.words();
+    }
+
+    /// Changes the number of a frame's program.
+    pub fn set_number(&mut self, frame: FrameId, sequence: u64) {
+        let (header, _) = self.change(frame);
+        *header = Header { sequence, ..Header::of(*header) }.words();
+    }
+
     fn set_value(&mut self, frame: FrameId, state: u8) {
         let (header, _) = self.change(frame);
         *header = Header { state, ..Header::of(*header) }.words();

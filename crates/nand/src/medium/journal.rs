@@ -37,6 +37,16 @@ pub enum Change {
         /// The number of steps that the frame has had.
         done: u8,
     },
+    /// The frame that was just programmed is a copyback. A power failure during the copyback is one
+    /// during the program.
+    Copied {
+        /// The frame.
+        frame: FrameId,
+        /// Number of copybacks since the data was last corrected.
+        copies: u8,
+        /// Wrong bits that each codeword begins with; empty without bit errors.
+        wrong: Vec<u16>,
+    },
     /// A program failed. The frame holds no data, and the block's next program and erase fail, too.
     ProgramFailed(FrameId),
     /// A frame that was programmed cannot be read any more.
@@ -73,7 +83,14 @@ impl Change {
     /// Returns `true` if the change is an operation of a memory part, during which the power can
     /// fail. The other changes happen in the controller's memory.
     pub fn is_operation(&self) -> bool {
-        !matches!(self, Change::Open(..) | Change::Number(_) | Change::Lost(_) | Change::Promised)
+        !matches!(
+            self,
+            Change::Open(..)
+                | Change::Number(_)
+                | Change::Copied { .. }
+                | Change::Lost(_)
+                | Change::Promised
+        )
     }
 }
 
@@ -139,6 +156,7 @@ impl Medium {
                 self.fill(frame, sequence, units.iter());
                 self.leave_unfinished(frame, done);
             }
+            Change::Copied { frame, copies, ref wrong } => self.set_copied(frame, copies, wrong),
             Change::ProgramFailed(frame) => {
                 self.tear(frame);
                 let block = &mut self.blocks[self.layout.block_of_frame(frame)];

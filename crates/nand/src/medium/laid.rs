@@ -17,7 +17,8 @@ impl Laid {
     /// Returns the header of a frame.
     #[inline]
     pub fn header(&self, frame: FrameId) -> Header {
-        let programmed = |sequence| Header { state: FrameState::Programmed as u8, sequence };
+        let state = FrameState::Programmed as u8;
+        let programmed = |sequence| Header { state, sequence, copied: 0 };
         self.base.sequence(frame).map_or(Header::default(), programmed)
     }
 

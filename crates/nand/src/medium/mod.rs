@@ -488,7 +488,7 @@ impl Medium {
         let state = &mut self.blocks[block];
         state.next = state.next.max(index + 1);
         let (header, cells) = self.cells.change(frame);
-        *header = Header { state: FrameState::Programmed as u8, sequence }.words();
+        *header = Header { state: FrameState::Programmed as u8, sequence, copied: 0 }.words();
         let mut used = 0;
         for unit in units {
             cells[used] = [unit.lpn.0, unit.stamp.0];

@@ -19,9 +19,9 @@ use crate::parts::AddedPart;
 use flashatlas_device::{DriveConfig, Stack, SubmitError};
 use flashatlas_nand::errors::Aged;
 use flashatlas_nand::params::NVM_BYTES;
-use flashatlas_nand::{Image, Medium};
+use flashatlas_nand::{ErrorRules, Image, Medium};
 use flashatlas_types::base::BaseParts;
-use flashatlas_types::{Layout, Lpn, Seed, Stamp};
+use flashatlas_types::{FrameId, Layout, Lpn, Seed, Stamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::io::{self, Read, Write};
@@ -37,6 +37,9 @@ const END: [u8; 4] = *b"DONE";
 /// Sections that only checkpoints of drives with blocks in SLC mode have.
 const MODES: &[u8; 4] = b"MODE";
 const SLC_ERASES: &[u8; 4] = b"SLCE";
+/// Sections that only checkpoints of drives with copybacks have.
+const COPIED: &[u8; 4] = b"COPB";
+const CARRIED: &[u8; 4] = b"CARR";
 /// Maximum size of the header, in bytes.
 const HEADER_BYTES_MAX: usize = 1 << 20;
 /// Maximum number of words of the keys of a base.
@@ -213,6 +216,7 @@ impl Checkpoint {
         for (tag, values, any) in [
             (MODES, Values::Bytes(&image.modes), !image.modes.is_empty()),
             (SLC_ERASES, Values::Words(&image.slc_erases), !image.slc_erases.is_empty()),
+            (COPIED, Values::Bytes(&image.copied), !image.copied.is_empty()),
         ] {
             if any {
                 values.write(tag, out)?;
@@ -221,6 +225,9 @@ impl Checkpoint {
         if let Some(aged) = &image.aged {
             Values::Words(&aged.programmed_at).write(b"PROG", out)?;
             Values::Words(&aged.reads).write(b"READ", out)?;
+            if !aged.carried.is_empty() {
+                Values::Words(&words_of(&aged.carried)).write(CARRIED, out)?;
+            }
         }
         out.write_all(&END)
     }
@@ -283,6 +290,7 @@ impl Checkpoint {
             state: input.bytes(b"STAT", frames)?,
             sequence_low: input.words(b"SEQL", frames)?,
             sequence_high: input.bytes(b"SEQH", frames)?,
+            copied: Vec::new(),
             lpns: input.words(b"LPNS", slots)?,
             stamps: input.words(b"STMP", slots)?,
             modes: Vec::new(),
@@ -316,13 +324,31 @@ impl Checkpoint {
         if input.next_is(SLC_ERASES)? {
             image.slc_erases = input.words(SLC_ERASES, blocks)?;
         }
+        if input.next_is(COPIED)? {
+            image.copied = input.bytes(COPIED, frames)?;
+        }
         if let Some(Age { seed, clock_s }) = header.age {
             image.aged = Some(Aged {
                 seed,
                 clock_s,
                 programmed_at: input.words(b"PROG", blocks)?,
                 reads: input.words(b"READ", blocks)?,
+                carried: Vec::new(),
             });
+        }
+        if let Some(aged) = &mut image.aged
+            && input.next_is(CARRIED)?
+        {
+            let bits = ErrorRules::from_params(&config.params).and_then(|errors| errors.bits);
+            let codewords = bits.map_or(0, |bits| {
+                layout.frame_bytes() as usize / bits.correction.codeword as usize
+            });
+            let most = frames * (2 + codewords);
+            let at = input.at;
+            let words = input.words_up_to(CARRIED, most)?;
+            let why = "the wrong bits of its copybacks do not end with a frame";
+            aged.carried =
+                carried_of(&words).ok_or(CheckpointError::Damaged { at, why: why.to_owned() })?;
         }
         input.end(END)?;
         Ok(Checkpoint { header, image, expected, base: None, extents })
@@ -370,6 +396,28 @@ impl Checkpoint {
             None => config.medium_from(image),
         }
     }
+}
+
+/// Returns the wrong bits of copybacks as words: for each frame its number, the number of its
+/// codewords, and the wrong bits of each.
+fn words_of(carried: &[(FrameId, Vec<u16>)]) -> Vec<u32> {
+    let of_frame = |(frame, wrong): &(FrameId, Vec<u16>)| {
+        let bits = wrong.iter().map(|&bits| u32::from(bits));
+        [frame.0, wrong.len() as u32].into_iter().chain(bits).collect::<Vec<u32>>()
+    };
+    carried.iter().flat_map(of_frame).collect()
+}
+
+/// Returns the wrong bits that [`words_of`] has written, or `None` if the words are not such bits.
+fn carried_of(words: &[u32]) -> Option<Vec<(FrameId, Vec<u16>)>> {
+    let (mut carried, mut rest) = (Vec::new(), words);
+    while let [frame, count, after @ ..] = rest {
+        let (bits, left) = after.split_at_checked(*count as usize)?;
+        let bits = bits.iter().map(|&bits| u16::try_from(bits).ok()).collect::<Option<_>>()?;
+        carried.push((FrameId(*frame), bits));
+        rest = left;
+    }
+    rest.is_empty().then_some(carried)
 }
 
 /// Writes a checkpoint of a drive that is switched off.

@@ -44,6 +44,9 @@ impl Metric for Nand {
                 "replaced_blocks": counters.replaced_blocks,
             }),
         );
+        if counters.copybacks > 0 {
+            found.record["nand"]["copybacks"] = counters.copybacks.into();
+        }
         if counters.in_slc_mode != [0; 3] {
             let [reads, programs, erases] = counters.in_slc_mode;
             found.record["nand"]["slc"] =

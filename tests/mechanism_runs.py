@@ -94,6 +94,7 @@ def _page_mapping(add: Add) -> None:
     add("page wear", HOT, "ftl.wear_static=true", "ftl.wear_threshold=2")
     add("page slc", PAUSES, *SLC, mode="open")
     add("page slc mixed", MIXED, *SLC)
+    add("page copyback", HOT, "ftl.copyback=same-plane")
     add("page steps", f"{HOT},flush_every=20", *STEPS)
     for defence in ("skip", "backup"):
         add(f"page {defence}", f"{HOT},flush_every=20", *MLC, f"ftl.lower_pages={defence}")

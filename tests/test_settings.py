@@ -114,6 +114,7 @@ def _shapes(add: mechanism_runs.Add) -> None:
     add("status", MIXED, "timing.t_status=1us")
     erases = ["timing.suspend=both", "timing.erase_suspends_max=1", "timing.t_resume_suspend=20us"]
     add("suspended erases", "hotcold:requests=6000,size=2KiB,read=0.5", *erases, depth=16)
+    add("copied once", HOT, "ftl.copyback=same-plane", "ftl.copyback_max=1")
     three = ["ftl.program_steps=3", "timing.t_program_third=1ms"]
     add("three steps", f"{HOT},flush_every=20", *mechanism_runs.STEPS, *three)
     rests = ["ftl.flush=plp", "nand.plp_bytes=1MiB"]

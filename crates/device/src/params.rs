@@ -194,6 +194,8 @@ pub(crate) const UNSAID: &[(&str, &str)] = &[
     ("errors.slc_factor", "0.1"),
     ("errors.time_unit", "day"),
     ("errors.unreadable", "0"),
+    ("ftl.copyback", "none"),
+    ("ftl.copyback_max", "3"),
     ("ftl.flush", "pad"),
     ("ftl.lower_pages", "none"),
     ("ftl.program_steps", "1"),

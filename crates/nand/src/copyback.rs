@@ -435,15 +435,16 @@ mod tests {
         let of_c = drawn(&m, c);
         let all = [0, 1].map(|i| of_a[i] + of_b[i] + of_c[i]);
         assert_eq!(m.wrong_bits_of(&[c]), all);
-        // refresh counts the carried bits: 8192 bits at the rate, and the most carried ones, of 80
+        // of 80 bits: new data has 8192 bits at the rate, and refresh corrects the carried ones
         let carried = (0..2).map(|i| of_a[i] + of_b[i]).max().unwrap();
-        let share = (8192.0 * rate + f64::from(carried)) / 80.0;
-        assert!((m.share_of_correctable(BlockId::new(2)) - share).abs() < 1e-12);
+        let (lasting, passing) = m.shares_of_correctable(BlockId::new(2));
+        assert!((lasting - 8192.0 * rate / 80.0).abs() < 1e-12, "{lasting}");
+        assert!((passing - f64::from(carried) / 80.0).abs() < 1e-12, "{passing}");
         // a state that is saved keeps them, and an erase forgets them
         let image = m.clone().into_image();
         let mut loaded = Medium::from_image(m.shared_layout(), m.rules(), image).unwrap();
         assert_eq!(loaded.wrong_bits_of(&[c]), all);
-        assert_eq!(loaded.share_of_correctable(BlockId::new(2)), share);
+        assert_eq!(loaded.shares_of_correctable(BlockId::new(2)), (lasting, passing));
         Flash { medium: &mut m, plan: &mut plan }.erase(BlockId::new(2), Cause::Gc, &[]).unwrap();
         assert_eq!(m.aged().unwrap().carried.len(), 1, "only the first copy is left");
     }

@@ -1,6 +1,7 @@
 //! Tests of the power-failure enumerator.
 
 mod bit_errors;
+mod copybacks;
 mod damaged_plans;
 mod lower_pages;
 mod nvme;

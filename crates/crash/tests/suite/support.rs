@@ -32,6 +32,7 @@ fn part(name: &str) -> Vec<String> {
         "backup" => &["drive.cell=mlc", "ftl.lower_pages=backup"],
         "plp" => &["drive.cell=mlc", "nand.plp_bytes=1MiB"],
         "steps" => STEPS,
+        "copyback" => &["drive.cell=mlc", "ftl.copyback=same-plane"],
         "planes" => &["drive.planes=2", "timing.plane_reads=independent"],
         "errors" => &["drive.cell=tlc", "errors.model=tlc-72l", "ecc.codeword=1KiB"],
         other => panic!("no part is called {other}"),
@@ -58,6 +59,7 @@ fn setting(name: &str) -> &'static [&'static str] {
         "errors.model" => &["errors.model=tlc-72l", "ecc.codeword=1KiB"],
         "ftl.lower_pages = skip" => &["ftl.lower_pages=skip"],
         "steps" => STEPS,
+        "ftl.copyback = same-plane" => &["ftl.copyback=same-plane"],
         other => panic!("no setting is called {other}"),
     }
 }

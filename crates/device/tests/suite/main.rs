@@ -4,6 +4,7 @@
 mod command_time;
 mod completions;
 mod config;
+mod copybacks;
 mod images;
 mod map_reads;
 mod modes_and_errors;

@@ -11,7 +11,7 @@ use crate::maps::MapContext;
 use crate::notes::RESERVE_FILLED;
 use flashatlas_nand::Medium;
 use flashatlas_types::{
-    BLOCK_STEPS, BlockId, Cause, FtlError, LaneId, Lpn, OpId, Ppn, SeededBug, beat,
+    BLOCK_STEPS, BlockId, Cause, FrontierId, FtlError, LaneId, Lpn, OpId, Ppn, SeededBug, beat,
 };
 
 impl PageMapped {
@@ -27,9 +27,17 @@ impl PageMapped {
         self.begin_collection(cx, lane, victim, cause)?;
         if self.pool.blocks.valid(victim) > 0 {
             let sorts = self.map.sorts_copies();
-            let mut copies = Vec::new();
-            for index in 0..cx.flash.medium.write_pointer(victim) {
-                self.read_frame(cx, lane, victim, index, cause, &mut copies)?;
+            let (mut copies, mut index) = (Vec::new(), 0);
+            while index < cx.flash.medium.write_pointer(victim) {
+                if self.copyback.is_some()
+                    && !sorts
+                    && let Some(next) = self.copy_back(cx, lane, victim, index, cause)?
+                {
+                    index = next;
+                    continue;
+                }
+                self.read_frame(cx, lane, (victim, index), cause, &mut copies)?;
+                index += 1;
                 if !sorts {
                     self.gather_copies(cx, lane, &mut copies)?;
                 }
@@ -153,18 +161,20 @@ impl PageMapped {
         index: u32,
         cause: Cause,
     ) -> Result<(), FtlError> {
+        if self.copyback.is_some() && self.copy_back(cx, lane, victim, index, cause)?.is_some() {
+            return Ok(());
+        }
         let mut copies = Vec::new();
-        self.read_frame(cx, lane, victim, index, cause, &mut copies)?;
+        self.read_frame(cx, lane, (victim, index), cause, &mut copies)?;
         self.gather_copies(cx, lane, &mut copies)
     }
 
     /// Reads the valid slots of one frame in one operation and appends them to `copies`.
-    fn read_frame(
+    pub(super) fn read_frame(
         &mut self,
         cx: &mut FtlContext<'_>,
         lane: LaneId,
-        victim: BlockId,
-        index: u32,
+        (victim, index): (BlockId, u32),
         cause: Cause,
         copies: &mut Vec<Pending>,
     ) -> Result<(), FtlError> {
@@ -210,13 +220,19 @@ impl PageMapped {
             return self.gather_cold(cx, lane, copies);
         }
         for copy in copies.drain(..) {
-            let lpn = copy.unit.lpn;
-            let page = self.sorted_page(lpn);
-            let classified = self.classifier.moved(&page);
-            let stream = self.stream_of(lpn, classified, self.settings.streams.collection);
-            self.gather(cx, lane, self.settings.frontier_of_copies(stream), copy)?;
+            let f = self.frontier_of_copy(copy.unit.lpn);
+            self.gather(cx, lane, f, copy)?;
         }
         Ok(())
+    }
+
+    /// Returns the frontier of a page that collection moves. The classifier notes the move.
+    #[inline]
+    pub(super) fn frontier_of_copy(&mut self, lpn: Lpn) -> FrontierId {
+        let page = self.sorted_page(lpn);
+        let classified = self.classifier.moved(&page);
+        let stream = self.stream_of(lpn, classified, self.settings.streams.collection);
+        self.settings.frontier_of_copies(stream)
     }
 
     /// Removes copies from a buffer if the host has since written or trimmed their page.

@@ -3,8 +3,9 @@
 use super::PageMapped;
 use super::frontier::{Pending, followers};
 use crate::FtlContext;
+use crate::blocks::Role;
 use crate::maps::{MapContext, Update};
-use flashatlas_types::{Class, FtlError, LaneId, OpId, Ppn};
+use flashatlas_types::{BlockId, Class, FtlError, LaneId, OpId, Ppn};
 
 impl PageMapped {
     /// Enters the units of a frame that `op` has programmed, from slot `first` on, into the map and
@@ -59,5 +60,19 @@ impl PageMapped {
             self.pool.blocks.set_valid(update.ppn);
         }
         Ok(mapped)
+    }
+
+    /// Makes a slot invalid and returns its block.
+    #[inline]
+    pub(super) fn invalidate(&mut self, ppn: Ppn) -> BlockId {
+        let (block, valid) = self.pool.blocks.invalidate(ppn);
+        if let Some(slc) = &mut self.slc {
+            slc.left(block);
+        }
+        if self.pool.blocks.role(block) == Role::Closed {
+            let (lane, local) = self.layout.in_lane(block);
+            self.lanes[lane].policy.invalidated(local, valid, self.at);
+        }
+        block
     }
 }

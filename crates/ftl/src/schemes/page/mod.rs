@@ -9,6 +9,7 @@
 mod blank_table;
 mod check;
 mod collect;
+mod copyback;
 mod emptying;
 mod enter;
 mod fill;
@@ -38,6 +39,7 @@ use crate::pool::Pool;
 use crate::superseded::Superseded;
 use crate::victims::{self, Moment, VictimPolicy};
 use crate::{Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MountReport, Place, maps};
+use copyback::Copyback;
 use flashatlas_nand::{Medium, Unit};
 use flashatlas_types::{
     BlockId, BlockMode, Cause, FrontierId, FtlError, LaneId, Layout, Lpn, Mechanism, MemoryKind,
@@ -119,6 +121,7 @@ pub const DEF: SchemeDef = SchemeDef {
             "timing.t_read_slc=20us",
             "timing.t_program_slc=75us",
         ],
+        &["ftl.copyback=same-plane", "ftl.copyback_max=2"],
     ],
     mechanisms: &[
         Mechanism::new("collection before a write", "gc.foreground"),
@@ -130,6 +133,8 @@ pub const DEF: SchemeDef = SchemeDef {
             .without(&["ftl.lower_pages=none"]),
         Mechanism::new("backups of lower pages", "scheme.lower_pages_backed_up")
             .without(&["ftl.lower_pages=none"]),
+        Mechanism::new("copies inside a die", "scheme.copied_in_die")
+            .without(&["ftl.copyback=none"]),
         Mechanism::new("steps of a program", "scheme.steps_finished")
             .without(&["ftl.program_steps=1"]),
         Mechanism::new("static wear levelling", "gc.wear").without(&["ftl.wear_static=false"]),
@@ -161,6 +166,8 @@ struct PageMapped {
     /// The blocks in SLC mode, if there is an SLC cache.
     slc: Option<SlcCache>,
     defence: Defence,
+    /// The copies inside dies, if there are any.
+    copyback: Option<Box<Copyback>>,
     /// The frames between their steps, if programs have several.
     steps: Option<Box<Steps>>,
     classifier: Box<dyn Classifier>,
@@ -204,20 +211,6 @@ impl PageMapped {
     fn close_for_map(&mut self, cx: &mut FtlContext<'_>, block: BlockId) -> Result<(), FtlError> {
         self.close(block);
         self.map.closed(&mut MapContext::new(cx, &mut self.pool), block)
-    }
-
-    /// Makes a slot invalid and returns its block.
-    #[inline]
-    fn invalidate(&mut self, ppn: Ppn) -> BlockId {
-        let (block, valid) = self.pool.blocks.invalidate(ppn);
-        if let Some(slc) = &mut self.slc {
-            slc.left(block);
-        }
-        if self.pool.blocks.role(block) == Role::Closed {
-            let (lane, local) = self.layout.in_lane(block);
-            self.lanes[lane].policy.invalidated(local, valid, self.at);
-        }
-        block
     }
 
     /// Programs the units of a buffer. Copies are dropped first if the host has since written or
@@ -289,6 +282,7 @@ impl PageMapped {
             let from = buffer.iter().map(|p| (p.from, p.ready));
             cx.copies.note((begin, op), from, cx.command.oldest_unfinished);
             self.lanes[lane].last_copy = op;
+            self.copyback.iter_mut().for_each(|copyback| copyback.over_channel(copies));
         }
         self.at.clock += u64::from(self.layout.slots_per_frame);
         self.pool.programmed(cx, op);
@@ -489,6 +483,7 @@ impl Ftl for PageMapped {
         if let Some(slc) = &self.slc {
             report.scheme_details.extend(slc.details());
         }
+        report.scheme_details.extend(self.copyback.iter().flat_map(|copyback| copyback.details()));
         report.scheme_details.extend(self.lower_page_details());
         report.scheme_details.extend(self.steps.iter().flat_map(|steps| steps.details()));
         report.forgets_trims = self.map.forgets_trims();
@@ -535,6 +530,7 @@ impl Ftl for PageMapped {
         if let Some(slc) = &mut self.slc {
             slc.reset_counters();
         }
+        self.copyback.iter_mut().for_each(|copyback| copyback.reset_counters());
         self.steps.iter_mut().for_each(|steps| steps.reset_counters());
         self.refreshing.blocks = [0; 2];
         self.map.reset_counters();

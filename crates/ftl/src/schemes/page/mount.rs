@@ -16,6 +16,7 @@
 //! The drive continues to write to blocks that are neither erased nor full. If it was collecting
 //! when the power failed, it may have no other room.
 
+use super::copyback::Copyback;
 use super::frontier::Frontier;
 use super::history::History;
 use super::lower_pages::Defence;
@@ -72,6 +73,7 @@ impl PageMapped {
             lanes: layout.lane_ids().map(lane).collect(),
             slc: settings.slc.map(|_| SlcCache::new(&layout)),
             defence: Defence::default(),
+            copyback: Copyback::of(params),
             steps: Steps::new(&layout, &settings),
             classifier: (classifier.build)(params, layout.logical_units, streams.collection),
             history: classifier.history.then(|| History::new(&layout, streams)),

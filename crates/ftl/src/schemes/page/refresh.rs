@@ -218,7 +218,10 @@ impl PageMapped {
         if !self.collection_has_room(lane) || self.pool.free(lane) <= low {
             return Ok(false);
         }
-        self.collect(cx, lane, block, cause)?;
+        self.correct_copies(true);
+        let collected = self.collect(cx, lane, block, cause);
+        self.correct_copies(false);
+        collected?;
         self.pad_copies(cx, lane)?;
         Ok(true)
     }
@@ -239,6 +242,11 @@ impl PageMapped {
             }
         }
         Ok(())
+    }
+
+    /// Sends the copies from now on through the controller, or no longer.
+    fn correct_copies(&mut self, on: bool) {
+        self.copyback.iter_mut().for_each(|copyback| copyback.correcting = on);
     }
 
     /// Closes an open block. Returns `false` if no frontier fills it.

@@ -1,5 +1,6 @@
 //! The parameters of the page-mapped FTL, and the check that a layout has enough room.
 
+use super::copyback::{self, COPYBACK, COPYBACK_MAX};
 use super::lower_pages::{self, LOWER_PAGES, LowerPages};
 use super::refresh::{self, RefreshSettings};
 use super::slc_settings::{self, SLC, SLC_DYNAMIC, SLC_KEEP, SLC_STATIC, SlcSettings};
@@ -105,6 +106,8 @@ pub(super) const PARAMS: &[ParamDef] = &[
     WEAR_DYNAMIC.def,
     WEAR_STATIC.def,
     WEAR_THRESHOLD.def,
+    COPYBACK.def,
+    COPYBACK_MAX.def,
     LOWER_PAGES.def,
     SLC.def,
     SLC_STATIC.def,
@@ -318,6 +321,7 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
     let map_quota = map_quota.blocks;
     lower_pages::fits(params, layout, map_quota)?;
     steps_settings::fits(params, layout, streams, map_quota)?;
+    copyback::fits(params)?;
     let reserve = reserve(params, layout, streams, map_quota);
     let per_lane = u64::from(layout.blocks_per_lane).saturating_sub(reserve);
     let lost = LowerPages::of(params).lost_frames(layout) + steps_settings::lost_frames(params);

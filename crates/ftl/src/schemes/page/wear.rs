@@ -94,18 +94,30 @@ impl PageMapped {
     ) -> Result<(), FtlError> {
         let cold = self.settings.cold_frontier();
         for copy in copies.drain(..) {
-            let frontier = &mut self.lanes[lane].frontiers[cold];
-            if frontier.block.is_none() {
-                let Some(block) = self.pool.take_most_worn(cx.flash.medium, lane) else {
-                    return Err(self.pool.no_space());
-                };
-                cx.flash.open(block, OobRole::default());
-                (frontier.block, frontier.next, frontier.relied) = (Some(block), 0, 0);
-                if let Some(history) = &mut self.history {
-                    history.inherited(self.layout.block_of(copy.from), block);
-                }
-            }
+            self.open_cold(cx, lane, self.layout.block_of(copy.from))?;
             self.gather(cx, lane, cold, copy)?;
+        }
+        Ok(())
+    }
+
+    /// Ensures that the frontier of cold data has a block, for a copy from block `from`.
+    pub(super) fn open_cold(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: LaneId,
+        from: BlockId,
+    ) -> Result<(), FtlError> {
+        let frontier = &mut self.lanes[lane].frontiers[self.settings.cold_frontier()];
+        if frontier.block.is_some() {
+            return Ok(());
+        }
+        let Some(block) = self.pool.take_most_worn(cx.flash.medium, lane) else {
+            return Err(self.pool.no_space());
+        };
+        cx.flash.open(block, OobRole::default());
+        (frontier.block, frontier.next, frontier.relied) = (Some(block), 0, 0);
+        if let Some(history) = &mut self.history {
+            history.inherited(from, block);
         }
         Ok(())
     }

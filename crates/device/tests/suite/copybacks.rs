@@ -74,7 +74,7 @@ fn copied(counters: &Counters) -> u64 {
     copies.iter().map(|&cause| counters.programs[cause as usize]).sum()
 }
 
-/// If a unit is a frame, every copy may stay inside its die, and no decision depends on it.
+/// Every copy may stay inside its die if a unit is a frame, and then no decision depends on it.
 #[test]
 fn copybacks_change_no_decision() {
     let mlc: [&str; 2] = ["drive.cell=mlc", "drive.pages=16"];

@@ -169,6 +169,6 @@ def test_a_long_precondition_is_announced_with_both_bounds(capsys, monkeypatch):
     """By hand: 33,554,432 units of a map on flash, at 1.2 x 30 ns to 6 x 150 ns."""
     monkeypatch.setattr(before, "err", Console(stderr=True))
     before.say_cost([("ufs-128gb", (), "fill")], 1)
-    assert "1.2 to 30 s of a core to precondition (fill)" in " ".join(
-        capsys.readouterr().err.split()
-    )
+    said = " ".join(capsys.readouterr().err.split())
+    assert "1.2 to 30 s of a core to precondition (fill)" in said
+    assert "held in tables, because its map is written to flash or NVM (map.store, map" in said

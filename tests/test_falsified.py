@@ -17,7 +17,7 @@ import pytest
 from flashatlas.results.result import Result
 from flashatlas.running.rerun import differences, edited, rerun
 
-NO_RESULT = ("build", "version", "config_hash", "random_streams")
+NO_RESULT = ("build", "version", "config_hash", "random_streams", "sweep")
 """Parts of a record that are no results: they describe the program and the configuration."""
 
 

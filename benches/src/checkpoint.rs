@@ -29,7 +29,7 @@ const UNITS: u64 = 64 << 18;
 
 fn spec(changes: Value) -> RunSpec {
     let mut value = json!({
-        "drive": "tlc-nvme-1tb", "mode": "untimed", "precondition": "steady",
+        "drive": "tlc-nvme-1tb", "mode": "untimed", "precondition": "steady", "base": "dense",
         "workload": "uniform:requests=1",
         "set": ["drive.channels=4", "drive.ways=2", "drive.planes=1", "drive.frame_planes=1",
             "drive.pages=1024",

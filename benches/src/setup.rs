@@ -6,8 +6,8 @@ use flashatlas_device::{DriveConfig, Ssd, Storage};
 use flashatlas_host::STANDARD;
 use flashatlas_types::{Lpn, Seed, Stamp, StampSum};
 
-/// Returns the settings, over `tlc-nvme-1tb`, of a drive of `gib` GiB of 4 KiB pages on eight dies of
-/// two planes, with 12.7 % over-provisioning.
+/// Returns the settings, over `tlc-nvme-1tb`, of a drive of `gib` GiB of 4 KiB pages on eight dies
+/// of two planes, with 12.7 % over-provisioning.
 pub fn settings(gib: u32) -> Vec<String> {
     vec![
         "drive.channels=8".into(),

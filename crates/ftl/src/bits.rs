@@ -96,8 +96,11 @@ impl<I: Index> BitSet<I> {
     /// in ascending order.
     pub fn within(&self, first: I, count: u32) -> impl Iterator<Item = I> {
         let first = first.index() as u32;
-        (0..count).step_by(64).flat_map(move |at| {
-            let mask = self.mask(I::from_number(first + at), (count - at).min(64));
+        let masks = (0..count)
+            .step_by(64)
+            .map(move |at| (at, self.mask(I::from_number(first + at), (count - at).min(64))));
+        // most masks are empty, so they are passed over first
+        masks.filter(|&(_, mask)| mask != 0).flat_map(move |(at, mask)| {
             let masks = std::iter::successors(Some(mask), |mask| Some(mask & (mask - 1)));
             let masks = masks.take(mask.count_ones() as usize);
             masks.map(move |mask| I::from_number(first + at + mask.trailing_zeros()))

@@ -239,8 +239,8 @@ impl Blocks {
         self.base.as_deref()
     }
 
-    /// Writes down the valid slots of a block of the base, because all of them are about to be
-    /// read, or because it is about to be erased.
+    /// Writes down the valid slots of a block of the base, before a reader needs all of them, or an
+    /// erase forgets them.
     pub fn take_from_base(&mut self, layout: &Layout, block: BlockId) {
         let Some(base) = self.base.as_deref().filter(|_| self.of_base[block]) else { return };
         let first = layout.block_slot(block).0;
@@ -281,7 +281,6 @@ impl Blocks {
         self.bits.within(Ppn(first), layout.slots_per_block)
     }
 
-    /// Returns the block of a slot.
     #[inline]
     fn block_of(&self, ppn: Ppn) -> BlockId {
         BlockId::new(self.by_slots.divide(ppn.0))
@@ -369,10 +368,9 @@ impl Blocks {
             Some(_) => self.remove_over_base(block, ppn),
         };
         assert!(was_valid, "slot {ppn} becomes invalid twice");
-        let valid = &mut self.valid[block];
-        *valid -= 1;
+        self.valid[block] -= 1;
         self.total -= 1;
-        (block, *valid)
+        (block, self.valid[block])
     }
 
     /// Compares two versions of a page while a mount reads the spare areas, and makes the newer

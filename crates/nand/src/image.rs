@@ -159,12 +159,14 @@ impl Medium {
         image: Image,
         (base, stamp): (Arc<Base>, fn(Lpn) -> Stamp),
     ) -> Result<Medium, String> {
-        for (block, (&next, &role)) in layout.block_ids().zip(image.next.iter().zip(&image.roles)) {
+        let found = image.next.iter().zip(image.roles.iter().zip(&image.health));
+        for (block, (&next, (&role, &health))) in layout.block_ids().zip(found) {
             let programmed = base.programmed(block);
-            if next != programmed || OobRole(role) != OobRole::default() {
+            let is_usable = programmed == 0 || health == 0;
+            if next != programmed || OobRole(role) != OobRole::default() || !is_usable {
                 return Err(format!(
-                    "block {block} has the write pointer {next} and the role {role}, but the base \
-                     has {programmed} frames of data in it"
+                    "block {block} has the write pointer {next}, the role {role} and the health \
+                     {health}, but the base has {programmed} frames of data in it"
                 ));
             }
         }

@@ -60,7 +60,8 @@ pub fn checkpointed(
 ) -> Result<(Image, Made), CheckpointError> {
     let checkpoint = Checkpoint::read(input, config)?;
     checkpoint.must_have(added)?;
-    Ok((checkpoint.image, Made(checkpoint.header)))
+    let made = Made(checkpoint.header.clone());
+    Ok((checkpoint.written_down(config)?.0, made))
 }
 
 /// A drive whose requests come from outside.

@@ -181,12 +181,30 @@ fn field(text: &str, name: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::free_memory;
+    use super::{free_memory, held_in_tables};
+    use flashatlas_device::Registry;
 
     fn free(files: &[(&str, &str)]) -> Option<u64> {
         free_memory(&|path| {
             files.iter().find(|(name, _)| *name == path).map(|(_, text)| (*text).to_owned())
         })
+    }
+
+    #[test]
+    fn a_large_drive_in_tables_says_why() {
+        let said = |drive: &str| {
+            let config = Registry::DRIVES.load(drive, None, &[]).unwrap();
+            let note = held_in_tables("it is so", true, &config).unwrap();
+            note.map(|note| serde_json::json!(note)["values"].clone())
+        };
+        assert!(said("tiny").is_none());
+        let values = said("tlc-nvme-1tb").unwrap();
+        assert_eq!(values["reason"], "it is so");
+        // 261,881,856 units of 24 bytes, and 244,190,646 pages of 50 ns
+        let expected = [("gib", 261_881_856.0 * 24.0 / 1_073_741_824.0), ("seconds", 12.209_532_3)];
+        for (name, value) in expected {
+            assert!((values[name].as_f64().unwrap() - value).abs() < 1e-9, "{name}");
+        }
     }
 
     const MEMINFO: (&str, &str) = ("/proc/meminfo", "MemTotal: 9 kB\nMemAvailable:    1000 kB\n");

@@ -216,4 +216,38 @@ mod tests {
         program(&mut medium, layout.frame_in(block, 0), &[]);
         assert_eq!(own(&medium), 1);
     }
+
+    #[test]
+    fn a_medium_over_a_base_is_restored_from_the_arrays_of_its_blocks() {
+        let order = ProgramOrder::Strict;
+        for (layout, base, dense) in [steady(order), filled(order)] {
+            let mut laid = blank(&layout, order);
+            laid.lay(base.clone(), stamp);
+            let (image, found) = laid.clone().into_image_over_base().expect("it is untouched");
+            assert!(image.lpns.is_empty() && image.state.is_empty());
+            assert_eq!(found.parts(), base.parts());
+            let restored = |image: Image| {
+                let rules = Rules { order, ..Rules::PLAIN };
+                Medium::from_image_over_base(layout.clone(), rules, image, (base.clone(), stamp))
+            };
+            let mut again = restored(image.clone()).unwrap();
+            again.counters = dense.counters; // an image has none
+            agree(&again, &dense);
+            assert!(again.untouched_base().is_some());
+            let used = layout.block_ids().find(|&block| base.programmed(block) > 0).unwrap();
+            let at = usize::from(used);
+            let refused = |change: &dyn Fn(&mut Image)| {
+                let mut image = image.clone();
+                change(&mut image);
+                restored(image).is_err()
+            };
+            assert!(refused(&|image| image.next[at] -= 1), "a frame less than the base");
+            assert!(refused(&|image| image.roles[at] = 1), "a block of map pages");
+            assert!(refused(&|image| image.health[at] = crate::image::BAD), "a bad block");
+            assert!(refused(&|image| image.sequence += 1), "a program more than the base");
+            assert!(refused(&|image| image.lpns.push(0)), "an array of slots");
+            laid.take_from_base(used);
+            assert!(laid.into_image_over_base().is_err(), "one block is its own");
+        }
+    }
 }

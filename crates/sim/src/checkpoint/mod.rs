@@ -87,8 +87,8 @@ impl Age {
     }
 }
 
-/// A drive that is switched off, and the stamps that its pages must have. Over a base, the arrays of
-/// frames, slots and pages are empty.
+/// A drive that is switched off, and the stamps that its pages must have. Over a base, the arrays
+/// of frames, slots and pages are empty.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Checkpoint {
     pub header: Header,
@@ -385,6 +385,24 @@ impl Checkpoint {
         Ok(Checkpoint { header, image, expected: Vec::new(), base, extents: Vec::new() })
     }
 
+    /// Returns the content of the flash, and the stamps that the pages must have. A base is written
+    /// down.
+    ///
+    /// # Errors
+    /// Returns an error if the system has no memory for the tables of the drive, or if no drive can
+    /// have the base.
+    pub fn written_down(
+        self,
+        config: &DriveConfig,
+    ) -> Result<(Image, Vec<Stamp>), CheckpointError> {
+        let Some(parts) = self.base else { return Ok((self.image, self.expected)) };
+        config.must_have_room(1, None).map_err(CheckpointError::Memory)?;
+        let medium = config.medium_over_base(self.image, &parts, Oracle::filled);
+        let medium = medium.map_err(|why| CheckpointError::Damaged { at: 0, why })?;
+        let units = medium.layout().logical_units;
+        Ok((medium.into_image(), (0..units).map(|unit| Oracle::filled(Lpn(unit))).collect()))
+    }
+
     /// Returns the medium of the checkpoint.
     pub fn medium(
         image: Image,
@@ -448,7 +466,8 @@ pub fn save(
 ///
 /// # Errors
 /// Returns an error if the file is not a checkpoint, is damaged, or needs a part that is not in
-/// `added`. Returns an error if the system has no memory for the tables of the drive. Returns an error if the checkpoint belongs to a drive that does not match `config`.
+/// `added`. Returns an error if the system has no memory for the tables of the drive, or if the
+/// checkpoint belongs to a drive that does not match `config`.
 pub fn load(
     config: &DriveConfig,
     added: &[AddedPart],
@@ -456,13 +475,7 @@ pub fn load(
 ) -> Result<(Image, Vec<Stamp>), CheckpointError> {
     let checkpoint = Checkpoint::read(input, config)?;
     checkpoint.must_have(added)?;
-    let Checkpoint { image, expected, base, .. } = checkpoint;
-    let Some(parts) = base else { return Ok((image, expected)) };
-    config.must_have_room(1, None).map_err(CheckpointError::Memory)?;
-    let medium = config.medium_over_base(image, &parts, Oracle::filled);
-    let medium = medium.map_err(|why| CheckpointError::Damaged { at: 0, why })?;
-    let units = medium.layout().logical_units;
-    Ok((medium.into_image(), (0..units).map(|unit| Oracle::filled(Lpn(unit))).collect()))
+    checkpoint.written_down(config)
 }
 
 /// Trims the `empty` pages of a drive after a mount, and resets the drive's counters.

@@ -130,3 +130,23 @@ fn a_checkpoint_of_layout_4_loads() {
     };
     assert!(results(&value, &open) == direct);
 }
+
+#[test]
+fn a_drive_that_needs_tables_says_which_setting_needs_them() {
+    let why = |drive: &str, settings: &[&str]| {
+        let settings: Vec<String> = settings.iter().map(|&setting| setting.into()).collect();
+        let config = environment(&nothing).registry.load(drive, None, &settings);
+        config.unwrap_or_else(|e| panic!("{e}")).why_tables()
+    };
+    for (drive, settings, key) in [
+        ("tiny", &["map.store=dftl"][..], "map.store"),
+        ("tiny", &["map.flush=pages"], "map.flush"),
+        ("tiny", &["nand.data=ram"], "nand.data"),
+        ("tlc-small", &["errors.model=tlc-72l"], "errors"),
+        ("mast-4gb", &["ftl.scheme=fast"], "ftl.scheme"),
+        ("ufs-128gb", &["layers=hard", "drive.blocks=96", "drive.logical_pages=1048576"], "layers"),
+    ] {
+        assert!(why(drive, settings).unwrap().contains(key), "{settings:?}");
+    }
+    assert_eq!(why("tiny", &[]), None);
+}

@@ -20,6 +20,9 @@ const WORTH_A_THREAD: usize = 1 << 10;
 enum Slot {
     /// A slot that is valid.
     Valid(Ppn),
+    /// A slot that is valid, in a block that was taken from the base and may still hold pages of
+    /// the base.
+    Taken(Ppn),
     /// A slot that was valid in the base, by the page that it held.
     OfBase(Lpn),
 }
@@ -61,7 +64,8 @@ impl PageMapped {
     pub(super) fn valid_slots(&self, medium: &Medium) -> PairSum {
         let base = self.pool.blocks.base();
         self.sum_slots(medium, |sum: &mut PairSum, slot| match slot {
-            Slot::Valid(ppn) => {
+            Slot::Valid(ppn) => sum.add(medium.named(ppn).unwrap_or(Lpn::NONE).0, ppn.0),
+            Slot::Taken(ppn) => {
                 let lpn = medium.named(ppn).unwrap_or(Lpn::NONE);
                 let stayed = base.is_some_and(|base| stayed(medium, base, ppn, lpn));
                 sum.add(lpn.0, if stayed { Ppn::NONE.0 } else { ppn.0 });
@@ -73,7 +77,7 @@ impl PageMapped {
     /// Returns the sum of the stamps of all pages, on flash and in buffers.
     pub(super) fn stamps(&self, medium: &Medium) -> StampSum {
         let mut sum = self.sum_slots(medium, |sum: &mut StampSum, slot| match slot {
-            Slot::Valid(ppn) => {
+            Slot::Valid(ppn) | Slot::Taken(ppn) => {
                 if let Ok(unit) = medium.unit_by_stamp(ppn) {
                     sum.add(unit.lpn, unit.stamp);
                 }
@@ -117,10 +121,15 @@ impl PageMapped {
                     }
                     continue;
                 }
+                let mut of_slot: fn(Ppn) -> Slot = Slot::Valid;
                 if let Some(base) = valid.base() {
                     base.for_each_page(block, |lpn| add(&mut sum, Slot::OfBase(lpn)));
+                    let first = medium.frame_sequence(layout.frame_in(block, 0));
+                    if !first.is_ok_and(|first| first > base.programs()) {
+                        of_slot = Slot::Taken; // it was not erased since
+                    }
                 }
-                valid.for_each_valid(layout, block, |ppn| add(&mut sum, Slot::Valid(ppn)));
+                valid.for_each_valid(layout, block, |ppn| add(&mut sum, of_slot(ppn)));
             }
             sum
         });

@@ -143,8 +143,9 @@ impl Kept<ServeError> for KeptOn<'_> {
         }
         let copyback = config.params.value("ftl.copyback").map(ToString::to_string);
         if copyback.is_some_and(|copyback| copyback != "none") {
-            let why = "ftl.copyback: an image does not keep the copybacks of a page and the wrong \
-                       bits that they carry; leave the key out, or serve the drive without an image";
+            let why = "ftl.copyback: an image does not keep the copybacks of a page and the \
+                       wrong bits that they carry; leave the key out, or serve the drive without \
+                       an image";
             return Err(RunError::Unusable(why.into()).into());
         }
         let identity = identity(config, on_flash);

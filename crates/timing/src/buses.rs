@@ -95,17 +95,18 @@ impl Engine {
     /// An erase and a read whose page is not sensed yet put their command on the channel. A read
     /// whose page is sensed puts its data on the channel. A program puts its command and its data
     /// there. The status of a program or an erase comes after its cells.
+    #[inline]
     fn channel_time(&self, node: &Node) -> Dur {
         // most drives leave the status out, and then no die is looked at
         if self.times.status > Dur::ZERO && self.reads_status(node) {
             return self.times.status;
         }
-        if node.work == NodeKind::Copyback {
-            return self.copyback_on_channel(node);
+        match node.work {
+            NodeKind::Read if node.halfway => node.time,
+            NodeKind::Read | NodeKind::Erase => self.times.command,
+            NodeKind::Copyback => self.copyback_on_channel(node),
+            _ => node.time,
         }
-        let command =
-            node.work == NodeKind::Erase || (node.work == NodeKind::Read && !node.halfway);
-        if command { self.times.command } else { node.time }
     }
 
     /// Returns `true` if an operation is a program or an erase whose cells have finished.

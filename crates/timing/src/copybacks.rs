@@ -8,52 +8,36 @@
 //! suspended, and a copyback uses no cache register.
 
 use crate::engine::Engine;
-use crate::nodes::Node;
-use flashatlas_types::{CopySource, DieBlock, Dur};
-use smallvec::SmallVec;
-
-/// An unfinished copyback. Its place among the others is the `value` of its node.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Copyback {
-    pub sources: SmallVec<[CopySource; 4]>,
-    /// Number of sources that have been sensed.
-    pub sensed: usize,
-    /// Number of erases of the source's block that were issued before the copyback.
-    pub epoch: u32,
-}
-
-impl Copyback {
-    /// Returns the block of the sources.
-    pub fn from(&self) -> DieBlock {
-        self.sources[0].block
-    }
-
-    /// Returns the kind of the page that is sensed next, or `None` if all are sensed.
-    fn next_level(&self) -> Option<u8> {
-        self.sources.get(self.sensed).map(|source| source.level)
-    }
-}
+use crate::nodes::{Copyback, Node};
+use flashatlas_types::{Dur, Op, Plan};
 
 impl Engine {
     /// Makes a copyback that was just added wait for the programs of its sources. The erase of
     /// their block waits for the copyback, as for a read.
     #[cold]
     #[inline(never)]
-    pub(crate) fn begin_copyback(&mut self, n: u32, sources: &[CopySource]) {
-        let mut copyback = Copyback { sources: sources.into(), ..Copyback::default() };
+    pub(crate) fn begin_copyback(&mut self, n: u32, plan: &Plan, op: &Op) {
+        let sources = plan.sources(op.kind).into();
+        let mut copyback = Copyback { sources, ..Copyback::default() };
         self.nodes.add_copyback(n, &mut copyback);
         let place = self.copybacks.put(copyback);
         self.nodes.at_mut(n).value = place.into();
     }
 
-    /// Ends a copyback. The erase of its source may then be ready.
+    /// Completes a copyback. The erase of its source may then be ready.
     #[cold]
     #[inline(never)]
-    pub(crate) fn end_copyback(&mut self, n: u32) {
+    pub(crate) fn complete_copyback(&mut self, n: u32) {
         let place = self.nodes.at(n).value as u32;
         let Copyback { sources, epoch, .. } = std::mem::take(&mut self.copybacks[place]);
         self.copybacks.free(place);
-        self.ready.extend(self.nodes.reader_done(sources[0].block, epoch));
+        let (id, first) = (self.nodes.at(n).id, self.ready.len());
+        self.complete(n);
+        if let Some(erase) = self.nodes.reader_done(sources[0].block, epoch) {
+            self.ready.push(erase);
+            self.note_released(self.ready.len() - 1, id);
+        }
+        self.ready[first..].sort_unstable_by_key(|&n| self.nodes.at(n).id);
     }
 
     fn copyback(&self, node: &Node) -> &Copyback {

@@ -203,7 +203,11 @@ impl Engine {
         let n = self.dies[d as usize].current;
         self.dies[d as usize].current = NIL;
         self.dies[d as usize].phase = Phase::Idle;
-        self.complete(n);
+        if self.nodes.at(n).work == NodeKind::Copyback {
+            self.complete_copyback(n);
+        } else {
+            self.complete(n);
+        }
         if self.dies[d as usize].loaded {
             self.promote(d);
         } else {
@@ -258,22 +262,25 @@ impl Engine {
 
     /// Suspends a program or an erase for a waiting host read, if the settings allow it and the
     /// operation still needs more time than the suspension takes.
+    #[inline]
     pub(crate) fn try_suspend(&mut self, d: u32) {
-        let s = self.times.suspend;
-        if !s.is_on() {
-            return;
+        if self.times.suspend.is_on() {
+            self.suspend_for_read(d);
         }
+    }
+
+    #[inline(never)]
+    fn suspend_for_read(&mut self, d: u32) {
+        let s = self.times.suspend;
         let Phase::Cells { until } = self.dies[d as usize].phase else { return };
         let n = self.dies[d as usize].current;
-        let copies = self.nodes.at(n).work == NodeKind::Copyback && self.is_programming(n);
-        let die = &mut self.dies[d as usize];
-        let node = self.nodes.at_mut(n);
-        let (allowed, most) = match node.work {
+        let (allowed, most) = match self.nodes.at(n).work {
             NodeKind::Program => (s.program, s.max),
-            NodeKind::Copyback => (s.program && copies, s.max),
+            NodeKind::Copyback => (s.program && self.is_programming(n), s.max),
             NodeKind::Erase => (s.erase, if s.erase_max > 0 { s.erase_max } else { s.max }),
             _ => (false, 0),
         };
+        let (die, node) = (&mut self.dies[d as usize], self.nodes.at_mut(n));
         let remaining = until.since(self.now);
         if !allowed
             || node.suspends >= most

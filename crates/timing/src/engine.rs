@@ -18,10 +18,9 @@
 //! subtracts the part that has not passed yet.
 
 use crate::agenda::{Agenda, Event};
-use crate::copybacks::Copyback;
 use crate::map_waits::{HostRead, MapWaits};
 use crate::memory::Memory;
-use crate::nodes::{NIL, Node, NodeKind, Nodes, Slab};
+use crate::nodes::{Copyback, NIL, Node, NodeKind, Nodes, Slab};
 use crate::paths::{Paths, State, Step};
 use crate::resources::{Bus, Die, Phase, Planes, Slots};
 use crate::statistics::Resource;
@@ -334,7 +333,7 @@ impl Engine {
                 }
             });
             if let OpKind::Copyback { .. } = op.kind {
-                self.begin_copyback(n, plan.sources(op.kind));
+                self.begin_copyback(n, plan, op);
             }
             if self.nodes.at(n).waiting == 0 {
                 self.ready.push(n);
@@ -471,23 +470,11 @@ impl Engine {
         }
         let (work, value) = (node.work, node.value);
         let first = self.ready.len();
-        if work == NodeKind::Copyback {
-            self.end_copyback(n);
-        }
         self.nodes.remove(n, &mut self.ready);
-        match work {
-            NodeKind::FreeSlots => self.slots.free(value, &mut self.ready),
-            NodeKind::Copyback => {}
-            _ => return self.completed(id, first),
+        if work == NodeKind::FreeSlots {
+            self.slots.free(value, &mut self.ready);
+            self.ready[first..].sort_unstable_by_key(|&n| self.nodes.at(n).id);
         }
-        self.ready[first..].sort_unstable_by_key(|&n| self.nodes.at(n).id);
-        self.completed(id, first);
-    }
-
-    /// Notes the end of an operation, which has released the operations of `ready` from index
-    /// `first` on.
-    #[inline]
-    fn completed(&mut self, id: OpId, first: usize) {
         self.note(|paths, engine| paths.ended(id, engine.now));
         self.note_released(first, id);
     }

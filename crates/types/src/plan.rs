@@ -309,7 +309,11 @@ impl Plan {
             return OpId::NONE;
         }
         let start = self.deps.len() as u32;
-        self.deps.extend(after.iter().filter(|&&op| op != OpId::NONE));
+        for &op in after {
+            if op != OpId::NONE {
+                self.deps.push(op);
+            }
+        }
         if self.first != OpId::NONE {
             // if the new operation waits for any operation of this plan, it already waits for
             // `first`

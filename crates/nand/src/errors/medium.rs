@@ -382,10 +382,10 @@ impl Medium {
         fails
     }
 
-    /// Returns the expected number of wrong bits in the worst page of a block, as shares of the bits
-    /// that hard decoding corrects: the share that new data has, too, and the share by time and
-    /// reads. The most bits that a codeword of the block carries from a copyback count as a share
-    /// by time. Both are 0 without bit errors.
+    /// Returns the expected number of wrong bits in the worst page of a block, as shares of the
+    /// bits that hard decoding corrects: the share that new data has, too, and the share by time
+    /// and reads. The most bits that a codeword of the block carries from a copyback count as a
+    /// share by time. Both are 0 without bit errors.
     pub fn shares_of_correctable(&mut self, block: BlockId) -> (f64, f64) {
         let Some(correction) = self.correction() else { return (0.0, 0.0) };
         // spreads are at least 1, and the last page of a block is of the last kind and on the last

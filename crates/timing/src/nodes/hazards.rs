@@ -5,8 +5,7 @@
 //! and then ignores programs issued after that operation. An erase issued after that operation
 //! waits for the read.
 
-use super::{NIL, Node, NodeKind, Nodes};
-use crate::copybacks::Copyback;
+use super::{Copyback, NIL, Node, NodeKind, Nodes};
 use flashatlas_types::{DieBlock, OpId};
 
 /// The unfinished operations on one block.
@@ -128,6 +127,7 @@ impl Nodes {
     }
 
     /// Ends a read. If an erase waited only for this read, returns the erase.
+    #[inline(always)] // every read ends here
     pub fn reader_done(&mut self, block: DieBlock, epoch: u32) -> Option<u32> {
         let unfinished = &mut self.blocks[block];
         if unfinished.epoch == epoch {

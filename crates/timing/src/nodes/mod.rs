@@ -1,6 +1,9 @@
 //! Unfinished operations of the engine and the waits between them, in flat storage.
 
+mod copyback;
 mod hazards;
+
+pub(crate) use copyback::Copyback;
 
 use crate::map_waits::HostRead;
 use flashatlas_prefetch as prefetch;
@@ -16,6 +19,9 @@ pub(crate) enum NodeKind {
     Read,
     Program,
     Erase,
+    /// Pages that are sensed and programmed elsewhere on the die. The node's `value` is their place
+    /// in [`crate::engine::Engine::copybacks`].
+    Copyback,
     /// The operation takes a fixed time, and occupies no resource.
     Timer,
     /// Accesses to DRAM. The node's `page` is their number in [`crate::memory::Memory`].
@@ -29,9 +35,6 @@ pub(crate) enum NodeKind {
     /// were freed.
     FreeSlots,
     AwaitSlots,
-    /// Pages that are sensed and programmed elsewhere on the die. The node's `value` is their place
-    /// in [`crate::engine::Engine::copybacks`].
-    Copyback,
 }
 
 /// One unfinished operation, which fits in one cache line of the processor.

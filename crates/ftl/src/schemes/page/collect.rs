@@ -246,8 +246,8 @@ impl PageMapped {
         })
     }
 
-    /// Collects a block in each other lane that is down to the low-water mark, in parallel. As under
-    /// the lane's own pressure, a dynamic block of an SLC cache is folded first.
+    /// Collects a block in each other lane that is down to the low-water mark, in parallel. A
+    /// dynamic block of an SLC cache is folded first, as under the lane's own pressure.
     fn collect_beside(&mut self, cx: &mut FtlContext<'_>, lane: LaneId) -> Result<(), FtlError> {
         for other in self.layout.lane_ids().filter(|&l| l != lane) {
             if self.pool.free(other) > self.settings.low_water

@@ -29,9 +29,9 @@ pub(super) const REFRESH: Param<f64> = Param::ratio(
     "ftl.refresh",
     0.0,
     1.0,
-    "a block is written again when time and reads are expected to have added more wrong bits to its \
-     worst page than this share of the bits that hard decoding corrects beyond the wrong bits of \
-     new data; 0: never",
+    "a block is written again when time and reads are expected to have added more wrong bits to \
+     its worst page than this share of the bits that hard decoding corrects beyond the wrong bits \
+     of new data; 0: never",
 )
 .or("0");
 
@@ -171,8 +171,8 @@ impl PageMapped {
         (self.settings.refresh.share > 0.0).then_some(self.refreshing.next_idle)
     }
 
-    /// Returns the block of a lane whose worst page is expected to have lost the largest share of its
-    /// room for wrong bits to time and reads, if this block is due.
+    /// Returns the block of a lane whose worst page is expected to have lost the largest share of
+    /// its room for wrong bits to time and reads, if this block is due.
     fn oldest_due(&self, medium: &mut Medium, lane: LaneId, share: f64) -> Option<BlockId> {
         let is_filled = |block| {
             let mut frontiers = self.lanes[lane].frontiers.iter();

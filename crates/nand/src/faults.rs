@@ -166,7 +166,8 @@ impl Medium {
     pub fn reread(&mut self, frame: FrameId) {
         if let Some(at) = self.fading.iter().position(|&f| f == frame) {
             self.fading.swap_remove(at);
-            self.decay(frame);
+            // wrong bits may have taken its data before: now its spare area is gone, too
+            self.cells.set_state(frame, FrameState::Torn);
         }
     }
 

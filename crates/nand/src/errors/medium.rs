@@ -399,6 +399,14 @@ impl Medium {
         ((rate - passing) * of_rate, passing * of_rate + carried)
     }
 
+    /// Returns the share of its room for wrong bits that the worst page of a block has lost to time
+    /// and reads. The room is what new data leaves of the bits that hard decoding corrects. Returns
+    /// 0 if new data leaves no room.
+    pub fn room_used_up(&mut self, block: BlockId) -> f64 {
+        let (lasting, passing) = self.shares_of_correctable(block);
+        if lasting < 1.0 { passing / (1.0 - lasting) } else { 0.0 }
+    }
+
     /// Returns the largest share of the bits that hard decoding corrects that is expected to be
     /// wrong in new data: in the worst page of a native block, over all good blocks. Returns 0
     /// without bit errors.

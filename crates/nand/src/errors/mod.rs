@@ -136,6 +136,11 @@ impl ErrorRules {
         })
     }
 
+    /// Returns `true` if a page may become unreadable.
+    pub fn lose_pages(&self) -> bool {
+        self.bits.is_some() || self.rates.unreadable > 0
+    }
+
     /// Checks the parameters of errors against each other and against the flash.
     ///
     /// # Errors

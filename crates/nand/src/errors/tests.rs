@@ -288,3 +288,18 @@ fn a_spare_block_takes_what_can_be_read() {
     assert_eq!(states, [FrameState::Programmed, FrameState::Lost, FrameState::Programmed]);
     assert_eq!(m.counters.replaced_blocks, 1);
 }
+
+/// A page that wrong bits took has its spare area left: its block keeps role and mode over a power
+/// failure, and numbers of programs go on after it, as if the page were readable.
+#[test]
+fn a_block_whose_pages_are_all_lost_keeps_its_role_its_mode_and_its_number() {
+    let mut m = tlc(rules(bits(Formula { base: 0.5, ..NONE })));
+    let role = OobRole(5);
+    Flash { medium: &mut m, plan: &mut Plan::default() }.open_in(BLOCK, role, BlockMode::Slc);
+    program(&mut m, 0);
+    let number = m.sequence();
+    m.find_unreadable();
+    assert_eq!(m.state(m.layout.frame_in(BLOCK, 0)), FrameState::Lost);
+    m.power_off();
+    assert_eq!((m.oob_role(BLOCK), m.mode(BLOCK), m.sequence()), (role, BlockMode::Slc, number));
+}

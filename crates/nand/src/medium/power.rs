@@ -14,6 +14,9 @@ use flashatlas_types::{BlockId, BlockMode, FrameId, MediumError};
 
 const PROGRAMMED: u8 = FrameState::Programmed as u8;
 
+/// State of a frame whose data wrong bits took, with its spare area left.
+const LOST: u8 = FrameState::Lost as u8;
+
 /// The number of operations until the power is off, including the operation in which it fails.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Power(u64);
@@ -140,7 +143,7 @@ impl Medium {
             }
             let written = (0..block.next).map(|index| self.layout.frame_in(id, index));
             let headers = written.map(|frame| self.cells.header(frame));
-            for header in headers.filter(|header| header.state == PROGRAMMED) {
+            for header in headers.filter(|header| matches!(header.state, PROGRAMMED | LOST)) {
                 self.sequence = self.sequence.max(header.sequence);
                 readable = true;
             }

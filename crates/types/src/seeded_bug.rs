@@ -114,6 +114,8 @@ pub enum SeededBug {
     ReleaseAtFirstStep,
     /// A copyback leaves the number of the program in the spare area as it was.
     CopybackKeepsNumber,
+    /// Collection copies a page that wrong bits have taken as a page of zeros.
+    CopyLostAsZeros,
 }
 
 #[cfg(feature = "seeded-bugs")]

@@ -15,11 +15,17 @@ use flashatlas_nand::{Flash, Medium, Rules, Unit};
 use flashatlas_timing::{Engine, Times};
 use flashatlas_types::base::{Base, Filled};
 use flashatlas_types::{
-    Cause, ConfigError, Dur, FtlError, Layout, Lpn, MemoryKind, Plan, Ps, Seed, Stamp,
+    Cause, ConfigError, Dur, FtlError, Layout, Lpn, MediumError, MemoryKind, Plan, Ps, Seed, Stamp,
 };
 use std::sync::Arc;
 
+/// Largest number of pages that a mount finds unreadable one by one.
+const MOUNTS_MAX: u32 = 16;
+
 /// Returns the FTL of a drive, with tables built from the content of the medium.
+///
+/// If wrong bits take a page that the mount reads, the mount begins again, and then knows that the
+/// page is lost. That is as if the power had failed there.
 pub(crate) fn mount(
     config: &DriveConfig,
     seed: Seed,
@@ -29,6 +35,20 @@ pub(crate) fn mount(
     // a mount receives no host data and changes no exported entry, so its reports are not read
     let (copies, outcome) = (&mut Copies::default(), &mut Outcome::default());
     medium.find_unreadable();
+    let mut last = None;
+    for _ in 1..MOUNTS_MAX {
+        let flash = Flash { medium: &mut *medium, plan: &mut *plan };
+        let mut cx = FtlContext::new(flash, &Command::UNTIMED, copies, outcome);
+        match config.scheme().mount(&config.scheme_config(), &mut cx, seed) {
+            Err(FtlError::Medium(MediumError::Unreadable(frame)))
+                if medium.has_errors() && last != Some(frame) =>
+            {
+                last = Some(frame);
+                medium.power_off();
+            }
+            mounted => return mounted,
+        }
+    }
     let mut cx = FtlContext::new(Flash { medium, plan }, &Command::UNTIMED, copies, outcome);
     config.scheme().mount(&config.scheme_config(), &mut cx, seed)
 }

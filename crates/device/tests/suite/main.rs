@@ -6,6 +6,7 @@ mod completions;
 mod config;
 mod copybacks;
 mod images;
+mod map_pages_that_rest;
 mod map_reads;
 mod modes_and_errors;
 mod program_steps;

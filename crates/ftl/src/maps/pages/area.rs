@@ -81,6 +81,9 @@ impl AreaShape {
     }
 }
 
+/// Share of its room for wrong bits at which a block counts as old ([`MapArea::close_old`]).
+const OLD: f64 = 0.25;
+
 /// The blocks of map pages, and the place of each map page.
 pub(crate) struct MapArea {
     pub shape: AreaShape,
@@ -404,6 +407,7 @@ impl MapArea {
                 _ => self.closed[lane].push(block),
             }
         }
+        self.close_old(io);
         versions.sort_unstable();
         for (page, _, at) in versions {
             if self.place(page).is_some() {
@@ -420,6 +424,25 @@ impl MapArea {
             }
         }
         Ok(())
+    }
+
+    /// Closes the open blocks whose age would count for new pages, if the lane has other blocks.
+    ///
+    /// Only the time of a block's first program is known. A page that is written to a block that
+    /// has rested counts as old at once, and may be lost before it is first read.
+    fn close_old(&mut self, io: &mut MapContext<'_, '_>) {
+        if io.cx.flash.medium.correction().is_none() {
+            return;
+        }
+        for lane in self.shape.lane_ids() {
+            if let Some((block, _)) = self.frontiers[lane]
+                && io.pool.free_for_map(lane) > 1
+                && io.cx.flash.medium.room_used_up(block) > OLD
+            {
+                self.frontiers[lane] = None;
+                self.closed[lane].push(block);
+            }
+        }
     }
 
     /// Repeats an interrupted collection in each lane that has no free block after a mount.

@@ -4,6 +4,7 @@ use super::area::AreaShape;
 use super::table::HEADER_BYTES;
 use crate::ENTRY_BYTES;
 use crate::pool::MapQuota;
+use flashatlas_nand::ErrorRules;
 use flashatlas_nand::Oob;
 use flashatlas_types::{ConfigError, Layout, Param, Params, Text};
 
@@ -129,6 +130,14 @@ impl MapShape {
             pack: params.get(PACK),
         };
         let roll_forward = !resident || params.get(ROLL_FORWARD);
+        let errors = ErrorRules::from_params(params);
+        if !roll_forward && errors.is_some_and(|rules| rules.lose_pages()) {
+            let why = "not with errors that make pages unreadable (errors.model, \
+                       errors.unreadable): without spare areas, nothing tells what a lost page of \
+                       the map held, and reads would return older data or zeros; use \
+                       map.roll_forward = true";
+            return Err(ConfigError::new(ROLL_FORWARD.key(), why));
+        }
         Ok(MapShape { per_page, entry_bytes: entry_bytes as u32, on_flash, roll_forward })
     }
 

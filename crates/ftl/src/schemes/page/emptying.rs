@@ -11,7 +11,8 @@ use crate::maps::MapContext;
 use crate::notes::RESERVE_FILLED;
 use flashatlas_nand::Medium;
 use flashatlas_types::{
-    BLOCK_STEPS, BlockId, Cause, FrontierId, FtlError, LaneId, Lpn, OpId, Ppn, SeededBug, beat,
+    BLOCK_STEPS, BlockId, Cause, FrontierId, FtlError, LaneId, Lpn, OpId, Ppn, SeededBug, Stamp,
+    beat,
 };
 
 impl PageMapped {
@@ -194,7 +195,10 @@ impl PageMapped {
         while valid != 0 {
             let from = Ppn(first.0 + valid.trailing_zeros());
             valid &= valid - 1;
-            let unit = cx.flash.medium.unit_or_lost(from)?;
+            let mut unit = cx.flash.medium.unit_or_lost(from)?;
+            if SeededBug::CopyLostAsZeros.is_active() && unit.stamp == Stamp::LOST {
+                unit.stamp = Stamp::ZERO;
+            }
             let early = SeededBug::EraseBeforeLastCopy.is_active()
                 || (SeededBug::ReclaimErasesEarly.is_active() && cause == Cause::Refresh);
             if early && self.pool.blocks.valid(victim) == 1 {

@@ -115,13 +115,6 @@ pub(super) struct Refreshing {
     pub blocks: [u64; 2],
 }
 
-/// Returns the share of its room for wrong bits that the worst page of a block has lost to time and
-/// reads; 0 if new data leaves no room.
-fn used_up(medium: &mut Medium, block: BlockId) -> f64 {
-    let (lasting, passing) = medium.shares_of_correctable(block);
-    if lasting < 1.0 { passing / (1.0 - lasting) } else { 0.0 }
-}
-
 impl PageMapped {
     /// Begins to note the reads of blocks, if blocks are reclaimed after reads.
     pub(super) fn begin_refreshing(&self, medium: &mut Medium, settings: RefreshSettings) {
@@ -188,7 +181,7 @@ impl PageMapped {
             if medium.write_pointer(block) == 0 || !is_filled(block) {
                 continue;
             }
-            let age = used_up(medium, block);
+            let age = medium.room_used_up(block);
             if age > share && oldest.is_none_or(|(most, _)| age > most) {
                 oldest = Some((age, block));
             }
@@ -236,7 +229,7 @@ impl PageMapped {
         for f in self.lanes[lane].frontiers.keys() {
             if let Some(block) = self.lanes[lane].frontiers[f].block
                 && cx.flash.medium.write_pointer(block) > 0
-                && used_up(cx.flash.medium, block) > share
+                && cx.flash.medium.room_used_up(block) > share
             {
                 self.close_open(cx, lane, block)?;
             }

@@ -53,6 +53,8 @@ pub struct Tally {
     pub refused_mounts: u64,
     /// Commands after which there were too many subsets, so that only a random sample was tried.
     pub sampled: u64,
+    /// Units that read as an error after a cut, because wrong bits had taken their newest data.
+    pub lost_units: u64,
     /// Mounts, including the mounts after the verifier's own writes.
     pub mounts: u64,
     /// Programs and erases of the longest mount.
@@ -79,6 +81,7 @@ impl Tally {
         self.failed_parts += other.failed_parts;
         self.not_reached += other.not_reached;
         self.refused_mounts += other.refused_mounts;
+        self.lost_units += other.lost_units;
         self.mounts += other.mounts;
         self.longest_mount = self.longest_mount.max(other.longest_mount);
         self.violations += other.violations;
@@ -160,8 +163,11 @@ impl<'c, 'f> Enumerator<'f, Verifier<'c>> {
                     operations += 1;
                 }
                 media.redo(change);
-                self.broken |=
-                    recording.broken && matches!(change.change, Change::ProgramFailed(_));
+                if let Change::ProgramFailed(frame) = change.change {
+                    let medium = media.that_of(change);
+                    let lane = medium.layout().lane_of(medium.layout().block_of_frame(frame));
+                    self.broken |= recording.broken && medium.spares(lane) == 0;
+                }
                 if self.tally.violations >= ENOUGH {
                     return self.finish();
                 }
@@ -225,6 +231,7 @@ impl<'f, E: Examine> Enumerator<'f, E> {
 
     pub(crate) fn finish(mut self) -> Tally {
         (self.tally.mounts, self.tally.longest_mount) = self.examiner.mounts();
+        self.tally.lost_units = self.examiner.lost_units();
         self.tally
     }
 

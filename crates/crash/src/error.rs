@@ -77,6 +77,13 @@ pub enum CrashError {
     NoFailure(String),
     /// No share of factory-bad blocks leaves enough good blocks.
     FactoryBlocks,
+    /// Failures at random are asked for where they are not tried.
+    AtRandom {
+        /// The key of the failures.
+        key: &'static str,
+        /// `true` behind an NVMe controller, `false` under layers.
+        behind_nvme: bool,
+    },
     /// A drive's configuration cannot be used.
     Config(Box<ConfigError>),
 }
@@ -162,6 +169,16 @@ impl fmt::Display for CrashError {
             CrashError::FactoryBlocks => {
                 write!(f, "no share of factory-bad blocks leaves enough good blocks")
             }
+            CrashError::AtRandom { key, behind_nvme: true } => write!(
+                f,
+                "{key}: failures at random may take the record that an NVMe controller keeps, and \
+                 nothing is promised then: use --interface device"
+            ),
+            CrashError::AtRandom { key, behind_nvme: false } => write!(
+                f,
+                "{key}: failures at random may take the pages in which a layer keeps its own map, \
+                 and nothing is promised then (R6 is about the drive): use --layers -"
+            ),
             CrashError::Config(error) => error.fmt(f),
         }
     }

@@ -42,6 +42,11 @@ impl Lost {
         self.units.extend(slots.filter_map(|slot| medium.lpn(slot).ok()).map(|lpn| lpn.0));
     }
 
+    /// Returns the loss of a part of the map.
+    pub(crate) fn of_map() -> Lost {
+        Lost { units: Vec::new(), map: true }
+    }
+
     /// Returns `true` if nothing is lost.
     pub fn is_nothing(&self) -> bool {
         self.units.is_empty() && !self.map
@@ -101,6 +106,12 @@ pub trait Examine {
 
     /// Returns the number of mounts so far, and the programs and erases of the longest mount.
     fn mounts(&self) -> (u64, u64);
+
+    /// Returns the number of units that read as an error after the mounts of cuts, because wrong
+    /// bits had taken their newest data.
+    fn lost_units(&self) -> u64 {
+        0
+    }
 }
 
 /// Maximum number of digests that a layer may store in addition to the digests of the workload.

@@ -19,6 +19,7 @@
 //! carried out. Work in idle time runs to its end here. [`crate::enumerate`] cuts this work at each
 //! operation.
 
+use crate::at_random::is_unreadable;
 use crate::cut::{Cut, CutKind};
 use crate::enumerate::is_defended;
 use crate::examine::{Examine, Remains};
@@ -122,7 +123,8 @@ pub fn subsets(
         let mut now = Ps::ZERO;
         for (number, &step) in steps.iter().enumerate() {
             now = now.after(Dur::from_us([0, 0, 90, 20_000][rng.below(4) as usize]));
-            now = world.submit(number, step, now)?;
+            let Some(at) = world.submit(number, step, now)? else { return Ok(()) };
+            now = at;
             let states = world.states(&mut rng, tally);
             for (index, state) in states.into_iter().enumerate() {
                 let cut = Cut { after: number as u32, how: CutKind::Subset(index as u32) };
@@ -150,6 +152,7 @@ pub fn subsets(
         tally.violations += 1;
         on_failure(&[], failure);
     }
+    tally.lost_units = verifier.lost_units();
     tally.mounts = verifier.mounts;
     tally.longest_mount = verifier.longest_mount;
     tally
@@ -226,7 +229,8 @@ impl InFlightDrive {
         self.of_block.values_mut().for_each(|ops| ops.retain(|&(op, _)| !drive.is_complete(op)));
     }
 
-    fn submit(&mut self, number: usize, step: Step, mut now: Ps) -> Result<Ps, Failure> {
+    /// Submits a step. Returns `None` if the drive refuses it because wrong bits took a page.
+    fn submit(&mut self, number: usize, step: Step, mut now: Ps) -> Result<Option<Ps>, Failure> {
         self.advance(now);
         let power_on = |e: String| Failure::new("R5", format!("power on, {step}: {e}"));
         while self.writes.len() + self.promises.len() >= QUEUE_DEPTH {
@@ -237,9 +241,11 @@ impl InFlightDrive {
         let Some(command) = step.command(content) else {
             self.advance(Ps(u64::MAX));
             now = now.max(self.drive.drain());
-            self.drive
-                .idle(now, now.after(Dur::from_us(400_000)))
-                .map_err(|e| power_on(e.to_string()))?;
+            let worked = self.drive.idle(now, now.after(Dur::from_us(400_000)));
+            if worked.as_ref().is_err_and(is_unreadable) && self.medium.has_errors() {
+                return Ok(None);
+            }
+            worked.map_err(|e| power_on(e.to_string()))?;
             now = now.max(self.drive.drain());
             for change in self.drive.faults().take_journal() {
                 if let Change::Program { frame, .. } = &change
@@ -251,7 +257,7 @@ impl InFlightDrive {
                 self.medium.redo(&change);
             }
             self.advance(now);
-            return Ok(now);
+            return Ok(Some(now));
         };
         let unit_sectors = self.drive.unit_sectors();
         let written: Vec<(u32, usize)> = step
@@ -264,6 +270,9 @@ impl InFlightDrive {
             })
             .collect();
         let submitted = self.drive.submit(now, Tag(number as u64), command, &mut Reply::default());
+        if submitted.as_ref().is_err_and(is_unreadable) && self.medium.has_errors() {
+            return Ok(None);
+        }
         submitted.map_err(|e| power_on(e.to_string()))?;
         let completes = self.follow_plan(number as u64);
         match step {
@@ -281,7 +290,7 @@ impl InFlightDrive {
             _ => {}
         }
         self.writes.insert(number as u64, written);
-        Ok(now)
+        Ok(Some(now))
     }
 
     /// Records the operations of the last command, and returns the changes that its completion
@@ -508,13 +517,11 @@ impl InFlightDrive {
             .zip(&self.versions)
             .map(|(unit, versions): (usize, _)| versions[floor[unit]..].to_vec());
         let model = Model::allowing(allowed.collect(), self.drive.unit_sectors());
-        if !self.forgets_trims {
-            return (medium, model);
-        }
         let older = (0..)
             .zip(&self.versions)
             .map(|(unit, versions): (usize, _)| versions[..floor[unit]].to_vec());
-        (medium, model.with_older(older.collect()))
+        let (older, forgets) = (older.collect(), self.forgets_trims);
+        (medium, if forgets { model.with_older(older) } else { model.remembering(older) })
     }
 }
 

@@ -21,6 +21,7 @@
 //! assert!(report.rows.iter().map(|row| row.cuts).sum::<u64>() > 10);
 //! ```
 
+mod at_random;
 pub mod cut;
 pub mod enumerate;
 mod error;

@@ -53,6 +53,11 @@ impl Media {
         media.next().filter(|_| media.next().is_none()).expect("a stack with one drive")
     }
 
+    /// Returns the medium of the first drive.
+    pub fn first(&self) -> &Medium {
+        &self.0[0]
+    }
+
     /// Repeats a change that was made on other media in the same state.
     pub fn redo(&mut self, done: &DriveChange) {
         self.0[done.drive].redo(&done.change);

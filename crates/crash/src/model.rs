@@ -68,6 +68,16 @@ impl Step {
         }
     }
 
+    /// Returns the units that a read touches; empty for other steps.
+    pub fn reads(self, unit_sectors: u32) -> std::ops::Range<u32> {
+        match self {
+            Step::Read { lba, sectors } => {
+                lba / unit_sectors..(lba + sectors).div_ceil(unit_sectors)
+            }
+            _ => 0..0,
+        }
+    }
+
     /// Returns the stamp of one of the step's units after the step, if the unit held `old` before.
     #[inline]
     pub fn stamp(self, unit: u32, unit_sectors: u32, content: u64, old: Stamp) -> Stamp {
@@ -136,6 +146,12 @@ impl Model {
     #[must_use]
     pub fn with_older(self, older: Vec<Vec<Stamp>>) -> Model {
         Model { older, forgets_trims: true, ..self }
+    }
+
+    /// Notes the earlier versions of each unit, which may come back if pages are lost.
+    #[must_use]
+    pub(crate) fn remembering(self, older: Vec<Vec<Stamp>>) -> Model {
+        Model { older, ..self }
     }
 
     /// Allows that trims do not survive a mount.

@@ -3,6 +3,7 @@
 //! A recording contains the media before the workload, every change that the workload made, and the
 //! number of changes at the acknowledgement of each command.
 
+use crate::at_random::{AtRandom, is_lost};
 use crate::failing_part::FailingPart;
 use crate::media::{DriveChange, Media, take_journals, take_journals_in_turn};
 use crate::model::{Model, Step};
@@ -86,10 +87,15 @@ impl Recording {
         filled: bool,
         part: Option<(FailingPart, u32)>,
     ) -> Result<Recording, Failure> {
+        let at_random = AtRandom::of(config);
         let (mut base, mut drive, mut changes) = blank(config)?;
         if filled {
-            let filled = drive.fill_while(filling, &mut |_| true);
-            filled.map_err(|e| Failure::new("R5", format!("filling: {e}")))?;
+            match drive.fill_while(filling, &mut |_| true) {
+                Err(error) if at_random.stop(&error) => {
+                    return Ok(Recording::of_nothing(base, &mut drive));
+                }
+                filled => filled.map_err(|e| Failure::new("R5", format!("filling: {e}")))?,
+            };
             take_journals(&mut drive, false, &mut changes);
             changes.clear();
             base = Media::of(&drive);
@@ -133,6 +139,29 @@ impl Recording {
                         contents: drive.contents(),
                     });
                 }
+                Err(error) if at_random.stop(&error) => {
+                    let reads = step.reads(drive.unit_sectors());
+                    if !reads.is_empty() && reads.into_iter().any(|unit| is_lost(&drive, unit)) {
+                        Reply::default()
+                    } else {
+                        take_journals(&mut drive, number % 2 == 1, &mut changes);
+                        ends.push(changes.len());
+                        let steps = steps[..ends.len()].to_vec();
+                        let broken = at_random.parts && any_failed_program(&changes);
+                        let contents = drive.contents();
+                        let refused = true;
+                        return Ok(Recording {
+                            base,
+                            changes,
+                            steps,
+                            ends,
+                            model,
+                            broken,
+                            refused,
+                            contents,
+                        });
+                    }
+                }
                 reply => reply.map_err(|e| Failure::new("R5", format!("power on, {step}: {e}")))?,
             };
             if let Step::Read { lba, .. } = step {
@@ -153,18 +182,35 @@ impl Recording {
         }
         for unit in 0..units {
             let held = held(&drive, unit)?;
-            let right = held == now.newest(unit);
+            let right = held == now.newest(unit) || held == Stamp::LOST;
             Failure::unless(right, "R6", || {
                 format!("power on: unit {unit} holds {held:?} instead of {:?}", now.newest(unit))
             })?;
         }
         drive.top().check().map_err(|v| Failure::new("R5", format!("power on: {v}")))?;
         // a program may have failed even though no command failed and all data is correct
-        let broken = matches!(part, Some((FailingPart::ProgramWithoutSpare, _)))
-            && changes.iter().any(|c| matches!(c.change, Change::ProgramFailed(_)));
+        let without_spare = matches!(part, Some((FailingPart::ProgramWithoutSpare, _)));
+        let broken = (without_spare || at_random.parts) && any_failed_program(&changes);
         let contents = drive.contents();
         let steps = steps.to_vec();
         Ok(Recording { base, changes, steps, ends, model, broken, refused: false, contents })
+    }
+
+    /// Returns the recording of no command, because failures at random stopped the drive while it
+    /// was filled.
+    fn of_nothing(base: Media, drive: &mut Stack) -> Recording {
+        let (units, unit_sectors) = (drive.shape().units(), drive.unit_sectors());
+        let blank = (0..units).map(|_| Stamp::ZERO);
+        Recording {
+            base,
+            changes: Vec::new(),
+            steps: Vec::new(),
+            ends: Vec::new(),
+            model: Model::holding(blank, unit_sectors, 1 << 20),
+            broken: false,
+            refused: false,
+            contents: drive.contents(),
+        }
     }
 
     /// Returns the media and the model of the units at the end.
@@ -177,6 +223,11 @@ impl Recording {
         }
         (media, model)
     }
+}
+
+/// Returns `true` if a program failed among some changes.
+fn any_failed_program(changes: &[DriveChange]) -> bool {
+    changes.iter().any(|c| matches!(c.change, Change::ProgramFailed(_)))
 }
 
 /// Returns `true` if `error` reports that a program failed.
@@ -216,14 +267,14 @@ pub fn apply(drive: &mut Stack, step: Step, content: u64) -> Result<Reply, Submi
     Ok(reply)
 }
 
-/// Returns the stamp of a unit.
+/// Returns the stamp of a unit; [`Stamp::LOST`] if wrong bits took its newest data.
 ///
 /// # Errors
-/// Returns an error if the unit cannot be read.
+/// Returns an error if the unit cannot be read for another reason.
 #[inline]
 pub fn held(drive: &Stack, unit: u32) -> Result<Stamp, Failure> {
-    drive
-        .top()
-        .peek_stamp(Lpn(unit))
-        .map_err(|error| Failure::new("R2", format!("unit {unit}: {error}")))
+    match drive.top().peek_stamp(Lpn(unit)) {
+        Err(_) if is_lost(drive, unit) => Ok(Stamp::LOST),
+        held => held.map_err(|error| Failure::new("R2", format!("unit {unit}: {error}"))),
+    }
 }

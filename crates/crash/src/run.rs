@@ -2,6 +2,7 @@
 //!
 //! The run tries every stack of the registries on every geometry with every workload.
 
+use crate::at_random::{AtRandom, KEYS};
 use crate::cut::{Cut, CutKind, Id, STEPS, STEPS_MAX};
 use crate::enumerate::{Depth, Tally};
 use crate::failing_runs;
@@ -236,6 +237,7 @@ impl Job {
                     tally.add(&trial.cut(&recorded, depth, None, sample(""), &mut note));
                     if let Recorded::Device(recording) = &recorded
                         && self.task.is_one()
+                        && !AtRandom::of(&trial.config).loses(recording)
                     {
                         let parts = self.parts(&trial.config, recording, depth, (one_in, &name));
                         tally.add(&parts.run(None, &mut note));
@@ -246,8 +248,9 @@ impl Job {
                     note(&[], failure);
                 }
             }
-            // operations in flight can be tracked only for a single drive
+            // operations in flight can be tracked only for a single drive, whose parts do not fail
             if let Steps::Device(steps) = &trial.steps
+                && !AtRandom::of(&trial.config).by_rates
                 && self.geometry.parallel
                 && self.stack.layers.is_empty()
             {
@@ -409,6 +412,7 @@ pub fn run(
         return Err(CrashError::Depth(plan.depth));
     }
     let jobs = jobs(registry, plan, interface)?;
+    refuse_at_random(plan, interface, &jobs)?;
     let work = |at: usize, stop: &AtomicBool| jobs[at].run(plan, faults, stop);
     let mut tell = |done: usize| progress(done, jobs.len());
     let (results, stopped) = threads::each(jobs.len(), plan.threads, work, &mut tell);
@@ -419,6 +423,26 @@ pub fn run(
         report.found.extend(found);
     }
     Ok(report)
+}
+
+/// Returns an error if failures at random are asked for where they are not tried.
+fn refuse_at_random(
+    plan: &CrashSpec,
+    interface: Interface,
+    jobs: &[Job],
+) -> Result<(), CrashError> {
+    let is_on = |setting: &String, key: &str| {
+        let (set, value) = setting.split_once('=').unwrap_or_default();
+        set.trim() == key && value.trim() != "0"
+    };
+    let asked = KEYS.into_iter().find(|key| plan.set.iter().any(|setting| is_on(setting, key)));
+    let behind_nvme = interface == Interface::Nvme;
+    match asked {
+        Some(key) if behind_nvme || jobs.iter().any(|job| !job.stack.layers.is_empty()) => {
+            Err(CrashError::AtRandom { key, behind_nvme })
+        }
+        _ => Ok(()),
+    }
 }
 
 impl Report {

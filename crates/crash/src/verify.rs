@@ -4,7 +4,8 @@
 //! model allows. A second mount must find the same versions, and the drive must accept further
 //! writes.
 
-use crate::examine::{Examine, Mounted, Remains, drop_learnt};
+use crate::at_random::{AtRandom, MapFrames};
+use crate::examine::{Examine, Lost, Mounted, Remains, drop_learnt};
 use crate::media::{DriveChange, Media, take_journals};
 use crate::model::{Model, Step};
 use crate::recording::{SEED, apply, held, is_failed_program, is_without_room};
@@ -31,6 +32,9 @@ pub struct Verifier<'c> {
     long: Vec<Step>,
     expected: Vec<Stamp>,
     limit: MountLimit,
+    at_random: AtRandom,
+    /// Units that read as an error after the mounts of cuts.
+    lost_units: u64,
     /// Number of mounts so far.
     pub mounts: u64,
     /// Programs and erases of the longest mount.
@@ -80,6 +84,8 @@ impl<'c> Verifier<'c> {
             long,
             expected,
             limit,
+            at_random: AtRandom::of(config),
+            lost_units: 0,
             mounts: 0,
             longest_mount: 0,
         }
@@ -116,6 +122,8 @@ impl<'c> Verifier<'c> {
         remains: &Remains,
     ) -> Result<Option<(Stack, Mounted)>, Failure> {
         let before = keep.then(|| media.clone());
+        let one = self.config.layers().is_empty() && self.at_random.pages;
+        let maps = one.then(|| MapFrames::of(media.first()));
         media.keep_journals();
         let counted = media.counters();
         // if there are several drives, another drive takes over for the broken drive
@@ -129,6 +137,7 @@ impl<'c> Verifier<'c> {
             Err(error) if may_refuse && is_without_room(&error) => {
                 return Ok(None);
             }
+            Err(error) if self.at_random.allow(&error) => return Ok(None),
             Err(SubmitError::Layer(_)) if self.excuses_layers(remains) => return Ok(None),
             drive => drive.map_err(|e| Failure::new("R4", format!("the mount fails: {e}")))?,
         };
@@ -147,6 +156,11 @@ impl<'c> Verifier<'c> {
         };
         self.longest_mount = self.longest_mount.max(changes.iter().filter(flash).count() as u64);
         let contents = if keep { drive.contents() } else { Vec::new() };
+        let without_maps = Remains::Damaged(Lost::of_map());
+        let remains = match (remains, maps) {
+            (Remains::Sound, Some(maps)) if maps.are_lost(&changes) => &without_maps,
+            _ => remains,
+        };
         let trusts_its_map = drive.drives().iter().any(|d| d.ftl_report().trusts_its_map);
         for unit in 0..model.len() {
             let held = held(&drive, unit)?;
@@ -157,7 +171,8 @@ impl<'c> Verifier<'c> {
                 }
                 _ => false,
             };
-            let right = model.allows(unit, held);
+            self.lost_units += u64::from(held == Stamp::LOST);
+            let right = model.allows(unit, held) || held == Stamp::LOST;
             Failure::unless(right || old(), promise(allowed), || {
                 format!(
                     "unit {unit} holds {held:?} after the mount, but only {allowed:?} are allowed"
@@ -172,16 +187,22 @@ impl<'c> Verifier<'c> {
             self.expected[unit as usize] = held;
         }
         drive.top().check().map_err(|v| Failure::new("R5", format!("after the mount: {v}")))?;
-        self.mount_again(&mut drive, "R4", "a second mount")?;
+        if !self.mount_again(&mut drive, "R4", "a second mount")? {
+            return Ok(None);
+        }
         if *remains == Remains::Broken {
             return Ok(Some((drive, Mounted { before, changes, contents })));
         }
-        self.write_on(&mut drive, number)?;
+        if !self.write_on(&mut drive, number)? {
+            return Ok(None);
+        }
         drive
             .top()
             .check()
             .map_err(|v| Failure::new("R5", format!("after further writes: {v}")))?;
-        self.mount_again(&mut drive, "R1", "a mount after further writes")?;
+        if !self.mount_again(&mut drive, "R1", "a mount after further writes")? {
+            return Ok(None);
+        }
         Ok(Some((drive, Mounted { before, changes, contents })))
     }
 
@@ -226,7 +247,20 @@ impl<'c> Verifier<'c> {
         let done = |table: fn(&Counters) -> &[u64; Cause::ALL.len()]| {
             (Counters::total(table(&now)) - Counters::total(table(before))) / per_frame
         };
-        let limit = self.limit;
+        // for each part that fails at random, a block is copied to a spare block
+        let (now_failed, failed_before) = (&now.errors, &before.errors);
+        let failed = now_failed.program_failures - failed_before.program_failures
+            + now_failed.erase_failures
+            - failed_before.erase_failures;
+        let copied = failed * u64::from(drive.ssd().layout().frames_per_block + 1);
+        // after a page that it could not read, a mount begins again
+        let begun = 1 + now_failed.failed_reads - failed_before.failed_reads;
+        let limit = MountLimit {
+            reads: begun * self.limit.reads + copied,
+            programs: begun * self.limit.programs + copied,
+            erases: begun * self.limit.erases + failed,
+            ..self.limit
+        };
         let counts = [
             ("reads of frames", done(|c| &c.reads), limit.reads),
             ("programs", done(|c| &c.programs), limit.programs),
@@ -287,41 +321,96 @@ impl<'c> Verifier<'c> {
         Ok(true)
     }
 
+    /// Switches the drive off and on, and compares its units. Returns `false` if the mount was
+    /// refused, and failures at random allow that.
     fn mount_again(
         &mut self,
         drive: &mut Stack,
         rule: &'static str,
         what: &str,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
         let counted = drive.flash_counters();
-        let again = drive.power_cycle(self.config, SEED);
-        again.map_err(|e| Failure::new("R4", format!("{what} fails: {e}")))?;
         self.mounts += 1;
+        match drive.power_cycle(self.config, SEED) {
+            Err(error) if self.at_random.allow(&error) => return Ok(false),
+            again => again.map_err(|e| Failure::new("R4", format!("{what} fails: {e}")))?,
+        }
         self.within_limit(drive, &counted, 1)?;
-        self.compare(drive, rule, what)
+        self.compare(drive, rule, what)?;
+        Ok(true)
     }
 
     fn compare(&self, drive: &Stack, rule: &'static str, what: &str) -> Result<(), Failure> {
         for (unit, &expected) in (0..).zip(&self.expected) {
             let held = held(drive, unit)?;
-            Failure::unless(held == expected, rule, || {
+            // a page of the trims may be lost after the first mount, too
+            let trims = expected == Stamp::ZERO && self.at_random.pages && says_damaged(drive);
+            Failure::unless(held == expected || held == Stamp::LOST || trims, rule, || {
                 format!("unit {unit} holds {held:?} after {what} instead of {expected:?}")
             })?;
         }
         Ok(())
     }
 
-    fn write_on(&mut self, drive: &mut Stack, number: u64) -> Result<(), Failure> {
+    /// Writes on. Returns `false` if a failure at random has stopped the drive.
+    fn write_on(&mut self, drive: &mut Stack, number: u64) -> Result<bool, Failure> {
         let steps = if number % LONG_EVERY == LONG_EVERY - 1 { &self.long } else { &self.short };
         let unit_sectors = drive.unit_sectors();
+        let before = self.expected.clone();
         drive.set_instant(true);
-        for (content, &step) in (1u64 << 32..).zip(steps) {
-            apply(drive, step, content)
-                .map_err(|e| Failure::new("R5", format!("after the mount, {step}: {e}")))?;
+        for (content, (done, &step)) in (1u64 << 32..).zip(steps.iter().enumerate()) {
+            match apply(drive, step, content) {
+                Err(error) if self.at_random.stop(&error) => {
+                    let written = steps[..=done].to_vec();
+                    return self.after_refusal(drive, &before, &written).map(|()| false);
+                }
+                done => {
+                    done.map_err(|e| Failure::new("R5", format!("after the mount, {step}: {e}")))?;
+                }
+            }
+            // the newest data of a unit may be lost while the drive is written on
             carry_out(&mut self.expected, step, unit_sectors, content);
         }
         drive.set_instant(false);
-        self.compare(drive, "R5", "further writes")
+        self.compare(drive, "R5", "further writes")?;
+        Ok(true)
+    }
+
+    /// Mounts a drive that held `before` and has refused the last one of `steps`, and checks that each unit holds a
+    /// version that the steps allow, or reads as an error.
+    fn after_refusal(
+        &mut self,
+        drive: &mut Stack,
+        before: &[Stamp],
+        steps: &[Step],
+    ) -> Result<(), Failure> {
+        let before = before.iter().map(|&stamp| vec![stamp]).collect();
+        let mut model = Model::allowing(before, drive.unit_sectors()).numbered_from(1 << 32);
+        if drive.top().forgets_trims() {
+            model = model.forgetting_trims();
+        }
+        for (done, &step) in (1..).zip(steps) {
+            model.begin(step);
+            if done < steps.len() {
+                model.end(step);
+            }
+        }
+        drive.set_instant(false);
+        self.mounts += 1;
+        match drive.power_cycle(self.config, SEED) {
+            Err(error) if self.at_random.allow(&error) => return Ok(()),
+            mounted => mounted
+                .map_err(|e| Failure::new("R4", format!("the mount after a refusal fails: {e}")))?,
+        }
+        for unit in 0..model.len() {
+            let held = held(drive, unit)?;
+            let trims = model.versions(unit).contains(&Stamp::ZERO) && says_damaged(drive);
+            let right = held == Stamp::LOST || model.allows(unit, held) || trims;
+            Failure::unless(right, "R6", || {
+                format!("unit {unit} holds {held:?} after a refused command and a mount")
+            })?;
+        }
+        drive.top().check().map_err(|v| Failure::new("R5", format!("after a refusal: {v}")))
     }
 
     /// Returns an error unless every unit reads as expected, or fails with an `allowed` error.
@@ -386,6 +475,10 @@ impl Examine for Verifier<'_> {
 
     fn mounts(&self) -> (u64, u64) {
         (self.mounts, self.longest_mount)
+    }
+
+    fn lost_units(&self) -> u64 {
+        self.lost_units
     }
 }
 

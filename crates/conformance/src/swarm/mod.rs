@@ -200,8 +200,9 @@ impl Swarm {
         if has(Feature::Errors) {
             // a code that corrects the wrong bits of this flash even after years
             let always = ["errors.model=tlc-72l", "ecc.correctable=25", "ecc.retry_steps=3"];
-            subject.more.extend(always.map(str::to_owned));
-            if subject.scheme.name == "page" && subject.store == "dram" {
+            let always = always.map(str::to_owned);
+            let takes = self.try_settings(&mut subject, geometry, always);
+            if takes && subject.scheme.name == "page" && subject.store == "dram" {
                 let reclaim = format!("ftl.read_reclaim={}", 8 + rng.below(200));
                 self.try_setting(&mut subject, geometry, reclaim);
                 self.try_setting(&mut subject, geometry, "ftl.refresh=0.9".into());

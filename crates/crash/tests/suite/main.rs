@@ -1,5 +1,6 @@
 //! Tests of the power-failure enumerator.
 
+mod at_random;
 mod bit_errors;
 mod copybacks;
 mod damaged_plans;

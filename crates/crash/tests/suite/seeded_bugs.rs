@@ -63,6 +63,7 @@ const CASES: &[Case] = &[
     (SeededBug::DropTrimRecord, "hard/page", "dram", "mini", "trim", 1, 160),
     (SeededBug::EraseSourceEarly, "page.6,page.7", "dram", "mini", "collect,hot-cold", 1, 60),
     (SeededBug::ForgetMode, "page.6", "dram", "mini,square", "random", 1, 60),
+    (SeededBug::CopyLostAsZeros, "page.1", "dram.1", "mini,square", "collect,hot-cold", 1, 160),
     (SeededBug::TakenForAlike, "mirror/page", "dram", "mini", "random", 1, 160),
 ];
 
@@ -109,6 +110,7 @@ fn plan(&(bug, schemes, stores, geometries, workloads, depth, steps): &Case) -> 
         minimise: false,
         set: match bug {
             SeededBug::ReclaimErasesEarly => crate::bit_errors::reclaimed(),
+            SeededBug::CopyLostAsZeros => crate::at_random::weak(),
             _ => Vec::new(),
         },
         ..CrashSpec::default()

@@ -1,8 +1,8 @@
 //! Failures at random (`errors.*`) in workloads whose power fails.
 //!
 //! Programs, erases and reads fail while a workload runs, in the mounts after its cuts, and while
-//! the drive is written on: several in one run, each drawn from the drive's seed. A copy of a medium
-//! draws on from the place at which it was copied, so a failure is repeated by its identity.
+//! the drive is written on: several in one run, each drawn from the drive's seed. A copy of a
+//! medium draws on from the place at which it was copied, so a failure is repeated by its identity.
 //!
 //! A program or an erase that fails promises what it promises alone ([`crate::failing_runs`]): with
 //! a spare block all goes on, and without one the drive may stop or run out of room. A page that
@@ -111,8 +111,8 @@ impl MapFrames {
         MapFrames { frames, is_lost }
     }
 
-    /// Returns `true` if wrong bits took one of the frames, before the mount or in it. `changes` are
-    /// the changes of the mount.
+    /// Returns `true` if wrong bits took one of the frames, before the mount or in it. `changes`
+    /// are the changes of the mount.
     pub fn are_lost(&self, changes: &[DriveChange]) -> bool {
         let now = changes.iter().filter_map(|change| match change.change {
             Change::Lost(frame) => Some(frame),

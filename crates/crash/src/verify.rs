@@ -376,8 +376,8 @@ impl<'c> Verifier<'c> {
         Ok(true)
     }
 
-    /// Mounts a drive that held `before` and has refused the last one of `steps`, and checks that each unit holds a
-    /// version that the steps allow, or reads as an error.
+    /// Mounts a drive that held `before` and has refused the last one of `steps`, and checks that
+    /// each unit holds a version that the steps allow, or reads as an error.
     fn after_refusal(
         &mut self,
         drive: &mut Stack,

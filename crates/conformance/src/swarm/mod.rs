@@ -240,6 +240,10 @@ impl Swarm {
                 }
             }
             self.draw_cells(&mut rng, &mut subject, geometry);
+            if has(Feature::Errors) {
+                // copybacks add up wrong bits, and the code corrects those of a few
+                self.try_setting(&mut subject, geometry, "ftl.copyback_max=2".into());
+            }
         }
         let config = drive(&subject, geometry, false).ok()?;
         Some(Case::new(config, features, rng))

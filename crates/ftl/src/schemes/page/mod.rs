@@ -121,7 +121,6 @@ pub const DEF: SchemeDef = SchemeDef {
             "timing.t_read_slc=20us",
             "timing.t_program_slc=75us",
         ],
-        &["ftl.copyback=same-plane", "ftl.copyback_max=2"],
     ],
     mechanisms: &[
         Mechanism::new("collection before a write", "gc.foreground"),

@@ -30,7 +30,7 @@ fn what_was_found_once_is_not_found_again() {
         Classifier, Cuts, FailingErases, FailingPrograms, Flushes, Idle, Layers, Parameters, Parts,
         Trims, Wear,
     };
-    let found: [(&str, &[Feature]); 4] = [
+    let found: [(&str, &[Feature]); 5] = [
         // a power failure had interrupted a collection of map pages; the mount wrote map pages
         // before it repeated the collection, and had no room for them
         (
@@ -65,6 +65,15 @@ fn what_was_found_once_is_not_found_again() {
              mirror.resync=4096 map.store=demand map.page_bytes=64 map.cache_bytes=64 \
              nand.endurance=6",
             &[Layers, Wear, Cuts, Parts, Idle, Flushes],
+        ),
+        // blocks of one frame: collection of map pages never packed the pages of several blocks,
+        // although the blocks reserved for the map relied on it
+        (
+            "drive.blocks=40 drive.cell=qlc drive.channels=1 drive.logical_pages=64 drive.pages=4 \
+             drive.program_unit=word-line drive.spare_bytes=512 drive.ways=1 \
+             cache.mode=write-through ftl.gc_parallel=false map.store=demand map.page_bytes=64 \
+             map.cache_bytes=64 nand.spare_blocks=3",
+            &[Parameters, Trims, Idle, FailingPrograms],
         ),
     ];
     let mut older = 0;

@@ -130,8 +130,8 @@ impl MapShape {
             pack: params.get(PACK),
         };
         let roll_forward = !resident || params.get(ROLL_FORWARD);
-        let errors = ErrorRules::from_params(params);
-        if !roll_forward && errors.is_some_and(|rules| rules.lose_pages()) {
+        if !roll_forward && ErrorRules::from_params(params).is_some_and(|rules| rules.lose_pages())
+        {
             let why = "not with errors that make pages unreadable (errors.model, \
                        errors.unreadable): without spare areas, nothing tells what a lost page of \
                        the map held, and reads would return older data or zeros; use \
@@ -164,7 +164,9 @@ pub(crate) fn entry_bytes(params: &Params) -> Result<u64, ConfigError> {
 /// Returns the blocks and lanes of a drive that are reserved for map pages.
 pub(crate) fn quota(params: &Params, layout: &Layout, shape: &MapShape) -> MapQuota {
     let flash = shape.on_flash;
-    let together = if flash.pack { flash.per_frame } else { 1 };
+    // collection copies one block at a time, so it never packs pages of several one-frame blocks
+    let packs = flash.pack && layout.frames_per_block > 1;
+    let together = if packs { flash.per_frame } else { 1 };
     let frames = (flash.pages + flash.directory).div_ceil(flash.lanes).div_ceil(together);
     let frames = (f64::from(frames) * (1.0 + params.get(OVER_PROVISIONING))).ceil() as u32;
     MapQuota { blocks: frames.div_ceil(layout.frames_per_block) + 2, lanes: flash.lanes }

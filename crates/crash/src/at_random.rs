@@ -12,7 +12,6 @@
 //! names the unit and cannot be read.
 
 use crate::media::DriveChange;
-use crate::recording::{Recording, is_failed_program, is_without_room};
 use flashatlas_device::{DriveConfig, Stack, SubmitError};
 use flashatlas_ftl::Place;
 use flashatlas_nand::errors::FailureRates;
@@ -54,25 +53,22 @@ impl AtRandom {
         self.parts && (is_failed_program(error) || is_without_room(error))
     }
 
-    /// Returns `true` if failures at random take parts of the drive of a recording. Then no part is
-    /// chosen to fail, because what its failure excuses would hide what wrong bits must not do.
-    pub fn loses(self, recording: &Recording) -> bool {
-        if self.by_rates || !self.pages {
-            return self.by_rates;
-        }
-        let (media, _) = recording.end();
-        media.into_iter().any(|mut medium| {
-            medium.find_unreadable();
-            let mut frames = (0..medium.layout().frames()).map(FrameId);
-            frames.any(|frame| medium.state(frame) == FrameState::Lost)
-        })
-    }
-
     /// Returns `true` if failures at random allow that `error` ends a command: as
     /// [`AtRandom::allow`] says, or because the command needs a page that cannot be read.
     pub fn stop(self, error: &SubmitError) -> bool {
         self.allow(error) || self.pages && is_unreadable(error)
     }
+}
+
+/// Returns `true` if `error` reports that a program failed.
+pub fn is_failed_program(error: &SubmitError) -> bool {
+    matches!(error, SubmitError::Ftl(FtlError::Medium(MediumError::ProgramFailed(_))))
+}
+
+/// Returns `true` if `error` reports that a drive has no room, which may happen after the loss of a
+/// block.
+pub fn is_without_room(error: &SubmitError) -> bool {
+    matches!(error, SubmitError::Ftl(FtlError::NoSpace { .. }))
 }
 
 /// Returns `true` if `error` reports a page that wrong bits have taken.

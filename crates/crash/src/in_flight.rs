@@ -23,6 +23,7 @@ use crate::at_random::is_unreadable;
 use crate::cut::{Cut, CutKind};
 use crate::enumerate::is_defended;
 use crate::examine::{Examine, Remains};
+use crate::flying::{Dependencies, InFlightChange, apply, note, open};
 use crate::model::{Model, Step};
 use crate::recording::SEED;
 use crate::sample::Sample;
@@ -39,9 +40,6 @@ pub const SUBSETS_MAX: usize = 48;
 /// Number of commands in flight at once.
 const QUEUE_DEPTH: usize = 6;
 
-/// Numbers of the incomplete changes that an operation waits for.
-type Dependencies = Vec<u32>;
-
 fn merge(into: &mut Dependencies, from: &[u32]) {
     into.extend_from_slice(from);
     into.sort_unstable();
@@ -54,20 +52,6 @@ enum BlockAccess {
     Read,
     Program(u32),
     Erase,
-}
-
-/// A change that is not complete.
-struct InFlightChange {
-    number: u32,
-    change: Change,
-    /// Role that the block was opened for, if this change is the first after the opening.
-    opened: Option<(OobRole, BlockMode)>,
-    /// Change that follows at once, if the program is a copyback.
-    copied: Option<Change>,
-    block: Option<BlockId>,
-    die: u32,
-    last_op: OpId,
-    needs: Dependencies,
 }
 
 /// A FLUSH or FUA write that is not complete.
@@ -523,35 +507,4 @@ impl InFlightDrive {
         let (older, forgets) = (older.collect(), self.forgets_trims);
         (medium, if forgets { model.with_older(older) } else { model.remembering(older) })
     }
-}
-
-/// Notes a change that is no operation: a block was opened, which its first program will show, or
-/// the last program is a copyback.
-fn note(
-    opened: &mut BTreeMap<BlockId, (OobRole, BlockMode)>,
-    flying: &mut [InFlightChange],
-    change: &Change,
-) {
-    match *change {
-        Change::Open(block, role, mode) => {
-            opened.insert(block, (role, mode));
-        }
-        Change::Copied { .. } => {
-            let program = flying.last_mut().expect("its program comes first");
-            program.copied = Some(change.clone());
-        }
-        _ => {}
-    }
-}
-
-fn open(medium: &mut Medium, flying: &InFlightChange) {
-    if let (Some(block), Some((role, mode))) = (flying.block, flying.opened) {
-        medium.redo(&Change::Open(block, role, mode));
-    }
-}
-
-fn apply(medium: &mut Medium, flying: &InFlightChange) {
-    open(medium, flying);
-    medium.redo(&flying.change);
-    flying.copied.iter().for_each(|copied| medium.redo(copied));
 }

@@ -21,7 +21,7 @@
 //! assert!(report.rows.iter().map(|row| row.cuts).sum::<u64>() > 10);
 //! ```
 
-mod at_random;
+pub mod at_random;
 pub mod cut;
 pub mod enumerate;
 mod error;
@@ -30,6 +30,7 @@ pub mod failing_part;
 pub mod failing_runs;
 mod failure;
 pub mod faults;
+mod flying;
 pub mod in_flight;
 mod interface;
 mod media;

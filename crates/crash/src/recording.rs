@@ -3,14 +3,14 @@
 //! A recording contains the media before the workload, every change that the workload made, and the
 //! number of changes at the acknowledgement of each command.
 
-use crate::at_random::{AtRandom, is_lost};
+use crate::at_random::{AtRandom, is_failed_program, is_lost, is_without_room};
 use crate::failing_part::FailingPart;
 use crate::media::{DriveChange, Media, take_journals, take_journals_in_turn};
 use crate::model::{Model, Step};
 use crate::{Failure, guarded};
 use flashatlas_device::{Contents, DriveConfig, Reply, Stack, SubmitError};
-use flashatlas_nand::Change;
-use flashatlas_types::{Dur, FtlError, Lpn, MediumError, Ps, Seed, Stamp, Tag};
+use flashatlas_nand::{Change, FrameState};
+use flashatlas_types::{Dur, FrameId, Lpn, Ps, Seed, Stamp, Tag};
 
 /// Index of the drive whose parts fail, if a layer combines several drives.
 pub(crate) const FAILING: usize = 0;
@@ -225,20 +225,25 @@ impl Recording {
     }
 }
 
+impl Recording {
+    /// Returns `true` if failures at random take parts of the recorded drive. Then no part is
+    /// chosen to fail, because what its failure excuses would hide what wrong bits must not do.
+    pub(crate) fn loses(&self, at_random: AtRandom) -> bool {
+        if at_random.by_rates || !at_random.pages {
+            return at_random.by_rates;
+        }
+        let (media, _) = self.end();
+        media.into_iter().any(|mut medium| {
+            medium.find_unreadable();
+            let mut frames = (0..medium.layout().frames()).map(FrameId);
+            frames.any(|frame| medium.state(frame) == FrameState::Lost)
+        })
+    }
+}
+
 /// Returns `true` if a program failed among some changes.
 fn any_failed_program(changes: &[DriveChange]) -> bool {
     changes.iter().any(|c| matches!(c.change, Change::ProgramFailed(_)))
-}
-
-/// Returns `true` if `error` reports that a program failed.
-pub fn is_failed_program(error: &SubmitError) -> bool {
-    matches!(error, SubmitError::Ftl(FtlError::Medium(MediumError::ProgramFailed(_))))
-}
-
-/// Returns `true` if `error` reports that a drive has no room, which may happen after the loss of a
-/// block.
-pub fn is_without_room(error: &SubmitError) -> bool {
-    matches!(error, SubmitError::Ftl(FtlError::NoSpace { .. }))
 }
 
 /// Returns `true` if a program has failed.

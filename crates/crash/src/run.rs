@@ -237,7 +237,7 @@ impl Job {
                     tally.add(&trial.cut(&recorded, depth, None, sample(""), &mut note));
                     if let Recorded::Device(recording) = &recorded
                         && self.task.is_one()
-                        && !AtRandom::of(&trial.config).loses(recording)
+                        && !recording.loses(AtRandom::of(&trial.config))
                     {
                         let parts = self.parts(&trial.config, recording, depth, (one_in, &name));
                         tally.add(&parts.run(None, &mut note));

@@ -4,11 +4,11 @@
 //! model allows. A second mount must find the same versions, and the drive must accept further
 //! writes.
 
-use crate::at_random::{AtRandom, MapFrames};
+use crate::at_random::{AtRandom, MapFrames, is_failed_program, is_without_room};
 use crate::examine::{Examine, Lost, Mounted, Remains, drop_learnt};
 use crate::media::{DriveChange, Media, take_journals};
 use crate::model::{Model, Step};
-use crate::recording::{SEED, apply, held, is_failed_program, is_without_room};
+use crate::recording::{SEED, apply, held};
 use crate::{Failure, guarded};
 use flashatlas_device::{Contents, DriveConfig, Stack, SubmitError};
 use flashatlas_ftl::MountLimit;

@@ -1,8 +1,9 @@
 //! One case: commands, failures and mounts on one drive, with a model of each unit's content.
 
 use super::{Feature, Finding, STEPS, Tally};
+use flashatlas_crash::at_random::{is_failed_program, is_without_room};
 use flashatlas_crash::model::{Model, Step};
-use flashatlas_crash::recording::{SEED, apply, held, is_failed_program, is_without_room};
+use flashatlas_crash::recording::{SEED, apply, held};
 use flashatlas_crash::subject::over_tiny;
 use flashatlas_device::{DriveConfig, Ssd, Stack, SubmitError};
 use flashatlas_nand::Medium;

@@ -9,7 +9,7 @@ const CASES: &[(SeededBug, u64)] = &[
     (SeededBug::SkipSequence, 40),
     (SeededBug::FlushWithoutCache, 40),
     (SeededBug::FuaIgnored, 40),
-    (SeededBug::DropTrims, 40),
+    (SeededBug::DropTrims, 120),
     (SeededBug::ReuseBadBlock, 40),
     (SeededBug::TakenForAlike, 40),
 ];

@@ -146,8 +146,9 @@ def _errors(add: mechanism_runs.Add) -> None:
     add("another code", RANDOM, *erring, "ecc.code=bch")
     failing = ["errors.program_failures=500", "errors.erase_failures=2000", "errors.unreadable=20"]
     add("failing", HOT, *failing, "nand.spare_blocks=8", "drive.blocks=64")
-    due = ["ftl.refresh=0.4", "ftl.refresh_check=10s"]
+    due = ["ftl.refresh=0.4", "ftl.refresh_check=10ms"]
     add("refreshed", mechanism_runs.PAUSES, *erring, *due, mode="open")
+    add("refreshed at work", MIXED, *erring, *due)
     worn = ["nand.endurance=4", "nand.spare_blocks=2", "ftl.worn_out=read-only"]
     add("worn out", HOT, *worn, "drive.blocks=64")
 

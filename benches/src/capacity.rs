@@ -17,8 +17,8 @@ const LARGE: [&str; 3] = ["map.unit=16KiB", "drive.blocks=13600", "drive.logical
 /// 100,000 requests, half of them writes.
 const MIXED: &str = "uniform:requests=100000,size=16KiB,read=0.5";
 
-/// Writes of the drives of 16 and 64 GiB: those of the cold part, those after which the drive is
-/// warm, and all. When it is warm, nearly all of its blocks have been collected.
+/// The drives of 16 and 64 GiB, each with three counts of writes: the end of the cold part, the
+/// begin of the warm part, and the end. In the warm part, nearly all blocks have been collected.
 const WRITES: [(u32, [u64; 3]); 2] =
     [(16, [200_000, 3_000_000, 4_000_000]), (64, [200_000, 9_000_000, 11_000_000])];
 

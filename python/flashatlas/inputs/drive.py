@@ -58,8 +58,7 @@ class Drive:
         ``fill_seconds`` and ``steady_seconds`` are the seconds of a core that this takes with the
         map in DRAM, the least and the most. ``why_tables`` is the reason for tables, or ``None`` if
         what the drive holds before a run is computed, unless the run asks for ``base="dense"``.
-        ``keeps_checkpoints`` is ``True`` if the state of the drive can be
-        saved in a checkpoint.
+        ``keeps_checkpoints`` is ``True`` if the state of the drive can be saved in a checkpoint.
         """
         name, toml = _text(self.base)
         return json.loads(_core.check_drive(name, toml, setting_list(self.set)))

@@ -393,7 +393,7 @@ impl Medium {
         let (frames, mode) = (self.frames_of(block), self.mode(block));
         let of_line = self.layout.pages_at_once(mode) - 1;
         let (rate, passing) = self.bit_error_rate(block, frames - 1, of_line);
-        let of_rate = f64::from(8 * correction.codeword) / f64::from(correction.correctable);
+        let of_rate = correction.share_of_rate();
         let carried = self.errors.as_ref().map_or(0, |errors| errors.blocks[block].carried);
         let carried = f64::from(carried) / f64::from(correction.correctable);
         ((rate - passing) * of_rate, passing * of_rate + carried)
@@ -424,8 +424,7 @@ impl Medium {
         let (layout, native) = (&self.layout, BlockMode::Native);
         let of_line = layout.pages_at_once(native) - 1;
         let place = bits.place_factor(layout, native, layout.frames_in(native) - 1, of_line);
-        let Correction { codeword, correctable, .. } = bits.correction;
-        most * place * f64::from(8 * codeword) / f64::from(correctable)
+        most * place * bits.correction.share_of_rate()
     }
 
     /// Begins to note blocks that have been read `reclaim_after` times since their last erase.

@@ -291,6 +291,12 @@ impl BitErrors {
 }
 
 impl Correction {
+    /// Returns the number of wrong bits of a codeword at a rate of 1, as a share of the bits that
+    /// hard decoding corrects.
+    pub(crate) fn share_of_rate(&self) -> f64 {
+        f64::from(8 * self.codeword) / f64::from(self.correctable)
+    }
+
     /// Returns the number of reads after the first read.
     pub fn further_reads(&self, ending: Ending) -> u32 {
         let soft = self.soft.map_or(0, |(_, reads, _)| reads);

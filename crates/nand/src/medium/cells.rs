@@ -263,20 +263,15 @@ impl Cells {
 
     #[inline(never)]
     fn change_elsewhere(&mut self, frame: FrameId) -> (&mut [u32; 2], &mut [Cell]) {
+        if let Store::Blank = self.store {
+            self.allocate();
+            return self.change(frame);
+        }
         let layout = Arc::clone(&self.layout);
         let block = layout.block_of_frame(frame);
-        self.allocate();
         self.take_from_base(block);
-        let first = layout.first_slot(frame).0 as usize;
-        match &mut self.store {
-            Store::Blank => unreachable!("the arrays were made"),
-            Store::Flat(headers, cells) => {
-                (&mut headers[usize::from(frame)], &mut cells[first..][..layout.frame_len()])
-            }
-            Store::Blocks(blocks) => {
-                change_in(&layout, blocks[block].own(&layout), layout.index_in(block, frame))
-            }
-        }
+        let Store::Blocks(blocks) = &mut self.store else { unreachable!("the drive has a base") };
+        change_in(&layout, blocks[block].own(&layout), layout.index_in(block, frame))
     }
 
     /// Changes the state of a frame.

@@ -21,7 +21,7 @@ use flashatlas_nand::errors::Aged;
 use flashatlas_nand::params::NVM_BYTES;
 use flashatlas_nand::{ErrorRules, Image, Medium};
 use flashatlas_types::base::BaseParts;
-use flashatlas_types::{FrameId, Layout, Lpn, Seed, Stamp};
+use flashatlas_types::{FrameId, Lpn, Seed, Stamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::io::{self, Read, Write};
@@ -273,11 +273,9 @@ impl Checkpoint {
             });
         }
         header.must_suit(config, layout.logical_units)?;
-        if number == OVER_BASE {
-            let nvm = config.params.get(NVM_BYTES) as usize;
-            return Checkpoint::read_base(input, header, &layout, nvm);
+        if number == TABLES {
+            config.must_have_room(1, None).map_err(CheckpointError::Memory)?;
         }
-        config.must_have_room(1, None).map_err(CheckpointError::Memory)?;
         let (blocks, frames, slots) =
             (layout.blocks() as usize, layout.frames() as usize, layout.slots() as usize);
         let nvm = config.params.get(NVM_BYTES) as usize;
@@ -287,20 +285,20 @@ impl Checkpoint {
             health: input.bytes(b"HLTH", blocks)?,
             spares: input.words(b"SPAR", layout.lanes as usize)?,
             roles: input.bytes(b"ROLE", blocks)?,
+            sequence: header.sequence,
+            ..Image::default()
+        };
+        if number == OVER_BASE {
+            return Checkpoint::read_base(input, header, image, nvm);
+        }
+        let image = Image {
             state: input.bytes(b"STAT", frames)?,
             sequence_low: input.words(b"SEQL", frames)?,
             sequence_high: input.bytes(b"SEQH", frames)?,
-            copied: Vec::new(),
             lpns: input.words(b"LPNS", slots)?,
             stamps: input.words(b"STMP", slots)?,
-            modes: Vec::new(),
-            slc_erases: Vec::new(),
             map_slots: input.words_up_to(b"MAPS", slots)?,
-            map_bytes: Vec::new(),
-            aged: None,
-            nvm: Vec::new(),
-            nvm_wear: Vec::new(),
-            sequence: header.sequence,
+            ..image
         };
         // a map page together with its header takes at most a frame and a sector
         let map_bytes = image.map_slots.len() * (layout.frame_bytes() as usize + 512);
@@ -354,24 +352,15 @@ impl Checkpoint {
         Ok(Checkpoint { header, image, expected, base: None, extents })
     }
 
-    /// Reads the sections of a checkpoint that holds a base. `nvm` is the number of bytes of the
-    /// byte-addressable memory.
+    /// Reads the sections after the arrays of lanes and blocks, which `image` has, of a checkpoint
+    /// that holds a base. `nvm` is the number of bytes of the byte-addressable memory.
     fn read_base(
         mut input: Input<'_>,
         header: Header,
-        layout: &Layout,
+        image: Image,
         nvm: usize,
     ) -> Result<Checkpoint, CheckpointError> {
-        let blocks = layout.blocks() as usize;
-        let image = Image {
-            erases: input.words(b"ERAS", blocks)?,
-            next: input.words(b"NEXT", blocks)?,
-            health: input.bytes(b"HLTH", blocks)?,
-            spares: input.words(b"SPAR", layout.lanes as usize)?,
-            roles: input.bytes(b"ROLE", blocks)?,
-            sequence: header.sequence,
-            ..Image::default()
-        };
+        let blocks = image.erases.len();
         let order = input.words_up_to(b"BORD", blocks)?;
         let valid = input.words_up_to(b"BVAL", order.len())?;
         let keys = input.words_up_to(b"BKEY", KEY_WORDS_MAX)?;

@@ -4,8 +4,7 @@ use super::area::AreaShape;
 use super::table::HEADER_BYTES;
 use crate::ENTRY_BYTES;
 use crate::pool::MapQuota;
-use flashatlas_nand::ErrorRules;
-use flashatlas_nand::Oob;
+use flashatlas_nand::{ErrorRules, Oob};
 use flashatlas_types::{ConfigError, Layout, Param, Params, Text};
 
 /// The parameter `map.pack`: whether map pages that are written together share a program.

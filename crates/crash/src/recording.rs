@@ -88,6 +88,7 @@ impl Recording {
         part: Option<(FailingPart, u32)>,
     ) -> Result<Recording, Failure> {
         let at_random = AtRandom::of(config);
+        let without_spare = matches!(part, Some((FailingPart::ProgramWithoutSpare, _)));
         let (mut base, mut drive, mut changes) = blank(config)?;
         if filled {
             match drive.fill_while(filling, &mut |_| true) {
@@ -120,48 +121,37 @@ impl Recording {
         let (mut now, mut ends) = (model.clone(), Vec::with_capacity(steps.len()));
         for (number, &step) in steps.iter().enumerate() {
             let content = now.begin(step);
-            let reply = match apply(&mut drive, step, content) {
-                Err(e)
-                    if matches!(part, Some((FailingPart::ProgramWithoutSpare, _)))
-                        && (is_failed_program(&e) || is_without_room(&e) && has_failed(&drive)) =>
-                {
-                    take_journals(&mut drive, number % 2 == 1, &mut changes);
-                    ends.push(changes.len());
-                    let steps = steps[..ends.len()].to_vec();
-                    return Ok(Recording {
-                        base,
-                        changes,
-                        steps,
-                        ends,
-                        model,
-                        broken: true,
-                        refused: true,
-                        contents: drive.contents(),
-                    });
+            let applied = apply(&mut drive, step, content);
+            // the failing part may stop the drive, and so may failures at random
+            let stopped = match &applied {
+                Err(error) if without_spare && may_stop(error, &drive) => Some(true),
+                Err(error) if at_random.stop(error) => {
+                    let mut units = step.reads(drive.unit_sectors());
+                    let is_lost = units.any(|unit| is_lost(&drive, unit));
+                    (!is_lost).then_some(false)
                 }
-                Err(error) if at_random.stop(&error) => {
-                    let reads = step.reads(drive.unit_sectors());
-                    if !reads.is_empty() && reads.into_iter().any(|unit| is_lost(&drive, unit)) {
-                        Reply::default()
-                    } else {
-                        take_journals(&mut drive, number % 2 == 1, &mut changes);
-                        ends.push(changes.len());
-                        let steps = steps[..ends.len()].to_vec();
-                        let broken = at_random.parts && any_failed_program(&changes);
-                        let contents = drive.contents();
-                        let refused = true;
-                        return Ok(Recording {
-                            base,
-                            changes,
-                            steps,
-                            ends,
-                            model,
-                            broken,
-                            refused,
-                            contents,
-                        });
-                    }
-                }
+                _ => None,
+            };
+            if let Some(by_part) = stopped {
+                take_journals(&mut drive, number % 2 == 1, &mut changes);
+                ends.push(changes.len());
+                let (steps, contents) = (steps[..ends.len()].to_vec(), drive.contents());
+                let broken = by_part || at_random.parts && any_failed_program(&changes);
+                let refused = true;
+                return Ok(Recording {
+                    base,
+                    changes,
+                    steps,
+                    ends,
+                    model,
+                    broken,
+                    refused,
+                    contents,
+                });
+            }
+            let reply = match applied {
+                // a page that wrong bits took has no stamp to compare
+                Err(error) if at_random.stop(&error) => Reply::default(),
                 reply => reply.map_err(|e| Failure::new("R5", format!("power on, {step}: {e}")))?,
             };
             if let Step::Read { lba, .. } = step {
@@ -189,7 +179,6 @@ impl Recording {
         }
         drive.top().check().map_err(|v| Failure::new("R5", format!("power on: {v}")))?;
         // a program may have failed even though no command failed and all data is correct
-        let without_spare = matches!(part, Some((FailingPart::ProgramWithoutSpare, _)));
         let broken = (without_spare || at_random.parts) && any_failed_program(&changes);
         let contents = drive.contents();
         let steps = steps.to_vec();
@@ -244,6 +233,12 @@ impl Recording {
 /// Returns `true` if a program failed among some changes.
 fn any_failed_program(changes: &[DriveChange]) -> bool {
     changes.iter().any(|c| matches!(c.change, Change::ProgramFailed(_)))
+}
+
+/// Returns `true` if `error` may stop a drive without spare blocks: a program failed, or the block
+/// of a program that failed leaves no room.
+fn may_stop(error: &SubmitError, drive: &Stack) -> bool {
+    is_failed_program(error) || is_without_room(error) && has_failed(drive)
 }
 
 /// Returns `true` if a program has failed.

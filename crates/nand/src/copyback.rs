@@ -199,6 +199,7 @@ mod tests {
     use crate::errors::models::Formula;
     use crate::errors::{BitErrors, Correction, FailureRates};
     use crate::{ErrorRules, FrameState, OobRole, Rules};
+    use flashatlas_fixtures::layouts::{letters, tlc_on_two_planes};
     use flashatlas_types::{
         AllocationOrder, BlockId, Cell, DieBlock, Dur, Geometry, LaneId, Layout, Lpn, Plan,
         ProgramUnit, Seed, Span, Stamp,
@@ -206,20 +207,7 @@ mod tests {
 
     /// Returns a medium with three blocks of six TLC pages on two planes. A page holds two units.
     fn medium(of: ProgramUnit, rules: Rules) -> Medium {
-        let geometry = Geometry {
-            channels: 1,
-            ways: 1,
-            dies: 1,
-            planes: 2,
-            blocks: 3,
-            pages: 6,
-            page_bytes: 1024,
-            spare_bytes: 128,
-            cell: Cell::Tlc,
-        };
-        let span = Span { planes: 2, ..Span::ONE };
-        let order = AllocationOrder::parse("CWDP").unwrap();
-        let layout = Layout::of_frames(geometry, span, 512, order, 24, of).unwrap();
+        let layout = tlc_on_two_planes(of, 24);
         Medium::new(layout.into(), rules, 0, Seed(1)).unwrap()
     }
 
@@ -371,16 +359,8 @@ mod tests {
         m.fail_program_after(0);
         plan.clear();
         copy(&mut m, &mut plan, &[(0, 0)], (1, 1));
-        let kinds: Vec<char> = plan
-            .iter()
-            .map(|(_, op, _)| match op.kind {
-                OpKind::Program { .. } => 'p',
-                OpKind::Read { .. } => 'r',
-                _ => '?',
-            })
-            .collect();
         // the failed program, the page that the block had, and the data of the copy
-        assert_eq!(kinds, ['p', 'r', 'p', 'r', 'p']);
+        assert_eq!(letters(&plan), ['p', 'r', 'p', 'r', 'p']);
         assert_eq!(stamps(&m, frame(&m, 1, 1)), [100, 101, 102, 103]);
         // all of it was corrected
         assert_eq!([0, 1].map(|i| m.copybacks_of(frame(&m, 1, i))), [0, 0]);

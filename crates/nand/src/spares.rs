@@ -117,8 +117,8 @@ impl Flash<'_> {
 mod tests {
     use super::*;
     use crate::{Change, Rules, Unit};
-    use flashatlas_fixtures::layouts::lanes;
-    use flashatlas_types::{Lpn, OpKind, Plan, Ppn, Seed, Stamp};
+    use flashatlas_fixtures::layouts::{lanes, letters};
+    use flashatlas_types::{Lpn, Plan, Ppn, Seed, Stamp};
 
     fn medium(spare_blocks: u32) -> Medium {
         let layout = lanes(1, [3, 4, 1], 5);
@@ -151,17 +151,9 @@ mod tests {
     fn a_block_in_which_a_program_fails_moves_to_a_spare_one() {
         let (mut m, mut plan, third) = failed(1);
         let (at, last) = third.unwrap();
-        let kinds: Vec<char> = plan
-            .iter()
-            .map(|(_, op, _)| match op.kind {
-                OpKind::Program { .. } => 'p',
-                OpKind::Read { .. } => 'r',
-                _ => '?',
-            })
-            .collect();
         // the operations are the failed program, two pages that are read and programmed, and the
         // repeated program
-        assert_eq!(kinds, ['p', 'r', 'p', 'r', 'p', 'p']);
+        assert_eq!(letters(&plan), ['p', 'r', 'p', 'r', 'p', 'p']);
         assert_eq!(plan.iter().last().unwrap().0, last);
         assert_eq!([0, 1, 2].map(|p| m.unit(Ppn(p)).unwrap().stamp), [100, 101, 102].map(Stamp));
         assert_eq!((at, m.spares(LaneId::new(0)), m.counters.replaced_blocks), (Ppn(2), 0, 1));

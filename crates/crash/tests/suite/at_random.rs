@@ -1,6 +1,7 @@
 //! Failures at random while the power fails: programs, erases and pages, several in one run, in the
 //! workload, in the mounts after cuts, and while the drive is written on.
 
+use crate::plans::{list, plan};
 use flashatlas_crash::{CrashError, CrashSpec, Report, run};
 use flashatlas_fixtures::proofs::one_in;
 use flashatlas_host::STANDARD;
@@ -38,25 +39,20 @@ pub fn weak() -> Vec<String> {
 }
 
 fn spec(set: &[&str], schemes: &[&str], stores: &[&str], every: u32) -> CrashSpec {
-    let list = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
     let all = one_in() == 1;
     CrashSpec {
-        layers: list(&["-"]),
         geometries: if all { Vec::new() } else { list(&["square"]) },
         workloads: if all { Vec::new() } else { list(&["random", "hot-cold", "trim"]) },
         steps: 80,
-        schemes: list(schemes),
-        stores: list(stores),
         set: list(set),
         one_in: every * one_in() as u32,
-        minimise: false,
-        ..CrashSpec::default()
+        ..plan(schemes, stores)
     }
 }
 
 fn tried(set: &[&str], schemes: &[&str], stores: &[&str], every: u32) -> Report {
-    let plan = spec(set, schemes, stores, every);
-    let report = run(&STANDARD, &plan, &mut |_, _| true).unwrap_or_else(|e| panic!("{e}"));
+    let spec = spec(set, schemes, stores, every);
+    let report = run(&STANDARD, &spec, &mut |_, _| true).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(report.violations(), 0, "{set:?}: {:?}", report.found);
     report
 }

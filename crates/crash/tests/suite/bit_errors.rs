@@ -1,5 +1,6 @@
 //! Power failures of drives whose flash has errors: retries and read reclaim.
 
+use crate::plans::{list, plan};
 use flashatlas_crash::{CrashSpec, run};
 use flashatlas_fixtures::proofs::one_in;
 use flashatlas_host::STANDARD;
@@ -22,21 +23,16 @@ pub fn reclaimed() -> Vec<String> {
 }
 
 fn tried(set: Vec<String>, schemes: &[&str], stores: &[&str], depth: u32) -> u64 {
-    let list = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-    let plan = CrashSpec {
-        layers: list(&["-"]),
-        schemes: list(schemes),
-        stores: list(stores),
+    let spec = CrashSpec {
         set,
         depth,
         geometries: if depth > 1 { list(&["square"]) } else { Vec::new() },
         steps: if depth > 1 { 60 } else { 160 },
         one_in: 4 * one_in() as u32,
-        minimise: false,
-        ..CrashSpec::default()
+        ..plan(schemes, stores)
     };
-    let report = run(&STANDARD, &plan, &mut |_, _| true).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(report.violations(), 0, "{:?}: {:?}", plan.set, report.found);
+    let report = run(&STANDARD, &spec, &mut |_, _| true).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(report.violations(), 0, "{:?}: {:?}", spec.set, report.found);
     let lost: u64 = report.rows.iter().map(|row| row.tally.lost_units).sum();
     assert_eq!(lost, 0, "the code corrects all wrong bits");
     report.rows.iter().map(|row| row.cuts).sum()

@@ -1,8 +1,8 @@
 //! Power failures in copies that stay inside their dies: in collection with and without an SLC
 //! cache, beside a defence of lower pages, with map pages on flash, with bit errors, and in a row.
 
+use crate::plans::{list, plan};
 use flashatlas_crash::{CrashSpec, Report, run};
-use flashatlas_fixtures::proofs;
 use flashatlas_host::STANDARD;
 
 const COPYBACK: &[&str] = &["ftl.copyback=same-plane", "ftl.copyback_max=2"];
@@ -36,23 +36,17 @@ const ERRORS: &[&str] = &[
 
 /// Lets the power fail in workloads on page-mapped drives.
 pub fn cut(stores: &[&str], more: &[&[&str]], geometries: &[&str], depth: u32) -> Report {
-    let list = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
     // later variants of the scheme are tried with the store that writes no map pages; the fourth
     // one is then plain page mapping, if it collects in bursts
     let scheme = if stores == ["dram"] { "page.4" } else { "page" };
     let burst = if stores == ["dram"] { &["ftl.gc_pace=burst"][..] } else { &[] };
     let all = COPYBACK.iter().chain(burst).chain(more.iter().copied().flatten());
     let spec = CrashSpec {
-        layers: list(&["-"]),
-        schemes: list(&[scheme]),
-        stores: list(stores),
         geometries: list(geometries),
         workloads: list(&["random", "collect", "hot-cold", "trim"]),
         set: all.map(|&s| s.to_owned()).collect(),
         depth,
-        one_in: proofs::one_in() as u32,
-        minimise: false,
-        ..CrashSpec::default()
+        ..plan(&[scheme], stores)
     };
     run(&STANDARD, &spec, &mut |_, _| true).unwrap_or_else(|e| panic!("{stores:?} {more:?}: {e}"))
 }

@@ -1,8 +1,8 @@
 //! The defences of lower pages: flushed data survives power failures in programs that destroy
 //! earlier pages of the same cells. Without a defence, flushed data is lost.
 
+use crate::plans::{list, plan};
 use flashatlas_crash::{CrashSpec, Report, run};
-use flashatlas_fixtures::proofs;
 use flashatlas_host::STANDARD;
 
 /// Orders of pages, with the cells and the pages of a block that they need.
@@ -26,18 +26,12 @@ pub fn cut(order: &[&str], defence: &str) -> Report {
 
 fn cut_of(schemes: &[&str], order: &[&str], more: &[&str]) -> Report {
     let set = order.iter().chain(more).map(|&setting| setting.to_owned()).collect();
-    let list = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
     let spec = CrashSpec {
-        layers: list(&["-"]),
-        schemes: list(schemes),
-        stores: list(&["dram"]),
         geometries: list(&["square", "lanes"]),
         workloads: list(&["random", "collect", "hot-cold"]),
         faults: "torn-garbage,torn-once,torn-erase,paired-pages".to_owned(),
         set,
-        one_in: proofs::one_in() as u32,
-        minimise: false,
-        ..CrashSpec::default()
+        ..plan(schemes, &["dram"])
     };
     run(&STANDARD, &spec, &mut |_, _| true).unwrap_or_else(|e| panic!("{order:?} {more:?}: {e}"))
 }

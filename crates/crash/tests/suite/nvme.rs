@@ -1,20 +1,17 @@
 //! Power failures behind an NVMe controller.
 
+use crate::plans::separated;
 use flashatlas_crash::{CrashError, CrashSpec, Report, rerun, run};
 use flashatlas_fixtures::proofs;
 use flashatlas_host::STANDARD;
 
-fn list(names: &str) -> Vec<String> {
-    names.split(',').map(str::to_owned).collect()
-}
-
 fn plan(stores: &str, geometry: &str) -> CrashSpec {
     CrashSpec {
         interface: "nvme".into(),
-        layers: list("-"),
-        schemes: list("page,bast"),
-        stores: list(stores),
-        geometries: list(geometry),
+        layers: separated("-"),
+        schemes: separated("page,bast"),
+        stores: separated(stores),
+        geometries: separated(geometry),
         ..CrashSpec::default()
     }
 }
@@ -56,10 +53,10 @@ fn what_is_not_there_behind_a_controller_is_refused_by_name() {
     let usual = || plan("dram", "mini");
     let error = refused(CrashSpec { interface: "nvm".into(), ..usual() });
     assert!(error.contains("`nvm`") && error.contains("device, nvme"), "{error}");
-    let error = refused(CrashSpec { workloads: list("random"), ..usual() });
+    let error = refused(CrashSpec { workloads: separated("random"), ..usual() });
     assert!(error.contains("`random`") && error.contains("nvme-switch"), "{error}");
     let nvme_alone = CrashSpec { interface: "device".into(), ..usual() };
-    let error = refused(CrashSpec { workloads: list("nvme-switch"), ..nvme_alone });
+    let error = refused(CrashSpec { workloads: separated("nvme-switch"), ..nvme_alone });
     assert!(error.contains("`nvme-switch`") && error.contains("map-pages"), "{error}");
     let error = refused(CrashSpec { faults: "torn-erase,paired-pages".into(), ..usual() });
     assert!(error.contains("`paired-pages`") && error.contains("nvm-lines"), "{error}");

@@ -1,8 +1,8 @@
 //! Power failures between the steps of programs, with and without an SLC cache, for both kinds of
 //! FLUSH, and in a row.
 
+use crate::plans::{list, plan};
 use flashatlas_crash::{CrashSpec, Report, run};
-use flashatlas_fixtures::proofs;
 use flashatlas_host::STANDARD;
 
 /// Settings of programs in two steps.
@@ -45,19 +45,14 @@ fn cut_under(
     depth: u32,
 ) -> Report {
     let set = TWO.iter().chain(more.iter().copied().flatten()).map(|&s| s.to_owned()).collect();
-    let list = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
     let spec = CrashSpec {
         layers: list(&[layer]),
-        schemes: list(&[scheme]),
-        stores: list(&["dram"]),
         geometries: list(geometries),
         workloads: list(&["random", "collect", "hot-cold", "trim"]),
         set,
         depth,
         faults: if more.contains(&PLP) { PLP_FAULTS.into() } else { "all".into() },
-        one_in: proofs::one_in() as u32,
-        minimise: false,
-        ..CrashSpec::default()
+        ..plan(&[scheme], &["dram"])
     };
     run(&STANDARD, &spec, &mut |_, _| true).unwrap_or_else(|e| panic!("{more:?}: {e}"))
 }

@@ -3,6 +3,7 @@
 //! If a seeded bug were missed, a similar real bug would be missed, too.
 
 use crate::lower_pages::{ORDERS, cut};
+use crate::plans::separated;
 use crate::trim_records::enumerate;
 use flashatlas_crash::{CrashSpec, run};
 use flashatlas_fixtures::proofs;
@@ -92,18 +93,14 @@ const NVME_CASES: &[NvmeCase] = &[
     (SeededBug::ReadFuaIgnored, "dram", "square", "nvme-cache", "N8"),
 ];
 
-fn list(names: &str) -> Vec<String> {
-    names.split(',').map(str::to_owned).collect()
-}
-
 fn plan(&(bug, schemes, stores, geometries, workloads, depth, steps): &Case) -> CrashSpec {
     let (layers, schemes) = schemes.split_once('/').unwrap_or(("-", schemes));
     CrashSpec {
-        layers: list(layers),
-        schemes: list(schemes),
-        stores: list(stores),
-        geometries: list(geometries),
-        workloads: list(workloads),
+        layers: separated(layers),
+        schemes: separated(schemes),
+        stores: separated(stores),
+        geometries: separated(geometries),
+        workloads: separated(workloads),
         depth,
         steps,
         one_in: proofs::one_in() as u32,
@@ -121,11 +118,11 @@ fn plan(&(bug, schemes, stores, geometries, workloads, depth, steps): &Case) -> 
 fn nvme_plan(&(_, store, geometry, workload, _): &NvmeCase) -> CrashSpec {
     CrashSpec {
         interface: "nvme".into(),
-        layers: list("-"),
-        schemes: list("page.1"),
-        stores: list(&format!("{store}.1")),
-        geometries: list(geometry),
-        workloads: list(workload),
+        layers: separated("-"),
+        schemes: separated("page.1"),
+        stores: separated(&format!("{store}.1")),
+        geometries: separated(geometry),
+        workloads: separated(workload),
         seeds: 4,
         minimise: false,
         ..CrashSpec::default()

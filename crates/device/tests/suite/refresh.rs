@@ -10,11 +10,10 @@ const DAY: u64 = 24 * HOUR;
 
 /// A drive in which 8192 x 0.004 t = 32.8 t bits of a codeword are wrong after t days. The code
 /// corrects 72 bits.
-const LINEAR: [&str; 11] = [
+pub const LINEAR: [&str; 10] = [
     "drive.channels=1",
     "drive.ways=1",
     "drive.blocks=64",
-    "host.idle_after=1ms",
     "errors.model=tlc-72l",
     "errors.e=0",
     "errors.a=0",
@@ -25,7 +24,8 @@ const LINEAR: [&str; 11] = [
 ];
 
 fn config(more: &[&str]) -> DriveConfig {
-    let settings: Vec<String> = LINEAR.iter().chain(more).map(|&s| s.into()).collect();
+    let settings: Vec<String> =
+        LINEAR.iter().chain(&["host.idle_after=1ms"]).chain(more).map(|&s| s.into()).collect();
     Registry::DRIVES.load("tiny", None, &settings).unwrap_or_else(|e| panic!("{e}"))
 }
 

@@ -78,29 +78,14 @@ impl Medium {
 mod tests {
     use super::*;
     use crate::{Change, Counters, Flash, FrameState, OobRole, ReadPart, Rules, Torn, Unit};
-    use flashatlas_types::{
-        AllocationOrder, Cause, Cell, Geometry, Layout, Lpn, OpId, OpKind, Plan, Ppn, ProgramUnit,
-        Seed, Span, Stamp,
-    };
+    use flashatlas_fixtures::layouts::tlc_on_two_planes;
+    use flashatlas_types::{Cause, Lpn, OpId, OpKind, Plan, Ppn, ProgramUnit, Seed, Stamp};
 
     const BLOCK: BlockId = BlockId::new(1);
 
     /// Returns a medium with blocks of six TLC pages on two planes. A page holds two units.
     fn medium(of: ProgramUnit, rules: Rules) -> Medium {
-        let geometry = Geometry {
-            channels: 1,
-            ways: 1,
-            dies: 1,
-            planes: 2,
-            blocks: 3,
-            pages: 6,
-            page_bytes: 1024,
-            spare_bytes: 128,
-            cell: Cell::Tlc,
-        };
-        let span = Span { planes: 2, ..Span::ONE };
-        let order = AllocationOrder::parse("CWDP").unwrap();
-        let layout = Layout::of_frames(geometry, span, 512, order, 20, of).unwrap();
+        let layout = tlc_on_two_planes(of, 20);
         Medium::new(layout.into(), rules, 0, Seed(1)).unwrap()
     }
 

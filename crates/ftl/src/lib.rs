@@ -53,7 +53,7 @@ pub use report::{
     AreaUse, FtlReport, MapCounters, MemoryUse, MergeClass, MergeCounters, MountLimit, MountReport,
     PageCounters, Reason,
 };
-pub use schemes::{FLUSH, PROGRAM_STEPS, Registry, SchemeConfig, SchemeDef, WORN_OUT};
+pub use schemes::{FLUSH, PROGRAM_STEPS, REFRESH, Registry, SchemeConfig, SchemeDef, WORN_OUT};
 pub use superseded::Superseded;
 
 use flashatlas_nand::{Medium, Unit};

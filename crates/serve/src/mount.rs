@@ -135,18 +135,17 @@ impl Kept<ServeError> for KeptOn<'_> {
             );
             return Err(RunError::Unusable(why).into());
         }
-        let steps = config.params.value("ftl.program_steps").map(ToString::to_string);
-        if steps.is_some_and(|steps| steps != "1") {
-            let why = "ftl.program_steps: an image does not keep word lines between the steps of \
-                       their programs; leave the key out, or serve the drive without an image";
-            return Err(RunError::Unusable(why.into()).into());
-        }
-        let copyback = config.params.value("ftl.copyback").map(ToString::to_string);
-        if copyback.is_some_and(|copyback| copyback != "none") {
-            let why = "ftl.copyback: an image does not keep the copybacks of a page and the \
-                       wrong bits that they carry; leave the key out, or serve the drive without \
-                       an image";
-            return Err(RunError::Unusable(why.into()).into());
+        for (key, off, what) in [
+            ("ftl.program_steps", "1", "word lines between the steps of their programs"),
+            ("ftl.copyback", "none", "the copybacks of a page and the wrong bits that they carry"),
+        ] {
+            if config.params.value(key).is_some_and(|value| value.to_string() != off) {
+                return Err(RunError::Unusable(format!(
+                    "{key}: an image does not keep {what}; leave the key out, or serve the drive \
+                     without an image"
+                ))
+                .into());
+            }
         }
         let identity = identity(config, on_flash);
         let drive = &self.plan.drive;

@@ -2,6 +2,7 @@
 
 use crate::notes;
 use flashatlas_device::DriveConfig;
+use flashatlas_ftl::REFRESH;
 use flashatlas_nand::Medium;
 use flashatlas_types::{BlockId, Layout, Note};
 
@@ -40,7 +41,7 @@ pub(crate) fn replace_by_errors(list: &mut Vec<Note>, config: &DriveConfig, medi
 
 /// Returns a note if new data has more wrong bits than the share at which blocks are refreshed.
 fn refresh_below_wear(config: &DriveConfig, medium: &Medium) -> Option<Note> {
-    let share: f64 = config.params.value("ftl.refresh")?.to_string().parse().ok()?;
+    let share = config.params.has(REFRESH).then(|| config.params.get(REFRESH))?;
     if share == 0.0 {
         return None;
     }

@@ -49,6 +49,7 @@ use frontier::{Frontier, Leaving, Pending};
 use history::History;
 use lower_pages::Defence;
 use partial::Sweep;
+pub use refresh::REFRESH;
 use refresh::Refreshing;
 use rustc_hash::FxHashMap;
 pub use settings::WORN_OUT;

@@ -25,7 +25,7 @@ use flashatlas_types::{
 };
 
 /// The parameter `ftl.refresh`.
-pub(super) const REFRESH: Param<f64> = Param::ratio(
+pub const REFRESH: Param<f64> = Param::ratio(
     "ftl.refresh",
     0.0,
     1.0,

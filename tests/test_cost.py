@@ -181,7 +181,7 @@ def test_runs_that_do_not_fit_together_are_fewer(monkeypatch):
 
 REAL = """
 import re, flashatlas
-settings = {"map.unit": "16KiB", "drive.blocks": 13600, "drive.logical_pages": 3_750_000_000}
+settings = {"map.unit": "16KiB", "drive.capacity": "61.44TB"}
 drive = flashatlas.Drive("tlc-nvme-1tb", set=settings)
 load = {"workload": "uniform:requests=3000,size=16KiB,read=0.5", "precondition": "steady"}
 cases = [{"set": {"timing.t_read": time}} for time in ("50us", "60us")]

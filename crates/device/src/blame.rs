@@ -5,7 +5,8 @@
 //! override it. The base is a preset, or a file that builds on no preset. Each setting overrides
 //! one key. The lines of a file that builds on a preset come first, then the settings of `--set`.
 
-use crate::params::SET;
+use crate::capacity;
+use crate::params::{BLOCKS, CAPACITY, SET};
 use flashatlas_types::{ConfigError, RawConfig};
 
 /// A key that overrides a base, with its text.
@@ -29,13 +30,14 @@ impl Setting {
     /// Returns the settings of `file`, which override the preset that the file builds on.
     ///
     /// # Errors
-    /// Returns the errors of [`one_capacity`].
+    /// Returns the errors of [`capacity::overridden`].
     pub fn of_file(file: RawConfig) -> Result<Vec<Setting>, ConfigError> {
-        one_capacity(&mut RawConfig::default(), &file)?;
+        capacity::overridden(&mut RawConfig::default(), &file)?;
         Ok(file.apart().into_iter().map(Setting).collect())
     }
 
-    fn key(&self) -> Option<&str> {
+    /// Returns the key that is overridden.
+    pub fn key(&self) -> Option<&str> {
         self.0.iter().next().map(|(key, _)| key)
     }
 }
@@ -43,15 +45,19 @@ impl Setting {
 /// Returns `base` overridden by `settings`. A later setting overrides an earlier setting.
 ///
 /// # Errors
-/// Returns the errors of [`one_capacity`].
+/// Returns the errors of [`capacity::overridden`].
 pub(crate) fn laid<'a>(
     base: &RawConfig,
-    settings: impl IntoIterator<Item = &'a Setting>,
+    settings: impl IntoIterator<Item = &'a Setting> + Clone,
 ) -> Result<RawConfig, ConfigError> {
     let mut raw = base.clone();
-    for Setting(over) in settings {
-        one_capacity(&mut raw, over)?;
+    for Setting(over) in settings.clone() {
+        capacity::overridden(&mut raw, over)?;
         raw.overlay(over.clone());
+    }
+    let is_set = |key| settings.clone().into_iter().any(|setting| setting.key() == Some(key));
+    if capacity::is_given(&raw) && is_set(CAPACITY.key()) && !is_set(BLOCKS.key()) {
+        raw.remove(BLOCKS.key());
     }
     Ok(raw)
 }
@@ -111,27 +117,5 @@ fn place(raw: &RawConfig, key: &str) -> String {
     match raw.place(key) {
         SET => format!("‹{SET}›"),
         place => place.to_owned(),
-    }
-}
-
-/// Removes one of the two capacity parameters from `raw` if `over` sets the other parameter.
-fn one_capacity(raw: &mut RawConfig, over: &RawConfig) -> Result<(), ConfigError> {
-    let keys = ["drive.logical_pages", "drive.over_provisioning"];
-    let given = keys.map(|key| over.text(key).is_some_and(|text| text != "0"));
-    match given {
-        [true, true] => Err(ConfigError::new(
-            keys[0],
-            format!("is given together with {}: give one of the two", keys[1]),
-        )
-        .at(over.place(keys[0]))),
-        [logical, share] => {
-            if logical {
-                raw.remove(keys[1]);
-            }
-            if share {
-                raw.remove(keys[0]);
-            }
-            Ok(())
-        }
     }
 }

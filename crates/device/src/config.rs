@@ -1,6 +1,7 @@
 //! Configurations of drives, built from presets, files and single settings.
 
 use crate::blame::{Setting, blamed, laid};
+use crate::capacity;
 use crate::layer::{self, LayerDef, LayerLimit, LayersBelow};
 use crate::params::{
     ALLOCATION, BLOCKS, CACHE_BYTES, CACHE_HIGH, CACHE_LOW, CACHE_MODE, CELL, CHANNELS, DIES,
@@ -98,6 +99,8 @@ impl DriveConfig {
         over: &[Setting],
     ) -> Result<DriveConfig, ConfigError> {
         let checked = |raw| DriveConfig::checked(registry, name, raw);
+        let spare = capacity::spare_share(base, over, || checked(base.clone()));
+        let checked = |raw| checked(capacity::with_spare_share(raw, spare));
         checked(laid(base, over)?)
             .map_err(|error| blamed(error, base, over, |raw| checked(raw).err()))
     }
@@ -109,7 +112,14 @@ impl DriveConfig {
     ) -> Result<DriveConfig, ConfigError> {
         let dropped =
             drop_of_others(&registry, &mut raw).map_err(|e| elsewhere(&registry, &raw, e))?;
-        let params = resolve(&registry, &raw).map_err(|e| elsewhere(&registry, &raw, e))?;
+        let resolved = |raw: &_| resolve(&registry, raw).map_err(|e| elsewhere(&registry, raw, e));
+        if capacity::is_given(&raw) {
+            raw = capacity::in_blocks_and_pages(raw, |raw| {
+                let params = resolved(raw)?;
+                Ok(DriveConfig { name: name.to_owned(), params, registry, dropped: Vec::new() })
+            })?;
+        }
+        let params = resolved(&raw)?;
         let config = DriveConfig { name: name.to_owned(), params, registry, dropped };
         let drive = |layout| DeviceShape::of(&layout);
         config
@@ -218,6 +228,36 @@ impl DriveConfig {
     /// `cache.low` exceeds `cache.high`, or if units are larger than 64 KiB.
     pub fn layout(&self) -> Result<Layout, ConfigError> {
         let p = &self.params;
+        let mut layout = self.flash()?;
+        let physical = u64::from(layout.slots());
+        let unit = layout.unit_bytes;
+        let logical = match p.get(LOGICAL_PAGES) {
+            0 => (physical as f64 / (1.0 + p.get(OVER_PROVISIONING))) as u64,
+            given => given,
+        };
+        if logical == 0 || logical > physical {
+            return Err(ConfigError::new(
+                "drive.logical_pages",
+                format!(
+                    "{logical} mapping units of {unit} bytes do not fit: the flash holds 1 to \
+                     {physical} units"
+                ),
+            ));
+        }
+        layout.logical_units = logical as u32;
+        self.check_capacitors(&layout)?;
+        (self.scheme().fits)(&self.scheme_config(), &layout)?;
+        ErrorRules::check(p, &layout.geometry, p.get(CACHE_READ))?;
+        self.check_cache(&layout)?;
+        Ok(layout)
+    }
+
+    /// Returns the layout of the flash, before it is known which share of it the drive exports.
+    ///
+    /// # Errors
+    /// Returns the errors of [`DriveConfig::layout`] about the shape of the flash.
+    pub(crate) fn flash(&self) -> Result<Layout, ConfigError> {
+        let p = &self.params;
         let geometry = Geometry {
             channels: p.get(CHANNELS),
             ways: p.get(WAYS),
@@ -260,27 +300,7 @@ impl DriveConfig {
         };
         let pages = PageOrder::parse(p.get(PAGE_ORDER)).expect("resolved");
         let layout = Layout::of_frames(geometry, span, unit, order, 0, program)?;
-        let mut layout = layout.in_page_order(pages)?;
-        let physical = u64::from(layout.slots());
-        let logical = match p.get(LOGICAL_PAGES) {
-            0 => (physical as f64 / (1.0 + p.get(OVER_PROVISIONING))) as u64,
-            given => given,
-        };
-        if logical == 0 || logical > physical {
-            return Err(ConfigError::new(
-                "drive.logical_pages",
-                format!(
-                    "{logical} mapping units of {unit} bytes do not fit: the flash holds 1 to \
-                     {physical} units"
-                ),
-            ));
-        }
-        layout.logical_units = logical as u32;
-        self.check_capacitors(&layout)?;
-        (self.scheme().fits)(&self.scheme_config(), &layout)?;
-        ErrorRules::check(p, &geometry, p.get(CACHE_READ))?;
-        self.check_cache(&layout)?;
-        Ok(layout)
+        layout.in_page_order(pages)
     }
 
     /// Checks that the capacitors finish every program that may be in flight.

@@ -26,6 +26,7 @@
 
 mod blame;
 mod cache;
+mod capacity;
 mod command;
 pub mod config;
 mod contents;

@@ -19,8 +19,12 @@ pub(crate) const DIES: Param<u32> = Param::int("drive.dies", 1, 16, "dies in a p
 
 pub(crate) const PLANES: Param<u32> = Param::int("drive.planes", 1, 16, "planes in a die");
 
+/// The largest number of blocks in a plane.
+pub(crate) const BLOCKS_MAX: u32 = 1 << 20;
+
 /// The parameter `drive.blocks`.
-pub const BLOCKS: Param<u32> = Param::int("drive.blocks", 1, 1 << 20, "erase blocks in a plane");
+pub const BLOCKS: Param<u32> =
+    Param::int("drive.blocks", 1, BLOCKS_MAX as u64, "erase blocks in a plane");
 
 pub(crate) const PAGES: Param<u32> =
     Param::int("drive.pages", 1, 1 << 16, "pages in an erase block");
@@ -96,6 +100,16 @@ pub(crate) const OVER_PROVISIONING: Param<f64> = Param::ratio(
 )
 .or("0.07");
 
+pub(crate) const CAPACITY: Param<u64> = Param::bytes(
+    "drive.capacity",
+    0,
+    1 << 50,
+    "bytes that the drive exports, in whole mapping units; sets drive.logical_pages and, unless \
+     drive.blocks is set beside it, drive.blocks, with the spare share of the drive that it \
+     changes (or drive.over_provisioning); 0: drive.logical_pages decides",
+)
+.or("0");
+
 pub(crate) const CACHE_MODE: Param<Text> = Param::choice(
     "cache.mode",
     &["write-back", "write-through"],
@@ -162,6 +176,7 @@ pub(crate) const IDLE_AFTER: Param<Dur> = Param::time(
 /// These keys came after drives were first kept in images, checkpoints and records. A drive that
 /// uses none of them is the same drive as before.
 pub(crate) const UNSAID: &[(&str, &str)] = &[
+    ("drive.capacity", "0"),
     ("drive.page_order", "consecutive"),
     ("drive.program_unit", "page"),
     ("ecc.code", "ldpc-soft"),
@@ -245,6 +260,7 @@ pub const PARAMS: &[ParamDef] = &[
     ALLOCATION.def,
     LOGICAL_PAGES.def,
     OVER_PROVISIONING.def,
+    CAPACITY.def,
     CACHE_MODE.def,
     CACHE_BYTES.def,
     CACHE_HIGH.def,

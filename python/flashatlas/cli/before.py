@@ -14,7 +14,7 @@ from flashatlas.results.units import percent, size
 from flashatlas.running.api import specification
 from flashatlas.running.cost import Cost, cost, free_memory
 
-EXPORTED = ("drive.logical_pages", "drive.over_provisioning")
+EXPORTED = ("drive.logical_pages", "drive.over_provisioning", "drive.capacity")
 """Settings that determine how much of the flash is exported."""
 
 

@@ -200,6 +200,63 @@ fn the_capacity_is_what_was_said_last() {
 }
 
 #[test]
+fn a_capacity_in_bytes_keeps_the_spare_share() {
+    let shape = |drive: &str, file: Option<&str>, settings: &[&str]| {
+        let settings: Vec<String> = settings.iter().map(|&s| s.to_owned()).collect();
+        let config = Registry::DRIVES.load(drive, file, &settings).unwrap();
+        let layout = config.layout().unwrap();
+        assert_eq!(config.params.value("drive.capacity"), Some(&Value::Int(0)));
+        (layout.logical_units, layout.geometry.blocks)
+    };
+    // 222 blocks of 1,152 pages of 4 units on 256 planes hold 1.07245 times the exported units; in
+    // units of 16 KiB, a block on each plane holds 294,912 units
+    let large =
+        (3_750_000_000, (3.75e9 * 261_881_856.0 / 244_190_646.0 / 294_912f64).ceil() as u32);
+    let one = "drive.capacity=61.44TB";
+    assert_eq!(large.1, 13_637);
+    assert_eq!(shape("tlc-nvme-1tb", None, &[one, "map.unit=16KiB"]), large);
+    assert_eq!(shape("tlc-nvme-1tb", None, &["map.unit=16KiB", one]), large);
+    // a share or a number of blocks beside it is honoured, in any order
+    let tenth = (3_750_000_000, (3.75e9 * 1.1 / 294_912f64).ceil() as u32);
+    let share = "drive.over_provisioning=0.1";
+    assert_eq!(shape("tlc-nvme-1tb", None, &[one, share, "map.unit=16KiB"]), tenth);
+    assert_eq!(shape("tlc-nvme-1tb", None, &[share, one, "map.unit=16KiB"]), tenth);
+    let blocks = ["drive.blocks=14000", "map.unit=16KiB", one];
+    assert_eq!(shape("tlc-nvme-1tb", None, &blocks), (3_750_000_000, 14_000));
+    // what is not a whole unit is not exported
+    assert_eq!(shape("tlc-small", None, &["drive.capacity=1073745919"]).0, 1 << 18);
+    // the last of two says how much is exported; a file is changed as a preset is
+    let pages = ["drive.capacity=1GiB", "drive.logical_pages=1000"];
+    assert_eq!(shape("tlc-small", None, &pages), (1000, 104));
+    let file = Some("[drive]\nbase = \"tlc-small\"\ncapacity = \"1GiB\"\n");
+    assert_eq!(shape("mine.toml", file, &[]).0, 1 << 18);
+    assert_eq!(shape("mine.toml", file, &["drive.capacity=2GiB"]).0, 1 << 19);
+    assert_eq!(shape("mine.toml", file, &["drive.over_provisioning=0.25"]).0, 1 << 18);
+    assert_eq!(shape("mine.toml", file, &["drive.logical_pages=720896"]), (720_896, 104));
+    let config = Registry::DRIVES.load("tlc-small", None, &[]).unwrap();
+    let half = config.with(&["drive.capacity=1408MiB".into()]).unwrap().layout().unwrap();
+    assert_eq!((half.logical_units, half.geometry.blocks), (720_896 / 2, 52));
+}
+
+#[test]
+fn a_capacity_that_cannot_be_is_refused_by_name() {
+    let said = error("tlc-small", &["drive.capacity=4095"]);
+    assert!(said.starts_with("set: drive.capacity: 4095 bytes are less than a mapping"), "{said}");
+    let said = error("tiny", &["drive.capacity=1024TiB"]);
+    assert!(said.starts_with("set: drive.capacity: "), "{said}");
+    assert!(said.contains("a plane has at most 1048576"), "{said}");
+    // 15 thousand million units have no 32-bit number
+    let said = error("tlc-nvme-1tb", &["drive.capacity=61.44TB"]);
+    assert!(said.starts_with("set: drive.capacity: with 61.44TB, map.unit=4kib"), "{said}");
+    let said = error("tlc-small", &["drive.capacity=4GiB", "drive.blocks=104"]);
+    assert!(said.starts_with("set: drive.blocks: with 104 and drive.capacity=4GiB"), "{said}");
+    let both = "[drive]\nbase = \"tiny\"\nlogical_pages = 9\ncapacity = \"1MiB\"\n";
+    let said = Registry::DRIVES.load("mine.toml", Some(both), &[]).unwrap_err().to_string();
+    assert!(said.starts_with("mine.toml:3:1: drive.logical_pages: is given together"), "{said}");
+    assert!(said.contains("drive.capacity"), "{said}");
+}
+
+#[test]
 fn a_file_may_build_on_a_preset() {
     let config = Registry::DRIVES
         .load("mine.toml", Some("[drive]\nbase = \"tiny\"\nplanes = 2\n"), &[])

@@ -1,13 +1,12 @@
 //! The state that every scheme tracks: the valid slots, the role of each block, and the free
 //! blocks.
 
-use crate::FtlContext;
 use crate::bits::BitSet;
-use flashatlas_nand::{Medium, ReadPart, Unit};
+use flashatlas_nand::Medium;
 use flashatlas_prefetch as prefetch;
 use flashatlas_types::{
-    Base, BlockId, Cause, ConfigError, Divisor, FrameId, FtlError, LaneId, Layout, LocalBlock, Lpn,
-    MediumError, OpId, Param, Ppn, SeededBug, TiSlice, TiVec, Violation, ti_vec,
+    Base, BlockId, ConfigError, Divisor, LaneId, Layout, LocalBlock, MediumError, Param, Ppn,
+    SeededBug, TiSlice, TiVec, Violation, ti_vec,
 };
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -36,78 +35,6 @@ pub fn fits_whole_frames(layout: &Layout, who: &str) -> Result<(), ConfigError> 
          bytes), not {unit} bytes"
     );
     Err(ConfigError::new("map.unit", why))
-}
-
-/// Returns the content of slot `at`, which must be page `expected`.
-///
-/// # Errors
-/// Returns [`FtlError::WrongPage`] if the slot holds another page, and the errors of the medium.
-pub fn unit_at(medium: &Medium, at: Ppn, expected: Lpn) -> Result<Unit, FtlError> {
-    expecting(medium.unit(at)?, at, expected)
-}
-
-/// Reads page `expected` in slot `at`, which is a whole frame, for a copy. Returns its content and
-/// the operation that reads it. Content that cannot be read is copied as lost.
-///
-/// # Errors
-/// Returns [`FtlError::WrongPage`] if the slot holds another page, and the errors of the medium.
-pub fn read_for_copy(
-    cx: &mut FtlContext<'_>,
-    at: Ppn,
-    expected: Lpn,
-    cause: Cause,
-) -> Result<(Unit, OpId), FtlError> {
-    let frame = cx.flash.medium.layout().frame_of(at);
-    let sensed = read_or_lose(cx, frame, 1, cause)?;
-    Ok((expecting(cx.flash.medium.unit_or_lost(at)?, at, expected)?, sensed))
-}
-
-/// Reads slots of a frame for copies. Returns [`OpId::NONE`] if their content cannot be read: they
-/// are then copied as lost ([`Medium::unit_or_lost`]).
-///
-/// # Errors
-/// Returns the errors of the medium.
-pub fn read_or_lose(
-    cx: &mut FtlContext<'_>,
-    frame: FrameId,
-    slots: u64,
-    cause: Cause,
-) -> Result<OpId, MediumError> {
-    match cx.flash.read(frame, slots, ReadPart::Whole, cause, &[]) {
-        Err(MediumError::Unreadable(_)) if cx.flash.medium.has_errors() => Ok(OpId::NONE),
-        read => read,
-    }
-}
-
-/// Returns the content of slot `at` as [`unit_at`] does, without bytes.
-///
-/// # Errors
-/// Returns the errors of [`unit_at`].
-#[inline]
-pub fn unit_by_stamp_at(medium: &Medium, at: Ppn, expected: Lpn) -> Result<Unit, FtlError> {
-    expecting(medium.unit_by_stamp(at)?, at, expected)
-}
-
-#[inline]
-fn expecting(unit: Unit, at: Ppn, expected: Lpn) -> Result<Unit, FtlError> {
-    if unit.lpn == expected {
-        Ok(unit)
-    } else {
-        Err(FtlError::WrongPage { at, expected, found: unit.lpn })
-    }
-}
-
-/// Checks that the spare area of slot `ppn` names the page that is mapped to it.
-///
-/// # Errors
-/// Returns an error if the spare area names another page or no page.
-pub fn check_names(medium: &Medium, ppn: Ppn, lpn: Lpn) -> Result<(), Violation> {
-    let found = medium.named(ppn);
-    Violation::unless(found == Ok(lpn), "the spare area of a mapped slot names its page", || {
-        format!(
-            "page {lpn} should be in slot {ppn}, but the spare area of this slot holds {found:?}"
-        )
-    })
 }
 
 /// The use of a block.
@@ -323,9 +250,14 @@ impl Blocks {
     #[inline]
     pub fn is_valid(&self, ppn: Ppn) -> bool {
         let bit = self.bits.contains(ppn);
-        match self.base.as_deref() {
-            Some(base) if self.of_base[self.block_of(ppn)] => !bit && base.is_valid(ppn),
-            _ => bit,
+        if self.base.is_none() { bit } else { self.is_valid_over_base(ppn, bit) }
+    }
+
+    #[inline(never)]
+    fn is_valid_over_base(&self, ppn: Ppn, bit: bool) -> bool {
+        match self.base_of(self.block_of(ppn)) {
+            Some(base) => !bit && base.is_valid(ppn),
+            None => bit,
         }
     }
 
@@ -360,7 +292,7 @@ impl Blocks {
     ///
     /// # Panics
     /// Panics if the slot was not valid.
-    #[inline]
+    #[inline(always)] // the case without a base is short
     pub fn invalidate(&mut self, ppn: Ppn) -> (BlockId, u32) {
         let block = self.block_of(ppn);
         let was_valid = match self.base {

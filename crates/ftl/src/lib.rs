@@ -43,6 +43,7 @@ mod sealed;
 pub mod steady;
 mod superseded;
 mod trims;
+pub mod units;
 pub mod victims;
 
 pub use blocks::Role;

@@ -18,24 +18,18 @@ const SHARE: usize = 16;
 /// of the entries that have changed, if it is large.
 #[derive(Clone, Debug)]
 pub struct Table {
-    words: Words,
+    /// All entries. The vector is empty before the first change, and beside a hash.
+    words: Vec<u32>,
+    /// The entries that have changed, in a table that begins with a hash. Nothing depends on their
+    /// order.
+    changed: Option<FxHashMap<u32, u32>>,
     len: u32,
-}
-
-#[derive(Clone, Debug)]
-enum Words {
-    /// No entry was ever changed, and none has memory.
-    Blank,
-    /// All entries.
-    All(Vec<u32>),
-    /// The entries that have changed. Nothing depends on their order.
-    Changed(FxHashMap<u32, u32>),
 }
 
 impl Table {
     /// Builds a table of words.
     pub fn new(len: u32) -> Table {
-        Table { words: Words::Blank, len }
+        Table { words: Vec::new(), changed: None, len }
     }
 
     /// Builds a table that begins with a hash, if it is large.
@@ -47,7 +41,7 @@ impl Table {
         if len <= large {
             return Table::new(len);
         }
-        Table { words: Words::Changed(FxHashMap::default()), len }
+        Table { changed: Some(FxHashMap::default()), ..Table::new(len) }
     }
 
     /// Returns the number of entries.
@@ -59,51 +53,47 @@ impl Table {
     /// Returns an entry. Panics beyond the table.
     #[inline]
     pub fn get(&self, at: u32) -> u32 {
-        match &self.words {
-            Words::All(words) => words[at as usize],
-            _ => self.get_sparsely(at),
+        match self.words.get(at as usize) {
+            Some(&word) => word,
+            None => self.get_sparsely(at),
         }
     }
 
     #[inline(never)]
     fn get_sparsely(&self, at: u32) -> u32 {
         assert!(at < self.len, "entry {at} is beyond the table");
-        match &self.words {
-            Words::Changed(words) => words.get(&at).copied().unwrap_or(0),
-            _ => 0,
-        }
+        self.changed.as_ref().and_then(|words| words.get(&at).copied()).unwrap_or(0)
     }
 
     /// Changes an entry and returns its old value. Panics beyond the table.
     #[inline]
     pub fn replace(&mut self, at: u32, word: u32) -> u32 {
-        match &mut self.words {
-            Words::All(words) => std::mem::replace(&mut words[at as usize], word),
-            _ => self.replace_sparsely(at, word),
+        match self.words.get_mut(at as usize) {
+            Some(entry) => std::mem::replace(entry, word),
+            None => self.replace_sparsely(at, word),
         }
     }
 
     #[inline(never)]
     fn replace_sparsely(&mut self, at: u32, word: u32) -> u32 {
         assert!(at < self.len, "entry {at} is beyond the table");
-        let Words::Changed(words) = &mut self.words else {
+        let Some(changed) = &mut self.changed else {
             return std::mem::replace(&mut self.words_mut()[at as usize], word);
         };
-        let old = words.insert(at, word).unwrap_or(0);
-        if words.len() > self.len as usize / SHARE {
-            let mut all = vec![0; self.len as usize];
-            words.iter().for_each(|(&at, &word)| all[at as usize] = word);
-            self.words = Words::All(all);
+        let old = changed.insert(at, word).unwrap_or(0);
+        if changed.len() > self.len as usize / SHARE {
+            let mut words = vec![0; self.len as usize];
+            changed.iter().for_each(|(&at, &word)| words[at as usize] = word);
+            (self.words, self.changed) = (words, None);
         }
         old
     }
 
     /// Returns the entries that are not zero, with their numbers, in no particular order.
     pub fn changed(&self) -> Box<dyn Iterator<Item = (u32, u32)> + '_> {
-        match &self.words {
-            Words::Blank => Box::new(std::iter::empty()),
-            Words::All(words) => Box::new((0..).zip(words.iter().copied()).filter(|e| e.1 != 0)),
-            Words::Changed(words) => {
+        match &self.changed {
+            None => Box::new((0..).zip(self.words.iter().copied()).filter(|e| e.1 != 0)),
+            Some(words) => {
                 Box::new(words.iter().map(|(&at, &word)| (at, word)).filter(|e| e.1 != 0))
             }
         }
@@ -114,28 +104,24 @@ impl Table {
     /// # Panics
     /// Panics if the table is a hash.
     pub(crate) fn words_mut(&mut self) -> &mut [u32] {
-        if let Words::Blank = self.words {
-            self.words = Words::All(vec![0; self.len as usize]);
+        assert!(self.changed.is_none(), "all entries of a hash are asked for");
+        if self.words.is_empty() {
+            self.words = vec![0; self.len as usize];
         }
-        match &mut self.words {
-            Words::All(words) => words,
-            _ => panic!("all entries of a hash are asked for"),
-        }
+        &mut self.words
     }
 
     /// Prefetches an entry that is about to be looked up.
     #[inline]
     pub fn prefetch(&self, at: u32) {
-        if let Words::All(words) = &self.words {
-            prefetch::item_at(words, at as usize);
-        }
+        prefetch::item_at(&self.words, at as usize);
     }
 }
 
 impl From<Vec<u32>> for Table {
     fn from(words: Vec<u32>) -> Table {
         let len = u32::try_from(words.len()).expect("entries have numbers of 32 bits");
-        Table { words: Words::All(words), len }
+        Table { words, changed: None, len }
     }
 }
 
@@ -148,7 +134,7 @@ mod tests {
     fn a_hash_holds_what_a_table_of_words_holds() {
         const LEN: u32 = 1000;
         let (mut all, mut grown) = (Table::new(LEN), Table::growing_from(LEN, LEN - 1));
-        assert!(matches!(Table::growing_from(LEN, LEN).words, Words::Blank));
+        assert!(Table::growing_from(LEN, LEN).changed.is_none());
         let mut rng = Rng::stream(Seed(1), "table");
         let mut switched = 0;
         for turn in 1..400 {
@@ -161,7 +147,7 @@ mod tests {
                 changed
             };
             assert_eq!(sorted(&all), sorted(&grown));
-            if switched == 0 && matches!(grown.words, Words::All(_)) {
+            if switched == 0 && grown.changed.is_none() {
                 switched = turn;
             }
         }

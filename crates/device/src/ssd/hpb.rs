@@ -6,7 +6,7 @@ use crate::hpb::entry::SLOTS_MAX;
 use crate::hpb::{Manager, Refusal, Terms};
 use crate::pieces::Piece;
 use crate::{Cmd, HpbCounters, LayerError, Reply, SubmitError};
-use flashatlas_ftl::blocks::unit_at;
+use flashatlas_ftl::units::unit_at;
 use flashatlas_ftl::{Ftl, Place};
 use flashatlas_nand::{OobRole, ReadPart, Unit};
 use flashatlas_types::{

@@ -4,7 +4,7 @@ use super::{DeviceCounters, Ssd};
 use crate::interface::TOGETHER;
 use crate::{DriveConfig, LayerReport, Storage, SubmitError};
 use flashatlas_ftl::Place;
-use flashatlas_ftl::blocks::unit_by_stamp_at;
+use flashatlas_ftl::units::unit_by_stamp_at;
 use flashatlas_nand::Medium;
 use flashatlas_types::{
     Dealing, FtlError, Lpn, Ppn, Seed, Stamp, StampSum, Violation, at_once, share,

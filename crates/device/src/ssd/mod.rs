@@ -16,7 +16,7 @@ use crate::cache::WriteCache;
 use crate::hpb::Manager;
 use crate::pieces::{Content, pieces};
 use crate::{Cmd, Device, DeviceShape, Done, Reply, Submission, SubmitError};
-use flashatlas_ftl::blocks::unit_by_stamp_at;
+use flashatlas_ftl::units::unit_by_stamp_at;
 use flashatlas_ftl::{Command, Copies, Ftl, FtlContext, FtlReport, Idle, Outcome, Place, Role};
 use flashatlas_nand::{Flash, Medium, Unit};
 use flashatlas_timing::{Engine, Finished, Statistics, Times, Trajectory};

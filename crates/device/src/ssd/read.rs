@@ -6,7 +6,7 @@ use crate::Reply;
 use crate::cache::CacheEntry;
 use crate::pieces::{Piece, merge_under, pieces};
 use flashatlas_ftl::Place;
-use flashatlas_ftl::blocks::unit_at;
+use flashatlas_ftl::units::unit_at;
 use flashatlas_nand::{ReadPart, Unit};
 use flashatlas_types::{
     Cause, Class, FrameId, FtlError, Lba, Lpn, MediumError, OpId, OpKind, Ppn, SECTOR_BYTES, Stamp,

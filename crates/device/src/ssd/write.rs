@@ -8,7 +8,7 @@ use crate::pieces::{
     Content, Piece, all_sectors, bytes_of, merge_under, missing, pieces, placed, slice_of,
 };
 use flashatlas_ftl::Place;
-use flashatlas_ftl::blocks::unit_at;
+use flashatlas_ftl::units::unit_at;
 use flashatlas_nand::Unit;
 use flashatlas_types::{
     Cause, Class, FtlError, Lba, Lpn, OpId, OpKind, Plan, SeededBug, Stamp, Tag,

@@ -2,11 +2,12 @@
 
 use super::budget::LogBudget;
 use super::{Log, LogSettings, ROLE_DATA, kept};
-use crate::blocks::{Blocks, Role, read_for_copy};
+use crate::blocks::{Blocks, Role};
 use crate::free::FreePool;
 use crate::sealed::ROLE_MOUNT;
 use crate::superseded::Superseded;
 use crate::trims::Trims;
+use crate::units::read_for_copy;
 use crate::{FtlContext, MapCounters, MergeCounters, MountReport};
 use flashatlas_nand::{FrameState, Medium, OobRole, ProgramOrder, Unit};
 use flashatlas_types::{

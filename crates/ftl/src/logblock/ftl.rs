@@ -1,9 +1,10 @@
 //! The translation layer around a log-block scheme, with the parts that all schemes share.
 
 use super::{Core, FoundLog, HostPage, LogContext, LogSettings};
-use crate::blocks::{Role, check_names};
+use crate::blocks::Role;
 use crate::notes::LOG_BLOCK_LOOKUPS;
 use crate::report::AreaUse;
+use crate::units::check_names;
 use crate::{
     FREE_CHANGES, Ftl, FtlContext, FtlReport, Idle, Located, MapCounters, MemoryUse, MergeCounters,
     Place,

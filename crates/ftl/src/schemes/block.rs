@@ -6,12 +6,13 @@
 //! rewritten only if no spare page is left.
 
 use super::{SchemeConfig, SchemeDef};
-use crate::blocks::{Blocks, Role, WEAR_DYNAMIC, check_names, fits_whole_frames, read_for_copy};
+use crate::blocks::{Blocks, Role, WEAR_DYNAMIC, fits_whole_frames};
 use crate::free::FreePool;
 use crate::notes::BLOCK_VALID_PAGES;
 use crate::sealed::{ROLE_MOUNT, leftovers, seal};
 use crate::superseded::Superseded;
 use crate::trims::{Trims, blocks_kept};
+use crate::units::{check_names, read_for_copy};
 use crate::{
     FREE_CHANGES, Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MergeClass, MergeCounters,
     MountLimit, MountReport, Place, SCHEME, refuse_entry_bytes,

@@ -11,6 +11,7 @@ use super::cell::{Cell, EMPTY, Header, change_in};
 use super::laid::Laid;
 use flashatlas_types::{BlockId, FrameId, Layout, Ppn, TiVec};
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The cells of a block.
@@ -49,23 +50,18 @@ impl BlockCells {
     }
 }
 
-/// The place of the cells.
-#[derive(Clone, Debug)]
-enum Store {
-    /// Nothing was programmed yet, so nothing has memory.
-    Blank,
-    /// The headers of all frames, and the content of all slots. The system provides large arrays of
-    /// zeros without writing them, so what is never written takes no memory.
-    Flat(Vec<[u32; 2]>, Vec<Cell>),
-    /// Blocks over a base.
-    Blocks(TiVec<BlockId, BlockCells>),
-}
-
 /// The cells of a drive.
 #[derive(Clone, Debug)]
 pub(crate) struct Cells {
     layout: Arc<Layout>,
-    store: Store,
+    /// The headers of all frames of a drive without a base. The vector is empty before the first
+    /// program, and over a base.
+    headers: Vec<[u32; 2]>,
+    /// The content of all slots, where `headers` has elements. The system provides large arrays of
+    /// zeros without writing them, so what is never written takes no memory.
+    cells: Vec<Cell>,
+    /// The blocks of a drive over a base.
+    blocks: Option<TiVec<BlockId, BlockCells>>,
     /// The base, if some blocks are as it says.
     pub base: Option<Arc<Laid>>,
 }
@@ -73,7 +69,13 @@ pub(crate) struct Cells {
 impl Cells {
     /// Returns the cells of an erased drive.
     pub fn new(layout: &Arc<Layout>) -> Cells {
-        Cells { store: Store::Blank, layout: Arc::clone(layout), base: None }
+        Cells {
+            layout: Arc::clone(layout),
+            headers: Vec::new(),
+            cells: Vec::new(),
+            blocks: None,
+            base: None,
+        }
     }
 
     /// Makes an erased drive one whose blocks are as a base says, if `is_programmed` of them.
@@ -81,7 +83,8 @@ impl Cells {
         let mut blocks = self.layout.per_block(BlockCells::Erased);
         let programmed = |&block: &BlockId| is_programmed(block);
         self.layout.block_ids().filter(programmed).for_each(|b| blocks[b] = BlockCells::Base);
-        (self.store, self.base) = (Store::Blocks(blocks), Some(Arc::new(base)));
+        (self.blocks, self.base) = (Some(blocks), Some(Arc::new(base)));
+        (self.headers, self.cells) = (Vec::new(), Vec::new());
     }
 
     /// Returns the arrays of a drive without a base: headers, and the content of slots.
@@ -90,35 +93,30 @@ impl Cells {
     /// Panics if the drive has a base.
     #[inline]
     pub fn arrays(&mut self) -> (&mut [[u32; 2]], &mut [Cell]) {
-        self.allocate();
-        match &mut self.store {
-            Store::Flat(headers, cells) => (headers, cells),
-            _ => unreachable!("the drive has no base"),
+        assert!(self.blocks.is_none(), "the drive has no base");
+        if self.headers.is_empty() {
+            self.allocate();
         }
+        (&mut self.headers, &mut self.cells)
     }
 
     /// Makes the arrays of a drive to which nothing was programmed yet.
     #[cold]
     #[inline(never)]
     fn allocate(&mut self) {
-        if let Store::Blank = self.store {
-            let (frames, slots) = (self.layout.frames() as usize, self.layout.slots() as usize);
-            self.store = Store::Flat(vec![EMPTY; frames], vec![EMPTY; slots]);
-        }
+        self.headers = vec![EMPTY; self.layout.frames() as usize];
+        self.cells = vec![EMPTY; self.layout.slots() as usize];
     }
 
     /// Returns whether a block is as the base says.
     #[inline]
     pub fn is_base(&self, block: BlockId) -> bool {
-        match &self.store {
-            Store::Blocks(blocks) => matches!(blocks[block], BlockCells::Base),
-            _ => false,
-        }
+        self.blocks.as_ref().is_some_and(|blocks| matches!(blocks[block], BlockCells::Base))
     }
 
     /// Returns whether every block is erased as the base says, or is of the base.
     pub fn is_untouched(&self, is_programmed: impl Fn(BlockId) -> bool) -> bool {
-        let Store::Blocks(blocks) = &self.store else { return false };
+        let Some(blocks) = &self.blocks else { return false };
         blocks.iter_enumerated().all(|(block, cells)| match cells {
             BlockCells::Erased => !is_programmed(block),
             BlockCells::Base => true,
@@ -129,7 +127,7 @@ impl Cells {
     /// Returns the number of blocks that have memory of their own.
     #[cfg(test)]
     pub fn own_blocks(&self) -> usize {
-        let Store::Blocks(blocks) = &self.store else { return self.layout.blocks() as usize };
+        let Some(blocks) = &self.blocks else { return self.layout.blocks() as usize };
         blocks.iter().filter(|cells| matches!(cells, BlockCells::Own(_))).count()
     }
 
@@ -145,7 +143,7 @@ impl Cells {
         }
         let mut decoded = BlockCells::blank(&self.layout);
         self.base().decode(&self.layout, block, decoded.own(&self.layout));
-        if let Store::Blocks(blocks) = &mut self.store {
+        if let Some(blocks) = &mut self.blocks {
             blocks[block] = decoded;
         }
     }
@@ -153,15 +151,15 @@ impl Cells {
     /// Returns the header of a frame.
     #[inline]
     pub fn header(&self, frame: FrameId) -> Header {
-        match &self.store {
-            Store::Flat(headers, _) => Header::of(headers[usize::from(frame)]),
-            _ => self.header_over_base(frame),
+        match self.headers.get(usize::from(frame)) {
+            Some(&words) => Header::of(words),
+            None => self.header_over_base(frame),
         }
     }
 
     #[inline(never)]
     fn header_over_base(&self, frame: FrameId) -> Header {
-        let Store::Blocks(blocks) = &self.store else { return Header::default() };
+        let Some(blocks) = &self.blocks else { return Header::default() };
         let block = self.layout.block_of_frame(frame);
         match &blocks[block] {
             BlockCells::Erased => Header::default(),
@@ -170,6 +168,26 @@ impl Cells {
                 Header::of(words[self.layout.index_in(block, frame) as usize])
             }
         }
+    }
+
+    /// Returns whether a frame has a state, if the drive has no base.
+    #[inline]
+    pub fn is_plainly(&self, frame: FrameId, state: FrameState) -> bool {
+        let words = self.headers.get(usize::from(frame));
+        words.is_some_and(|&words| Header::of(words).state == state as u8)
+    }
+
+    /// Returns the values of the states of frames, if the drive has no base.
+    pub fn plain_states(&self, frames: Range<u32>) -> Option<impl Iterator<Item = u8>> {
+        let headers = self.headers.get(frames.start as usize..frames.end as usize)?;
+        Some(headers.iter().map(|&words| Header::of(words).state))
+    }
+
+    /// Returns the content of a slot of a frame that is programmed, if the drive has no base.
+    #[inline]
+    pub fn plain_cell(&self, frame: FrameId, slot: Ppn) -> Option<Cell> {
+        let is_programmed = self.is_plainly(frame, FrameState::Programmed);
+        self.cells.get(slot.0 as usize).filter(|_| is_programmed).copied()
     }
 
     /// Returns the state of a frame.
@@ -187,15 +205,15 @@ impl Cells {
     /// Returns the content of a slot, whatever the state of its frame is.
     #[inline]
     pub fn cell(&self, slot: Ppn) -> Cell {
-        match &self.store {
-            Store::Flat(_, cells) => cells[slot.0 as usize],
-            _ => self.cell_over_base(slot),
+        match self.cells.get(slot.0 as usize) {
+            Some(&cell) => cell,
+            None => self.cell_over_base(slot),
         }
     }
 
     #[inline(never)]
     fn cell_over_base(&self, slot: Ppn) -> Cell {
-        let Store::Blocks(blocks) = &self.store else { return EMPTY };
+        let Some(blocks) = &self.blocks else { return EMPTY };
         let block = self.layout.block_of(slot);
         match &blocks[block] {
             BlockCells::Erased => EMPTY,
@@ -211,12 +229,10 @@ impl Cells {
     /// computes is written to new memory.
     #[inline]
     pub fn of_frame(&self, frame: FrameId) -> Cow<'_, [Cell]> {
-        match &self.store {
-            Store::Flat(_, cells) => {
-                let first = self.layout.first_slot(frame).0 as usize;
-                Cow::Borrowed(&cells[first..][..self.layout.frame_len()])
-            }
-            _ => self.of_frame_over_base(frame),
+        let first = self.layout.first_slot(frame).0 as usize;
+        match self.cells.get(first..first + self.layout.frame_len()) {
+            Some(cells) => Cow::Borrowed(cells),
+            None => self.of_frame_over_base(frame),
         }
     }
 
@@ -230,47 +246,42 @@ impl Cells {
     /// Prefetches the header of a slot's frame and the content of the slot.
     #[inline]
     pub fn prefetch(&self, slot: Ppn) {
-        match &self.store {
-            Store::Blank => {}
-            Store::Flat(headers, cells) => {
-                flashatlas_prefetch::item_at(headers, usize::from(self.layout.frame_of(slot)));
-                flashatlas_prefetch::item_at(cells, slot.0 as usize);
-            }
-            Store::Blocks(blocks) => {
-                let block = self.layout.block_of(slot);
-                if let BlockCells::Own(words) = &blocks[block] {
-                    let index = slot.0 - self.layout.block_slot(block).0;
-                    let frame = self.layout.index_in(block, self.layout.frame_of(slot));
-                    flashatlas_prefetch::item_at(words, frame as usize);
-                    let slot = self.layout.frames_per_block + index;
-                    flashatlas_prefetch::item_at(words, slot as usize);
-                }
-            }
+        let Some(blocks) = &self.blocks else {
+            let frame = usize::from(self.layout.frame_of(slot));
+            flashatlas_prefetch::item_at(&self.headers, frame);
+            return flashatlas_prefetch::item_at(&self.cells, slot.0 as usize);
+        };
+        let block = self.layout.block_of(slot);
+        if let BlockCells::Own(words) = &blocks[block] {
+            let index = slot.0 - self.layout.block_slot(block).0;
+            let frame = self.layout.index_in(block, self.layout.frame_of(slot));
+            flashatlas_prefetch::item_at(words, frame as usize);
+            let slot = self.layout.frames_per_block + index;
+            flashatlas_prefetch::item_at(words, slot as usize);
         }
     }
 
     /// Returns a frame's header and the content of its slots for a change.
     #[inline]
     pub fn change(&mut self, frame: FrameId) -> (&mut [u32; 2], &mut [Cell]) {
-        if !matches!(self.store, Store::Flat(..)) {
+        if self.headers.is_empty() {
             return self.change_elsewhere(frame);
         }
         let first = self.layout.first_slot(frame).0 as usize;
-        let slots = self.layout.frame_len();
-        let Store::Flat(headers, cells) = &mut self.store else { unreachable!("it has arrays") };
-        (&mut headers[usize::from(frame)], &mut cells[first..][..slots])
+        let cells = &mut self.cells[first..first + self.layout.frame_len()];
+        (&mut self.headers[usize::from(frame)], cells)
     }
 
     #[inline(never)]
     fn change_elsewhere(&mut self, frame: FrameId) -> (&mut [u32; 2], &mut [Cell]) {
-        if let Store::Blank = self.store {
+        if self.blocks.is_none() {
             self.allocate();
             return self.change(frame);
         }
         let layout = Arc::clone(&self.layout);
         let block = layout.block_of_frame(frame);
         self.take_from_base(block);
-        let Store::Blocks(blocks) = &mut self.store else { unreachable!("the drive has a base") };
+        let Some(blocks) = &mut self.blocks else { unreachable!("the drive has a base") };
         change_in(&layout, blocks[block].own(&layout), layout.index_in(block, frame))
     }
 
@@ -310,15 +321,13 @@ impl Cells {
     /// Erases a block. A block over a base returns its memory.
     #[inline]
     pub fn wipe(&mut self, block: BlockId) {
-        match &mut self.store {
-            Store::Blank => {}
-            Store::Flat(headers, cells) => {
-                let frames = self.layout.frames_of(block);
-                headers[usize::from(frames.start)..usize::from(frames.end)].fill(EMPTY);
-                let first = self.layout.block_slot(block).0 as usize;
-                cells[first..][..self.layout.block_len()].fill(EMPTY);
-            }
-            Store::Blocks(blocks) => blocks[block] = BlockCells::Erased,
+        if let Some(blocks) = &mut self.blocks {
+            blocks[block] = BlockCells::Erased;
+        } else if !self.headers.is_empty() {
+            let frames = self.layout.frames_of(block);
+            self.headers[usize::from(frames.start)..usize::from(frames.end)].fill(EMPTY);
+            let first = self.layout.block_slot(block).0 as usize;
+            self.cells[first..][..self.layout.block_len()].fill(EMPTY);
         }
     }
 }

@@ -26,6 +26,16 @@ impl Medium {
     /// [`Contents::bytes`] if the bytes are not in memory.
     #[inline]
     pub fn unit(&self, ppn: Ppn) -> Result<Unit, MediumError> {
+        match self.cells.plain_cell(self.layout.frame_of(ppn), ppn) {
+            Some([lpn, stamp]) if stamp != Stamp::LOST.0 && !self.rules.keep_bytes => {
+                Ok(Unit { lpn: Lpn(lpn), stamp: Stamp(stamp), bytes: None })
+            }
+            _ => self.unit_otherwise(ppn),
+        }
+    }
+
+    #[inline(never)]
+    fn unit_otherwise(&self, ppn: Ppn) -> Result<Unit, MediumError> {
         let mut unit = self.unit_by_stamp(ppn)?;
         if self.rules.keep_bytes {
             unit.bytes = self.bytes_of(ppn)?;

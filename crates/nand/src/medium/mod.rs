@@ -13,6 +13,7 @@ pub(crate) mod laid;
 mod modes;
 mod near;
 pub(crate) mod power;
+mod reading;
 mod steps;
 
 pub use cell::Spare;
@@ -22,7 +23,7 @@ pub use power::Cut;
 
 use crate::errors::Errors;
 use crate::{Counters, Nvm, Oob, OobRole, ProgramOrder, Rules};
-use cell::{Header, PADDING, believed, has_name};
+use cell::{Header, PADDING};
 use cells::Cells;
 use flashatlas_types::{
     BlockId, BlockMode, ConfigError, FrameId, LaneId, Layout, Lpn, MediumError, Ppn, Rng, Seed,
@@ -263,9 +264,17 @@ impl Medium {
         if self.is_base(block) {
             return 0;
         }
-        self.written(block)
-            .filter(|&state| matches!(state, FrameState::Torn | FrameState::Lost))
-            .count() as u32
+        let is_lost = |state: &FrameState| matches!(state, FrameState::Torn | FrameState::Lost);
+        let first = self.layout.frame_in(block, 0).0;
+        match self.cells.plain_states(first..first + self.write_pointer(block)) {
+            Some(states) => {
+                let is_lost = |state: u8| {
+                    (state == FrameState::Torn as u8) | (state == FrameState::Lost as u8)
+                };
+                states.map(|state| u32::from(is_lost(state))).sum()
+            }
+            None => self.written(block).filter(is_lost).count() as u32,
+        }
     }
 
     /// Returns the frame of a block that was programmed last among the frames with a readable spare
@@ -321,78 +330,22 @@ impl Medium {
         }
     }
 
-    /// Returns the spare areas of a frame.
-    ///
-    /// # Errors
-    /// Returns [`MediumError::Unreadable`] unless they can be read.
-    #[inline]
-    pub fn spare(&self, frame: FrameId) -> Result<Spare<'_>, MediumError> {
-        let sequence = self.frame_sequence(frame)?;
-        Ok(Spare { sequence, cells: self.cells.of_frame(frame) })
-    }
-
-    /// Returns the program sequence of a frame, which is the number of its program.
-    ///
-    /// # Errors
-    /// Returns [`MediumError::Unreadable`] unless the frame's spare area can be read.
-    #[inline]
-    pub fn frame_sequence(&self, frame: FrameId) -> Result<u64, MediumError> {
-        let header = self.cells.header(frame);
-        if header.state != FrameState::Programmed as u8 && !has_name(self.state(frame)) {
-            return Err(MediumError::Unreadable(frame));
-        }
-        Ok(header.sequence)
-    }
-
-    /// Checks that the data of a frame can be read.
-    ///
-    /// # Errors
-    /// Returns [`MediumError::Unreadable`] unless the frame is programmed.
-    #[inline]
-    pub(crate) fn must_be_readable(&self, frame: FrameId) -> Result<(), MediumError> {
-        let state = self.state(frame);
-        if state != FrameState::Programmed && !believed(state) {
-            return Err(MediumError::Unreadable(frame));
-        }
-        Ok(())
-    }
-
-    /// Returns the logical page of a slot from the spare area, or [`Lpn::NONE`] for padding.
-    ///
-    /// # Errors
-    /// Returns [`MediumError::Unreadable`] unless the frame's spare area can be read.
-    #[inline]
-    pub fn lpn(&self, ppn: Ppn) -> Result<Lpn, MediumError> {
-        let frame = self.layout.frame_of(ppn);
-        let state = self.state(frame);
-        if state != FrameState::Programmed && !has_name(state) {
-            return Err(MediumError::Unreadable(frame));
-        }
-        Ok(Lpn(self.cells.cell(ppn)[0]))
-    }
-
-    /// Returns the logical page and the stamp in a slot, unless the slot's frame is unreadable.
-    #[inline]
-    fn slot(&self, ppn: Ppn) -> Result<[u32; 2], MediumError> {
-        self.must_be_readable(self.layout.frame_of(ppn))?;
-        Ok(self.cells.cell(ppn))
-    }
-
-    /// Returns whether a frame, programmed or not, holds a part of a map rather than data. An
-    /// erased frame of a block of data and map pages holds none.
-    pub fn holds_map(&self, frame: FrameId) -> bool {
-        let slot = self.layout.first_slot(frame);
-        match self.oob_role(self.layout.block_of_frame(frame)) {
-            OobRole::MAP => true,
-            OobRole::MIXED => self.cells.cell(slot)[0] == Lpn::NONE.0,
-            _ => false,
-        }
-    }
-
     /// Returns a description of the rule that a program of this frame would break, or `None` if the
     /// program is allowed.
     #[inline]
     pub fn refuses_program(&self, frame: FrameId) -> Option<String> {
+        let block = self.layout.block_of_frame(frame);
+        let index = self.layout.index_in(block, frame);
+        let state = &self.blocks[block];
+        let is_next = index >= state.next && self.cells.is_plainly(frame, FrameState::Erased);
+        if is_next && !state.bad && state.mode == BlockMode::Native {
+            return None;
+        }
+        self.refuses_odd_program(frame)
+    }
+
+    #[inline(never)]
+    fn refuses_odd_program(&self, frame: FrameId) -> Option<String> {
         let block = self.layout.block_of_frame(frame);
         let index = self.layout.index_in(block, frame);
         let state = &self.blocks[block];

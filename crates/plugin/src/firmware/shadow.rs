@@ -3,7 +3,8 @@
 //!
 //! The answers of the firmware are compared with this map.
 
-use flashatlas_ftl::blocks::{Blocks, check_names};
+use flashatlas_ftl::blocks::Blocks;
+use flashatlas_ftl::units::check_names;
 use flashatlas_ftl::{Place, Role, Superseded};
 use flashatlas_nand::Medium;
 use flashatlas_types::{BlockId, FrameId, Layout, Lpn, OpId, Ppn, TiVec, Violation};

@@ -1,7 +1,8 @@
 //! The O(n) rules of the page-mapped FTL.
 
 use super::{PageMapped, SlcCache};
-use crate::blocks::{Role, check_names};
+use crate::blocks::Role;
+use crate::units::check_names;
 use flashatlas_nand::Medium;
 use flashatlas_types::{Lpn, Ppn, Violation};
 

@@ -6,9 +6,10 @@
 use super::frontier::Pending;
 use super::{GcMode, Leaving, PageMapped};
 use crate::FtlContext;
-use crate::blocks::{Role, read_or_lose};
+use crate::blocks::Role;
 use crate::maps::MapContext;
 use crate::notes::RESERVE_FILLED;
+use crate::units::read_or_lose;
 use flashatlas_nand::Medium;
 use flashatlas_types::{
     BLOCK_STEPS, BlockId, Cause, FrontierId, FtlError, LaneId, Lpn, OpId, Ppn, SeededBug, Stamp,
@@ -231,7 +232,7 @@ impl PageMapped {
     }
 
     /// Returns the frontier of a page that collection moves. The classifier notes the move.
-    #[inline]
+    #[inline(always)] // the loop over the copies holds what it needs in registers
     pub(super) fn frontier_of_copy(&mut self, lpn: Lpn) -> FrontierId {
         let page = self.sorted_page(lpn);
         let classified = self.classifier.moved(&page);

@@ -1,9 +1,12 @@
 //! A frontier: the block that is being filled, and the units of the next frame.
 
 use super::PageMapped;
+use super::settings::PageSettings;
 use crate::FtlContext;
 use flashatlas_nand::{OobRole, Unit};
-use flashatlas_types::{BlockId, BlockMode, Cause, FrontierId, FtlError, LaneId, Lpn, OpId, Ppn};
+use flashatlas_types::{
+    BlockId, BlockMode, Cause, FrontierId, FtlError, LaneId, Layout, Lpn, OpId, Ppn, TiVec,
+};
 
 /// A mapping unit on its way into a frame.
 #[derive(Clone, Debug)]
@@ -26,10 +29,29 @@ impl Pending {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Frontier {
     pub block: Option<BlockId>,
+    /// The number of units that fill a frame, and of frames that fill a block, in its mode.
+    pub slots: u32,
+    pub frames: u32,
     pub next: u32,
     /// The number of frames of the block on which the drive relies (`lower_pages.rs`).
     pub relied: u32,
     pub buffer: Vec<Pending>,
+}
+
+impl Frontier {
+    /// Returns the frontiers of a lane, without blocks.
+    pub fn of_lane(settings: &PageSettings, layout: &Layout) -> TiVec<FrontierId, Frontier> {
+        let of = |mode| Frontier {
+            slots: layout.slots_in(mode),
+            frames: layout.frames_in(mode),
+            ..Frontier::default()
+        };
+        let mut frontiers = settings.per_frontier(of(BlockMode::Native));
+        if let Some(slc) = settings.slc_frontier() {
+            frontiers[slc] = of(BlockMode::Slc);
+        }
+        frontiers
+    }
 }
 
 /// A block whose valid data is being moved. It is erased when every copy is programmed.
@@ -55,8 +77,9 @@ impl PageMapped {
         cx: &mut FtlContext<'_>,
         f: FrontierId,
     ) -> Result<LaneId, FtlError> {
+        let mode = self.mode_of(f);
         for lane in self.layout.lanes_from(self.cursor[f]) {
-            let has_room = match self.mode_of(f) {
+            let has_room = match mode {
                 BlockMode::Native => self.make_room(cx, lane, f)?,
                 BlockMode::Slc => self.make_slc_room(cx, lane)?,
             };
@@ -105,10 +128,12 @@ impl PageMapped {
         f: FrontierId,
         pending: Pending,
     ) -> Result<(), FtlError> {
-        let buffer = &mut self.lanes[lane].frontiers[f].buffer;
-        buffer.push(pending);
-        let len = buffer.len();
-        if len == self.frame_len(f) { self.program(cx, lane, f, false) } else { Ok(()) }
+        let frontier = &mut self.lanes[lane].frontiers[f];
+        frontier.buffer.push(pending);
+        if frontier.buffer.len() != frontier.slots as usize {
+            return Ok(());
+        }
+        self.program(cx, lane, f, false)
     }
 
     /// Returns a host unit that waits for its frame to fill, or that is between the steps of its

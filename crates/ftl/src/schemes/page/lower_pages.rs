@@ -23,8 +23,8 @@ use super::PageMapped;
 use super::frontier::Frontier;
 use super::settings::GC_MODE;
 use crate::FtlContext;
-use crate::blocks::read_or_lose;
 use crate::pool::GC_PACE;
+use crate::units::read_or_lose;
 use flashatlas_nand::{OobRole, Unit};
 use flashatlas_types::{
     BlockId, BlockMode, Cause, Class, ConfigError, FrameId, FrontierId, FtlError, LaneId, Layout,
@@ -277,8 +277,8 @@ impl PageMapped {
     /// `true` if no frame of the block is left.
     #[inline]
     pub(super) fn take_frame(&mut self, lane: LaneId, f: FrontierId) -> (BlockId, FrameId, bool) {
-        let frames = self.layout.frames_in(self.mode_of(f));
         let frontier = &mut self.lanes[lane].frontiers[f];
+        let frames = frontier.frames;
         let block = frontier.block.expect("the frontier has a block");
         let frame = self.layout.frame_in(block, frontier.next);
         frontier.next += 1;

@@ -56,7 +56,7 @@ impl PageMapped {
         let shape = LaneShape { blocks: layout.blocks_per_lane, slots: layout.slots_per_block };
         let lane = |id: LaneId| Lane {
             policy: (victim.build)(params, shape, Rng::stream(seed, &format!("ftl.victim.{id}"))),
-            frontiers: settings.per_frontier(Frontier::default()),
+            frontiers: Frontier::of_lane(&settings, &layout),
             leaving: Vec::new(),
             sweep: None,
             owed_slots: 0,

@@ -163,7 +163,14 @@ impl PageMapped {
     /// room, else `f`. A frame that is being gathered is filled first.
     #[inline]
     pub(super) fn tier(&self, f: FrontierId) -> FrontierId {
-        let Some(slc) = self.settings.slc_frontier() else { return f };
+        match self.settings.slc_frontier() {
+            None => f,
+            Some(slc) => self.tier_beside(f, slc),
+        }
+    }
+
+    #[inline(never)]
+    fn tier_beside(&self, f: FrontierId, slc: FrontierId) -> FrontierId {
         if self.gathering[f].is_some() {
             return f;
         }

@@ -1,0 +1,93 @@
+//! What a frame holds, and whether it can be read. Most reads are of a drive without a base, so that
+//! case comes first and calls nothing.
+
+use super::cell::{believed, has_name};
+use super::{FrameState, Medium, Spare};
+use crate::OobRole;
+use flashatlas_types::{FrameId, Lpn, MediumError, Ppn};
+
+impl Medium {
+    /// Returns the spare areas of a frame.
+    ///
+    /// # Errors
+    /// Returns [`MediumError::Unreadable`] unless they can be read.
+    #[inline]
+    pub fn spare(&self, frame: FrameId) -> Result<Spare<'_>, MediumError> {
+        let sequence = self.frame_sequence(frame)?;
+        Ok(Spare { sequence, cells: self.cells.of_frame(frame) })
+    }
+
+    /// Returns the program sequence of a frame, which is the number of its program.
+    ///
+    /// # Errors
+    /// Returns [`MediumError::Unreadable`] unless the frame's spare area can be read.
+    #[inline]
+    pub fn frame_sequence(&self, frame: FrameId) -> Result<u64, MediumError> {
+        let header = self.cells.header(frame);
+        if header.state != FrameState::Programmed as u8 && !has_name(self.state(frame)) {
+            return Err(MediumError::Unreadable(frame));
+        }
+        Ok(header.sequence)
+    }
+
+    /// Checks that the data of a frame can be read.
+    ///
+    /// # Errors
+    /// Returns [`MediumError::Unreadable`] unless the frame is programmed.
+    #[inline]
+    pub(crate) fn must_be_readable(&self, frame: FrameId) -> Result<(), MediumError> {
+        if self.cells.is_plainly(frame, FrameState::Programmed) {
+            return Ok(());
+        }
+        self.must_be_readable_otherwise(frame)
+    }
+
+    #[inline(never)]
+    fn must_be_readable_otherwise(&self, frame: FrameId) -> Result<(), MediumError> {
+        let state = self.state(frame);
+        if state != FrameState::Programmed && !believed(state) {
+            return Err(MediumError::Unreadable(frame));
+        }
+        Ok(())
+    }
+
+    /// Returns the logical page of a slot from the spare area, or [`Lpn::NONE`] for padding.
+    ///
+    /// # Errors
+    /// Returns [`MediumError::Unreadable`] unless the frame's spare area can be read.
+    #[inline]
+    pub fn lpn(&self, ppn: Ppn) -> Result<Lpn, MediumError> {
+        let frame = self.layout.frame_of(ppn);
+        if let Some([lpn, _]) = self.cells.plain_cell(frame, ppn) {
+            return Ok(Lpn(lpn));
+        }
+        self.lpn_otherwise(frame, ppn)
+    }
+
+    #[inline(never)]
+    fn lpn_otherwise(&self, frame: FrameId, ppn: Ppn) -> Result<Lpn, MediumError> {
+        let state = self.state(frame);
+        if state != FrameState::Programmed && !has_name(state) {
+            return Err(MediumError::Unreadable(frame));
+        }
+        Ok(Lpn(self.cells.cell(ppn)[0]))
+    }
+
+    /// Returns the logical page and the stamp in a slot, unless the slot's frame is unreadable.
+    #[inline]
+    pub(super) fn slot(&self, ppn: Ppn) -> Result<[u32; 2], MediumError> {
+        self.must_be_readable(self.layout.frame_of(ppn))?;
+        Ok(self.cells.cell(ppn))
+    }
+
+    /// Returns whether a frame, programmed or not, holds a part of a map rather than data. An
+    /// erased frame of a block of data and map pages holds none.
+    pub fn holds_map(&self, frame: FrameId) -> bool {
+        let slot = self.layout.first_slot(frame);
+        match self.oob_role(self.layout.block_of_frame(frame)) {
+            OobRole::MAP => true,
+            OobRole::MIXED => self.cells.cell(slot)[0] == Lpn::NONE.0,
+            _ => false,
+        }
+    }
+}

@@ -95,3 +95,12 @@ fn failures_at_random_are_refused_by_name_where_nothing_is_promised() {
         assert!(text.starts_with(key) && text.ends_with("use --interface device"), "{text}");
     }
 }
+
+/// A program of the map fails in the further writes, and a read on the way to the spare block takes
+/// another page of the map.
+#[test]
+fn a_map_page_may_be_lost_on_the_way_to_a_spare_block() {
+    let case = "page:demand.2:sequential*80@square:1:117p";
+    let found = flashatlas_crash::rerun(&STANDARD, case, &list(FAILING)).unwrap();
+    assert!(found.is_none(), "{}", found.unwrap().failure);
+}

@@ -2,7 +2,7 @@
 
 use crate::refresh::LINEAR;
 use flashatlas_device::{Cmd, Device, DriveConfig, Registry, Reply, Ssd, Storage, SubmitError};
-use flashatlas_types::{ConfigError, FtlError, Lba, MediumError, Ps, Seed, Tag};
+use flashatlas_types::{Cause, ConfigError, FtlError, Lba, Lpn, MediumError, Ps, Seed, Tag};
 
 /// Settings over [`LINEAR`], with which the code corrects 72 bits and no more. After two days, 65.5
 /// bits are wrong in the mean, with a deviation of 8: of the pages of two codewords, a third is
@@ -57,6 +57,50 @@ fn a_map_on_flash_goes_on_after_a_rest_in_blocks_that_are_young() {
         }
         assert!(lost > 0, "{store}: data of before the rest is lost");
     }
+}
+
+/// Two map pages lie in one block. The program of the third fails, and a spare block takes the
+/// block's place. Each read makes its page unreadable, also the reads of this copy. So both pages
+/// are lost, and the store does not know it.
+#[test]
+fn a_map_page_that_is_lost_on_the_way_to_a_spare_block_is_found_when_it_is_needed() {
+    let more = [
+        "map.store=demand",
+        "map.page_bytes=512",
+        "map.cache_bytes=512",
+        "map.lanes=1",
+        "cache.mode=write-through",
+        "nand.spare_blocks=1",
+        "errors.unreadable=1000000",
+    ]
+    .map(str::to_owned);
+    let config = Registry::DRIVES.load("tiny", None, &more).unwrap();
+    let mut drive = config.build(Seed(1)).unwrap();
+    drive.set_instant(true);
+    // a page of the map has 128 entries, and memory has room for one
+    for unit in [0, 128, 256] {
+        write(&mut drive, unit, unit + 1).unwrap();
+    }
+    drive.check().unwrap();
+    // the data of the next write, and then the page of the map that it displaces
+    drive.faults().fail_program_after(1);
+    write(&mut drive, 384, 385).unwrap();
+    let counters = &drive.medium().counters;
+    let replaced = Cause::Replace as usize;
+    assert_eq!((counters.programs[replaced], counters.errors.failed_reads), (1, 2));
+    drive.check().unwrap();
+    let needed = submit(&mut drive, Cmd::Read { lba: Lba(0), sectors: 4 });
+    let is_lost = |e: &SubmitError| {
+        matches!(e, SubmitError::Ftl(FtlError::Medium(MediumError::Unreadable(_))))
+    };
+    assert!(needed.as_ref().is_err_and(is_lost), "{needed:?}");
+    // spare areas of data have what the pages had
+    drive.power_cycle(&config, Seed(1)).unwrap();
+    assert_eq!(drive.ftl_report().mount.damaged_map_pages, 2);
+    for unit in [0_u32, 128, 256, 384] {
+        assert!(drive.peek(Lpn(unit)).unwrap().is_some(), "{unit}");
+    }
+    drive.check().unwrap();
 }
 
 #[test]

@@ -40,7 +40,7 @@ use crate::{FtlContext, MountReport};
 use area::{Image, MapArea};
 use changes::Changes;
 use copies::Copies;
-use flashatlas_nand::Medium;
+use flashatlas_nand::{FrameState, Medium};
 use flashatlas_types::{
     BlockId, FtlError, Layout, Lpn, OpId, Ppn, SeededBug, TiVec, Violation, beat,
 };
@@ -465,8 +465,8 @@ impl MapOnFlash {
     }
 
     /// Checks the rules of the pages on flash: an unchanged page contains exactly the entries of
-    /// the map, unless the page survives `elsewhere`. Returns the number of valid slots of map
-    /// pages.
+    /// the map, unless the page survives `elsewhere` or wrong bits have taken it. Returns the
+    /// number of valid slots of map pages.
     ///
     /// # Errors
     /// Returns the first rule that does not hold.
@@ -484,7 +484,10 @@ impl MapOnFlash {
                 Some(at) => {
                     entries.clear();
                     self.table.encode(page, &mut entries);
-                    medium.map_page(at).is_ok_and(|bytes| bytes[HEADER_BYTES..] == entries)
+                    // the store does not know of a page that was lost when a spare block took the
+                    // place of its block: a command that needs it fails, or a mount finds it
+                    let lost = medium.state(pool.layout().frame_of(at)) == FrameState::Lost;
+                    lost || medium.map_page(at).is_ok_and(|b| b[HEADER_BYTES..] == entries)
                 }
             };
             Violation::unless(

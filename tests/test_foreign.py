@@ -248,12 +248,16 @@ def test_mqsims_queue_and_collection_are_ours(mqsim):
     sata = drive_file(mqsim(HostInterface_Type="SATA", SATA_Processing_Delay="400000"))
     assert 'command_time = "800000ns"' in sata and 'link_rate = "2000MB"' in sata
     for tag, text in {
-        "Use_Copyback_for_GC": "true",
         "CMT_Sharing_Mode": "EQUAL_PARTITIONING",
         "Transaction_Scheduling_Policy": "FLIN",
     }.items():
         with pytest.raises(InputError, match=f"{tag} = '{text}' is "):
             drive_file(mqsim(**{tag: text}))
+    assert "copyback" not in drive_file(mqsim(Use_Copyback_for_GC="false"))
+    copies = params(mqsim(Use_Copyback_for_GC="true"))
+    assert (copies["ftl.copyback"], copies["ftl.copyback_max"]) == ("same-plane", 255)
+    with pytest.raises(InputError, match="Use_Copyback_for_GC = 'yes' is not known"):
+        drive_file(mqsim(Use_Copyback_for_GC="yes"))
     with pytest.raises(InputError, match="<Seed> is given twice"):
         path = Path(mqsim(Seed="1").removeprefix("mqsim:"))
         path.write_text(path.read_text().replace("<Seed>", "<Seed>1</Seed><Seed>"))

@@ -160,9 +160,9 @@ class Given:
             )
         return of[text]
 
-    def flag(self, name: str) -> bool:
+    def flag(self, name: str, default: str | None = None) -> bool:
         """Return the value of a flag."""
-        return self.one_of(name, {"true": True, "false": False})
+        return self.one_of(name, {"true": True, "false": False}, default)
 
 
 def rows(keys: Iterable[Key]) -> str:

@@ -104,7 +104,10 @@ KEYS = table(
     used("Overprovisioning_Ratio", "`drive.over_provisioning`"),
     used("GC_Exec_Threshold", "`ftl.low_water`: this share of the blocks, minus one"),
     used("GC_Block_Selection_Policy", "`ftl.victim`: all but RANDOM_PP; RGA sets `ftl.d`, too"),
-    refused("Use_Copyback_for_GC", "false", "moved pages cross the channel"),
+    used(
+        "Use_Copyback_for_GC",
+        "`ftl.copyback`: true sets `same-plane`; MQSim has no limit, so `ftl.copyback_max` is 255",
+    ),
     used(
         "Preemptible_GC_Enabled",
         "`timing.priority`: collection comes after the host (true) or before it (false)",
@@ -262,6 +265,11 @@ def _collection(tags: Given, drive: DriveFile) -> None:
     if static:
         threshold = tags.whole("Static_Wearleveling_Threshold")
         drive.set("ftl.wear_threshold", threshold, "Static_Wearleveling_Threshold")
+    copyback = "Use_Copyback_for_GC"
+    if tags.flag(copyback, default="false"):
+        # a frame is a page of one plane, and MQSim moves a page within its plane, too
+        drive.set("ftl.copyback", "same-plane", copyback)
+        drive.set("ftl.copyback_max", 255, f"{copyback}: the most, as MQSim has no limit")
     preempted = tags.flag("Preemptible_GC_Enabled")
     order = HOST_FIRST if preempted else COLLECTION_FIRST
     drive.set("timing.priority", order, "Preemptible_GC_Enabled")

@@ -60,6 +60,21 @@ def test_what_was_flushed_outlives_a_power_failure_and_the_rest_does_not():
         drive.power_on()
 
 
+def test_leaving_the_block_switches_off_a_drive_that_is_on():
+    with Device("tiny") as drive:
+        drive.write(0, unit(1))
+        assert drive.power_off().record["host"]["writes"] == 1
+    with Device("tiny") as drive:
+        drive.power_off()
+        drive.power_on()
+    with pytest.raises(DriveError, match="the power of the drive is off"):
+        drive.read(0, UNIT)
+    with pytest.raises(PowerLost), Device("tiny") as drive:
+        drive.cut()
+        with pytest.raises(PowerLost):
+            drive.write(0, unit(1), fua=True)
+
+
 def test_the_power_fails_in_the_operation_that_is_named():
     drive = Device("tiny")
     # each durable write of a unit is a program, and the drive is never full enough to collect

@@ -102,7 +102,7 @@ class Device:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if kind is None:
+        if kind is None and self._is_on:
             self.power_off()
 
     @property
@@ -138,6 +138,7 @@ class Device:
 
         """
         frames, blocks = self._core.power_on(cut_after)
+        self._is_on = True
         self.damage = [f"the image holds no readable page in frame {frame}" for frame in frames]
         self.damage += [f"the image's record of block {block} is damaged" for block in blocks]
 
@@ -173,5 +174,6 @@ class Device:
             DriveError: The drive is off, or broke one of its rules.
 
         """
+        self._is_on = False
         found = json.loads(self._core.power_off())
         return served.result(found, time.perf_counter() - self._begin)

@@ -39,6 +39,15 @@ STEPS = [
 ]
 """Word lines of three pages, in two steps."""
 
+COPIES = [
+    *STEPS,
+    "ftl.flush=slc",
+    "ftl.flush_blocks=2",
+    "timing.t_read_slc=15us",
+    "timing.t_program_slc=60us",
+]
+"""The same, with two blocks of each lane for the copies of a FLUSH."""
+
 MLC = ["drive.cell=mlc", "drive.pages=16", "drive.blocks=64", "drive.logical_pages=1200"]
 """Cells of two bits, whose pages share word lines."""
 
@@ -96,6 +105,7 @@ def _page_mapping(add: Add) -> None:
     add("page slc mixed", MIXED, *SLC)
     add("page copyback", HOT, "ftl.copyback=same-plane")
     add("page steps", f"{HOT},flush_every=20", *STEPS)
+    add("page copies for flushes", f"{HOT},flush_every=20", *COPIES)
     for defence in ("skip", "backup"):
         add(f"page {defence}", f"{HOT},flush_every=20", *MLC, f"ftl.lower_pages={defence}")
 

@@ -212,6 +212,7 @@ pub(crate) const UNSAID: &[(&str, &str)] = &[
     ("ftl.copyback", "none"),
     ("ftl.copyback_max", "3"),
     ("ftl.flush", "pad"),
+    ("ftl.flush_blocks", "0"),
     ("ftl.lower_pages", "none"),
     ("ftl.program_steps", "1"),
     ("ftl.read_reclaim", "0"),

@@ -112,6 +112,8 @@ pub enum SeededBug {
     RelyOnLowerPages,
     /// Collection erases a block after the first step of its copies, whose last step is to come.
     ReleaseAtFirstStep,
+    /// A FLUSH erases filled blocks with copies of data whose last step is to come.
+    EraseFlushCopies,
     /// A copyback leaves the number of the program in the spare area as it was.
     CopybackKeepsNumber,
     /// Collection copies a page that wrong bits have taken as a page of zeros.

@@ -41,7 +41,9 @@ impl Swarm {
         let times = ["timing.t_read_slc=20us", "timing.t_program_slc=75us"].map(str::to_owned);
         let wear = format!("nand.slc_wear={}", pick(rng, &["1", "0.1", "0"]));
         let keep = format!("ftl.slc_keep={}", rng.below(3));
-        let all = sizes.into_iter().chain(times).chain([wear, keep]);
+        // an SLC cache takes the copies of a FLUSH, so there are no other blocks for them
+        let none = "ftl.flush_blocks=0".to_owned();
+        let all = sizes.into_iter().chain(times).chain([wear, keep, none]);
         self.try_settings(subject, geometry, all);
         let factor = format!("errors.slc_factor={}", pick(rng, &["0", "0.5", "1"]));
         self.try_settings(subject, geometry, [factor]);
@@ -59,8 +61,12 @@ impl Swarm {
         let number = 2 + rng.below(2);
         steps.push(format!("ftl.program_steps={number}"));
         steps.extend((number == 3).then(|| "timing.t_program_third=400us".to_owned()));
-        if rng.below(2) == 0 {
-            steps.extend(["ftl.flush=plp", "nand.plp_bytes=16MiB"].map(str::to_owned));
+        let blocks = format!("ftl.flush_blocks={}", 1 + rng.below(2));
+        let copies = ["ftl.flush=slc", "timing.t_read_slc=20us", "timing.t_program_slc=75us"];
+        match rng.below(4) {
+            0 => steps.extend(["ftl.flush=plp", "nand.plp_bytes=16MiB"].map(str::to_owned)),
+            1 => steps.extend(copies.map(str::to_owned).into_iter().chain([blocks])),
+            _ => {}
         }
         self.try_settings(subject, geometry, steps);
     }

@@ -22,6 +22,12 @@ const THREE: &[&str] = &["ftl.program_steps=3", "timing.t_program_third=400us"];
 
 const PLP: &[&str] = &["ftl.flush=plp", "nand.plp_bytes=1MiB"];
 
+/// Settings of a FLUSH that copies data to blocks in SLC mode: of its own, or of an SLC cache.
+pub const COPIES: &[&str] =
+    &["ftl.flush=slc", "ftl.flush_blocks=1", "timing.t_read_slc=20us", "timing.t_program_slc=75us"];
+
+const COPIES_TO_CACHE: &[&str] = &["ftl.flush=slc"];
+
 /// Every fault but failing programs: without a spare block, these stop the drive, and what is
 /// between steps is lost.
 const PLP_FAULTS: &str = "torn-garbage,torn-part,torn-once,torn-erase,paired-pages,erase-failure,\
@@ -77,6 +83,19 @@ fn power_may_fail_between_steps_twice() {
         for flush in [&[][..], PLP] {
             let found = cut(&[slc, flush], &["square"], 2);
             assert!(found.violations() == 0, "{slc:?} {flush:?}: {:?}", found.found);
+        }
+    }
+}
+
+#[test]
+fn power_may_fail_with_copies_for_a_flush() {
+    for steps in [&[][..], THREE] {
+        for copies in [&[COPIES][..], &[SLC, COPIES_TO_CACHE]] {
+            for (geometries, depth) in [(&["square", "lanes"][..], 1), (&["square"], 2)] {
+                let all: Vec<_> = [steps].iter().chain(copies).copied().collect();
+                let found = cut(&all, geometries, depth);
+                assert!(found.violations() == 0, "{all:?} {depth}: {:?}", found.found);
+            }
         }
     }
 }

@@ -181,6 +181,13 @@ fn every_seeded_bug_is_found_and_nothing_else() {
         }
         SeededBug::activate(None);
     }
+    let copies = || crate::program_steps::cut(&[crate::program_steps::COPIES], &["square"], 1);
+    assert_eq!(copies().violations(), 0);
+    SeededBug::activate(Some(SeededBug::EraseFlushCopies));
+    if copies().violations() == 0 {
+        unseen.push(SeededBug::EraseFlushCopies);
+    }
+    SeededBug::activate(None);
     // a mount with map pages on flash reads the spare areas of later programs alone
     let copybacks = || crate::copybacks::cut(&["demand"], &[], &["square"], 1).violations();
     assert_eq!(copybacks(), 0);

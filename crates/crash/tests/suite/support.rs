@@ -19,6 +19,17 @@ const STEPS: &[&str] = &[
     "timing.t_program_second=900us",
 ];
 
+const FLUSH_COPIES: [&str; STEPS.len() + 2] = {
+    let mut all = ["ftl.flush=slc"; STEPS.len() + 2];
+    let mut at = 0;
+    while at < STEPS.len() {
+        all[at] = STEPS[at];
+        at += 1;
+    }
+    all[at] = "ftl.flush_blocks=1";
+    all
+};
+
 /// Returns the settings of a part. Blocks have 16 pages, which are whole word lines of MLC and QLC.
 fn part(name: &str) -> Vec<String> {
     let own: &[&str] = match name {
@@ -32,12 +43,13 @@ fn part(name: &str) -> Vec<String> {
         "backup" => &["drive.cell=mlc", "ftl.lower_pages=backup"],
         "plp" => &["drive.cell=mlc", "nand.plp_bytes=1MiB"],
         "steps" => STEPS,
+        "flush copies" => &FLUSH_COPIES,
         "copyback" => &["drive.cell=mlc", "ftl.copyback=same-plane"],
         "planes" => &["drive.planes=2", "timing.plane_reads=independent"],
         "errors" => &["drive.cell=tlc", "errors.model=tlc-72l", "ecc.codeword=1KiB"],
         other => panic!("no part is called {other}"),
     };
-    let slc = own.iter().any(|setting| setting.starts_with("ftl.slc="));
+    let slc = own.iter().any(|s| s.starts_with("ftl.slc=") || *s == "ftl.flush=slc");
     let times = SLC_TIMES.iter().filter(|_| slc);
     own.iter().chain(times).map(|&setting| setting.to_owned()).collect()
 }

@@ -54,9 +54,9 @@ struct ControllerSettings {
     keep_bytes: bool,
     /// `true` if programs have several steps.
     stepped: bool,
-    /// `true` if a FLUSH waits for no program, because capacitors finish it. The scheme says what
-    /// the FLUSH waits for.
-    on_capacitors: bool,
+    /// `true` if a FLUSH waits for no program, because capacitors finish it or copies answer for it.
+    /// The scheme says what the FLUSH waits for.
+    scheme_waits: bool,
 }
 
 /// A command with a new plan. [`Ssd::begin`] fills it, and the steps of the command read it.

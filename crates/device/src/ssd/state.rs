@@ -162,7 +162,7 @@ impl Ssd {
                 idle_after: p.get(IDLE_AFTER),
                 keep_bytes: rules.keep_bytes,
                 stepped: p.has(PROGRAM_STEPS) && p.get(PROGRAM_STEPS) > 1,
-                on_capacitors: p.has(FLUSH) && p.get(FLUSH) == "plp",
+                scheme_waits: p.has(FLUSH) && p.get(FLUSH) != "pad",
             },
             counters: DeviceCounters::default(),
             commands: 0,

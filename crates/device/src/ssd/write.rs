@@ -410,7 +410,7 @@ impl Ssd {
     /// Returns the unfinished programs of host data that a FLUSH waits for, in earlier plans and in
     /// this plan.
     pub(super) fn pending_programs(&mut self) -> Vec<OpId> {
-        if self.settings.on_capacitors {
+        if self.settings.scheme_waits {
             return Vec::new();
         }
         let first = self.plan.first_id();

@@ -4,7 +4,7 @@
 //! transfers in 100 us. A block has four word lines. Steps take 200 and 300 us in the cells.
 
 use flashatlas_device::{Cmd, Device, DriveConfig, Registry, Reply, Ssd, Storage};
-use flashatlas_types::{Dur, Lba, Lpn, OpKind, Ps, Seed, Stamp, Tag};
+use flashatlas_types::{Cause, Dur, Lba, Lpn, OpKind, Ps, Seed, Stamp, Tag};
 
 const US: u64 = 1_000_000;
 
@@ -149,6 +149,113 @@ fn a_flush_may_rest_on_capacitors() {
     assert_eq!(programs(&drive), [(1, 0), (0, 1)]);
 }
 
+/// Three blocks of four pages in SLC mode take copies. A copy takes 33.3 us on the channel and 75
+/// us in the cells.
+const COPIES: [&str; 4] =
+    ["ftl.flush=slc", "ftl.flush_blocks=3", "timing.t_read_slc=20us", "timing.t_program_slc=75us"];
+
+/// Returns the programs of the last command: the number of steps, and of pages in SLC mode.
+fn steps_and_copies(drive: &Ssd) -> (usize, usize) {
+    let bytes = drive.plan().iter().filter_map(|(_, op, _)| match op.kind {
+        OpKind::Program { bytes, .. } => Some(bytes),
+        _ => None,
+    });
+    let (copies, steps): (Vec<u32>, Vec<u32>) = bytes.partition(|&bytes| bytes == 2048);
+    assert!(steps.iter().all(|&bytes| bytes == 6144));
+    (steps.len(), copies.len())
+}
+
+fn detail(drive: &Ssd, name: &str) -> u64 {
+    let details = drive.ftl_report().scheme_details;
+    details.iter().find(|(n, _)| *n == name).unwrap_or_else(|| panic!("no {name}")).1
+}
+
+#[test]
+fn a_flush_may_copy_what_it_promises() {
+    let config = config(&COPIES);
+    let (mut drive, mut now) = (config.build(Seed(1)).unwrap(), Ps::ZERO);
+    write(&mut drive, &mut now, 0);
+    // first step of word line 0 (100 + 200), and three copies (33.3 + 75 each)
+    assert_eq!(run(&mut drive, &mut now, Cmd::Flush), 625);
+    assert_eq!(steps_and_copies(&drive), (1, 3));
+    let page = |lba| Cmd::Write { lba: Lba(lba), sectors: 4, fua: false, content: 9, data: None };
+    // a page that waits for the rest of its word line: its copy alone (33.3 + 75)
+    run(&mut drive, &mut now, page(12));
+    assert_eq!(run(&mut drive, &mut now, Cmd::Flush), 108);
+    assert_eq!(steps_and_copies(&drive), (0, 1));
+    assert_eq!(run(&mut drive, &mut now, Cmd::Flush), 0, "all of it is on flash");
+    assert_eq!(steps_and_copies(&drive), (0, 0));
+    // a new version of it, with FUA
+    let again = Cmd::Write { lba: Lba(12), sectors: 4, fua: true, content: 8, data: None };
+    assert_eq!(run(&mut drive, &mut now, again), 108);
+    assert_eq!(steps_and_copies(&drive), (0, 1));
+    assert_eq!(drive.medium().counters.padded_slots, 0);
+    assert!(!reads_flash(&mut drive, &mut now, 0), "the controller still has it");
+    let held = |drive: &Ssd| [0, 1, 2, 3].map(|lpn| drive.peek(Lpn(lpn)).unwrap().unwrap().stamp);
+    let before = held(&drive);
+    drive.drain();
+    drive.check().unwrap();
+    drive.power_cycle(&config, Seed(1)).unwrap();
+    assert_eq!(held(&drive), before, "the word line is torn, and its copies are not");
+    drive.check().unwrap();
+    assert!(reads_flash(&mut drive, &mut now, 0));
+}
+
+#[test]
+fn the_last_step_supersedes_the_copies_of_a_flush() {
+    let config = config(&COPIES);
+    let (mut drive, mut now) = (config.build(Seed(1)).unwrap(), Ps::ZERO);
+    // block A takes the copies of word line 0
+    write(&mut drive, &mut now, 0);
+    assert_eq!(run(&mut drive, &mut now, Cmd::Flush), 625);
+    // first step of word line 1 (300), last step of word line 0 (400), three copies (325): one
+    // fills block A, two are in block B
+    write(&mut drive, &mut now, 3);
+    assert_eq!(run(&mut drive, &mut now, Cmd::Flush), 1025);
+    assert_eq!(steps_and_copies(&drive), (2, 3));
+    assert_eq!(["slc_saved", "slc_held"].map(|name| detail(&drive, name)), [3, 3]);
+    assert_eq!(drive.medium().counters.erases[Cause::Fold as usize], 0);
+    // the same again: the last step of word line 1 leaves no valid copy in block A, which is
+    // erased. The FLUSH does not wait for that
+    write(&mut drive, &mut now, 6);
+    assert_eq!(run(&mut drive, &mut now, Cmd::Flush), 1025);
+    assert_eq!(["slc_saved", "slc_held"].map(|name| detail(&drive, name)), [6, 3]);
+    assert_eq!(["slc_folded", "slc_folds"].map(|name| detail(&drive, name)), [0, 1]);
+    let counters = drive.medium().counters.clone();
+    assert_eq!(counters.erases[Cause::Fold as usize], 1);
+    // nine pages of the host: each is programmed once in a word line, and once as a copy
+    assert_eq!(["flush_copies", "slc_writes"].map(|name| detail(&drive, name)), [9, 9]);
+    assert_eq!(counters.programs[Cause::CacheEvict as usize], 18);
+    assert_eq!(counters.programs.iter().sum::<u64>(), 18);
+    assert_eq!((counters.steps, counters.padded_slots), ([9, 6, 0], 0));
+    drive.drain();
+    drive.check().unwrap();
+}
+
+#[test]
+fn a_block_of_copies_is_folded_when_no_other_has_room() {
+    // one block: the fifth copy needs it again. The four pages in it wait for no last step: the
+    // first word line is finished without data, and the fourth page is copied
+    let one = ["ftl.flush=slc", "ftl.flush_blocks=1", COPIES[2], COPIES[3]];
+    let config = config(&one);
+    let (mut drive, mut now) = (config.build(Seed(1)).unwrap(), Ps::ZERO);
+    for page in 0..5 {
+        let write =
+            Cmd::Write { lba: Lba(4 * page), sectors: 4, fua: true, content: page, data: None };
+        run(&mut drive, &mut now, write);
+        drive.check().unwrap();
+    }
+    let names = ["flush_copies", "slc_folds", "slc_folded", "slc_saved", "slc_held"];
+    assert_eq!(names.map(|name| detail(&drive, name)), [5, 1, 1, 3, 1]);
+    drive.drain();
+    let held =
+        |drive: &Ssd| [0, 1, 2, 3, 4].map(|lpn| drive.peek(Lpn(lpn)).unwrap().map(|u| u.stamp));
+    let before = held(&drive);
+    drive.power_cycle(&config, Seed(1)).unwrap();
+    assert_eq!(held(&drive), before);
+    drive.check().unwrap();
+}
+
 #[test]
 fn reads_between_steps_are_served_from_the_buffer() {
     let (mut drive, mut now) = (config(&PLP).build(Seed(1)).unwrap(), Ps::ZERO);
@@ -220,8 +327,23 @@ fn what_does_not_combine_is_refused_by_name() {
     assert!(pages.contains("use map.store = dram"), "{pages}");
     let through = ["ftl.flush=plp", "nand.plp_bytes=24KiB", "cache.mode=write-through"];
     assert!(refused(&through).contains("`plp` needs cache.mode = write-back"));
-    let one = refused(&["ftl.program_steps=1", "ftl.flush=plp"]);
-    assert!(one.contains("it needs ftl.program_steps = 2 or 3"), "{one}");
+    for flush in ["plp", "slc"] {
+        let one = refused(&["ftl.program_steps=1", &format!("ftl.flush={flush}")]);
+        let why = format!("`{flush}` is about word lines between their steps: it needs ftl.");
+        assert!(one.contains(&why), "{one}");
+    }
+    let without = |index: usize| {
+        let rest = COPIES.iter().enumerate().filter(|(i, _)| *i != index);
+        refused(&rest.map(|(_, &setting)| setting).collect::<Vec<_>>())
+    };
+    assert!(without(1).contains("ftl.flush = slc without ftl.slc needs at least one block"));
+    assert!(without(2).contains("ftl.flush = slc needs the time of a page in SLC mode"));
+    let cached: Vec<&str> =
+        COPIES.into_iter().chain(["ftl.slc=static", "ftl.slc_static=2"]).collect();
+    assert!(refused(&cached).contains("not with ftl.slc = static, whose blocks take the copies"));
+    let mut through = COPIES.to_vec();
+    through.push("cache.mode=write-through");
+    assert!(refused(&through).contains("`slc` needs cache.mode = write-back"));
     // times are taken without steps, so that a study can vary the switch
     assert_eq!(refused(&["ftl.program_steps=1"]), "");
 }

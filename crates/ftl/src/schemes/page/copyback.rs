@@ -218,7 +218,7 @@ impl PageMapped {
         });
         let pending = |from| {
             let unit = medium.unit(from)?;
-            Ok(Pending { unit, from, ready: OpId::NONE, cause })
+            Ok(Pending { unit, from, ready: OpId::NONE, cause, copied: false })
         };
         slots.map(pending).collect()
     }

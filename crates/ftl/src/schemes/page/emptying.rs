@@ -205,7 +205,7 @@ impl PageMapped {
             if early && self.pool.blocks.valid(victim) == 1 {
                 cx.flash.erase(victim, cause, &[])?;
             }
-            copies.push(Pending { unit, from, ready: sensed, cause });
+            copies.push(Pending { unit, from, ready: sensed, cause, copied: false });
         }
         let all_read = self.pool.blocks.valid(victim) as usize == copies.len();
         if SeededBug::EraseSourceEarly.is_active() && cause == Cause::Fold && all_read {

@@ -17,9 +17,17 @@ pub(super) struct Pending {
     /// The operation that the program must wait for, because it transfers the data.
     pub ready: OpId,
     pub cause: Cause,
+    /// `true` if a FLUSH has copied the unit to a block in SLC mode (`flush.rs`).
+    pub copied: bool,
 }
 
 impl Pending {
+    /// Returns a unit that the host writes.
+    #[inline]
+    pub fn of_host(unit: &Unit, ready: OpId, cause: Cause) -> Pending {
+        Pending { unit: unit.clone(), from: Ppn::NONE, ready, cause, copied: false }
+    }
+
     pub fn is_host(&self) -> bool {
         self.from == Ppn::NONE
     }
@@ -175,7 +183,7 @@ impl PageMapped {
                 unit.lpn
             );
             self.sort_host_write(unit.lpn);
-            let pending = Pending { unit: unit.clone(), from: Ppn::NONE, ready, cause };
+            let pending = Pending::of_host(unit, ready, cause);
             self.lanes[lane].frontiers[f].buffer.push(pending);
         }
         self.program(cx, lane, f, false)
@@ -192,7 +200,7 @@ impl PageMapped {
         assert!(lpn.0 < self.layout.logical_units, "logical page {lpn} lies beyond the drive");
         let sorted = self.sort_host_write(lpn);
         let f = self.tier(sorted);
-        let pending = Pending { unit: unit.clone(), from: Ppn::NONE, ready, cause };
+        let pending = Pending::of_host(unit, ready, cause);
         if self.layout.slots_per_frame == 1 {
             let lane = self.choose_lane(cx, f)?;
             return self.gather(cx, lane, f, pending);

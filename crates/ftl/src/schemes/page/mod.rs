@@ -13,6 +13,7 @@ mod copyback;
 mod emptying;
 mod enter;
 mod fill;
+mod flush;
 mod frontier;
 mod history;
 mod lower_pages;
@@ -75,6 +76,8 @@ pub const DEF: SchemeDef = SchemeDef {
     fits: &fits,
     rebuild: &|config, cx, seed| Ok(Box::new(PageMapped::mount(config, cx, seed)?)),
     on_flash: &[
+        "ftl.flush",
+        "ftl.flush_blocks",
         "ftl.gc_mode",
         "ftl.low_water",
         "ftl.lower_pages",
@@ -137,6 +140,7 @@ pub const DEF: SchemeDef = SchemeDef {
             .without(&["ftl.copyback=none"]),
         Mechanism::new("steps of a program", "scheme.steps_finished")
             .without(&["ftl.program_steps=1"]),
+        Mechanism::new("copies for a FLUSH", "scheme.flush_copies").without(&["ftl.flush=pad"]),
         Mechanism::new("static wear levelling", "gc.wear").without(&["ftl.wear_static=false"]),
     ],
 };
@@ -225,6 +229,7 @@ impl PageMapped {
     ) -> Result<(), FtlError> {
         if self.steps.is_some() {
             self.finish_newer_than_copies(cx, lane, f)?;
+            self.make_room_again(cx, lane, f)?;
         }
         let mut buffer = std::mem::take(&mut self.lanes[lane].frontiers[f].buffer);
         let is_stale = |p: &Pending| !p.is_host() && !self.pool.blocks.is_valid(p.from);
@@ -411,19 +416,18 @@ impl Ftl for PageMapped {
 
     fn flush(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         self.at.now = cx.command.now;
+        let copies = self.steps.as_ref().is_some_and(|steps| steps.copies_for_flush());
         for f in self.gathering.keys() {
-            // host units wait only in the lane in which their stream is gathering a frame
-            if let Some(lane) = self.gathering[f]
-                && self.lanes[lane].frontiers[f].buffer.iter().any(Pending::is_host)
-            {
-                self.program(cx, lane, f, true)?;
+            // units for native blocks stay in the buffer if they are copied to blocks in SLC mode
+            if !copies || self.mode_of(f) == BlockMode::Slc {
+                self.pad_host_units(cx, f)?;
             }
         }
         if self.steps.is_some() { self.finish_for_flush(cx) } else { Ok(()) }
     }
 
     fn finish(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
-        if self.steps.is_some() { self.finish_host_frames(cx) } else { Ok(()) }
+        if self.steps.is_some() { self.pad_for_flush(cx) } else { Ok(()) }
     }
 
     fn persist(&mut self, cx: &mut FtlContext<'_>, fua: bool) -> Result<OpId, FtlError> {

@@ -4,7 +4,7 @@ use super::copyback::{self, COPYBACK, COPYBACK_MAX};
 use super::lower_pages::{self, LOWER_PAGES, LowerPages};
 use super::refresh::{self, RefreshSettings};
 use super::slc_settings::{self, SLC, SLC_DYNAMIC, SLC_KEEP, SLC_STATIC, SlcSettings};
-use super::steps_settings::{self, FLUSH, PROGRAM_STEPS, StepsSettings};
+use super::steps_settings::{self, FLUSH, FLUSH_BLOCKS, PROGRAM_STEPS, StepsSettings};
 use crate::MountLimit;
 use crate::blocks::WEAR_DYNAMIC;
 use crate::classifiers::{CLASSIFIER, STREAMS, Streams};
@@ -115,6 +115,7 @@ pub(super) const PARAMS: &[ParamDef] = &[
     SLC_KEEP.def,
     PROGRAM_STEPS.def,
     FLUSH.def,
+    FLUSH_BLOCKS.def,
     refresh::PARAMS[0],
     refresh::PARAMS[1],
     refresh::PARAMS[2],
@@ -155,7 +156,7 @@ pub(super) struct PageSettings {
     pub wear_threshold: u32,
     /// Blocks that are reserved for map pages.
     pub map_quota: MapQuota,
-    /// The SLC cache, or `None` without an SLC cache.
+    /// The blocks in SLC mode, or `None` if no block is in SLC mode.
     pub slc: Option<SlcSettings>,
     pub lower_pages: LowerPages,
     /// The steps of a program, if it has several.
@@ -353,7 +354,8 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
             "{} logical units do not fit: of the {} blocks in each of {} lanes, the scheme \
              reserves {reserve} for frontiers, collection and map pages ({map_quota} for map \
              pages), which leaves room for {usable} units; {way_out} lower the reserve \
-             (ftl.low_water, ftl.streams, ftl.slc_static, map.over_provisioning, drive.frame_*)",
+             (ftl.low_water, ftl.streams, ftl.slc_static, ftl.flush_blocks, \
+             map.over_provisioning, drive.frame_*)",
             layout.logical_units, layout.blocks_per_lane, layout.lanes,
         ),
     ))

@@ -171,7 +171,7 @@ impl PageMapped {
 
     #[inline(never)]
     fn tier_beside(&self, f: FrontierId, slc: FrontierId) -> FrontierId {
-        if self.gathering[f].is_some() {
+        if self.gathering[f].is_some() || !self.settings.slc.is_some_and(|slc| slc.takes_writes) {
             return f;
         }
         let first = self.cursor[slc];

@@ -1,5 +1,6 @@
 //! The parameters of the SLC cache, and the settings that they combine with.
 
+use super::steps_settings::{AtFlush, FLUSH_BLOCKS, PROGRAM_STEPS};
 use crate::classifiers::{CLASSIFIER, Streams};
 use crate::pool::GC_PACE;
 use flashatlas_types::flash_times::{T_PROGRAM_SLC, T_READ_SLC};
@@ -41,9 +42,11 @@ pub(super) const SLC_KEEP: Param<u32> = Param::int(
 )
 .or("0");
 
-/// The settings of an SLC cache.
+/// The settings of an SLC cache, or of blocks in SLC mode for the copies of a FLUSH alone.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SlcSettings {
+    /// `true` if the host writes to these blocks. Otherwise only copies of a FLUSH go there.
+    pub takes_writes: bool,
     /// The number of static blocks of each lane.
     pub statics: u32,
     /// The largest number of dynamic blocks of a lane.
@@ -53,17 +56,20 @@ pub(super) struct SlcSettings {
 }
 
 impl SlcSettings {
-    /// Returns the settings that `params` describe, or `None` if there is no SLC cache.
+    /// Returns the settings that `params` describe, or `None` if no block is in SLC mode.
     pub fn of(params: &Params) -> Option<SlcSettings> {
         let mode = params.get(SLC);
         if mode == "none" {
-            return None;
+            let statics = params.get(FLUSH_BLOCKS);
+            let copies = SlcSettings { takes_writes: false, statics, dynamics: 0, keep: 0 };
+            return copies_flushed(params).then_some(copies);
         }
         let dynamics = match params.get(SLC_DYNAMIC) {
             0 => u32::MAX,
             most => most,
         };
         Some(SlcSettings {
+            takes_writes: true,
             statics: if mode == "dynamic" { 0 } else { params.get(SLC_STATIC) },
             dynamics: if mode == "static" { 0 } else { dynamics },
             keep: params.get(SLC_KEEP),
@@ -77,6 +83,36 @@ impl SlcSettings {
     }
 }
 
+/// Returns `true` if a FLUSH copies data to blocks in SLC mode.
+fn copies_flushed(params: &Params) -> bool {
+    params.get(PROGRAM_STEPS) > 1 && AtFlush::of(params) == AtFlush::Slc
+}
+
+/// Refuses blocks for copies of a FLUSH that the layout does not allow, too few of them, and blocks
+/// beside an SLC cache, which takes the copies.
+fn fits_copies(params: &Params, layout: &Layout) -> Result<(), ConfigError> {
+    let given = params.get(FLUSH_BLOCKS);
+    let why = match params.get(SLC) {
+        "none" if given == 0 => "ftl.flush = slc without ftl.slc needs at least one block".into(),
+        "none" => return in_slc_mode(params, layout, "ftl.flush = slc"),
+        _ if given == 0 => return Ok(()),
+        mode => format!("not with ftl.slc = {mode}, whose blocks take the copies of a FLUSH"),
+    };
+    Err(ConfigError::new(FLUSH_BLOCKS.key(), why))
+}
+
+/// Refuses blocks in SLC mode that the layout does not allow, or that have no times.
+fn in_slc_mode(params: &Params, layout: &Layout, who: &str) -> Result<(), ConfigError> {
+    layout.allows_slc_mode()?;
+    for time in [T_READ_SLC, T_PROGRAM_SLC] {
+        if params.get(time) == Dur::ZERO {
+            let why = format!("is 0: {who} needs the time of a page in SLC mode");
+            return Err(ConfigError::new(time.key(), why));
+        }
+    }
+    Ok(())
+}
+
 /// Refuses an SLC cache that the layout or another setting does not allow, and the size of a part
 /// that the cache does not have. `gc_mode` is the parameter of the way of collection.
 pub(super) fn fits(
@@ -87,6 +123,9 @@ pub(super) fn fits(
 ) -> Result<(), ConfigError> {
     let mode = params.get(SLC);
     let refuse = |key: &str, why: String| Err(ConfigError::new(key, why));
+    if copies_flushed(params) {
+        fits_copies(params, layout)?;
+    }
     if mode == "none" {
         // the sizes have no effect, but are accepted, so that a study can vary ftl.slc alone
         return Ok(());
@@ -99,13 +138,7 @@ pub(super) fn fits(
             return refuse(size.key(), why);
         }
     }
-    layout.allows_slc_mode()?;
-    for time in [T_READ_SLC, T_PROGRAM_SLC] {
-        if params.get(time) == Dur::ZERO {
-            let why = "is 0: ftl.slc needs the time of a page in SLC mode".to_owned();
-            return refuse(time.key(), why);
-        }
-    }
+    in_slc_mode(params, layout, "ftl.slc")?;
     if mode != "dynamic" && params.get(SLC_STATIC) == 0 {
         return refuse(SLC_STATIC.key(), format!("ftl.slc = {mode} needs at least one block"));
     }

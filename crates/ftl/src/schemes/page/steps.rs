@@ -14,17 +14,18 @@
 //! Frames without data finish the frames before them, if nothing else does: for a FLUSH
 //! (`ftl.flush = pad`), for a lane without room, and for a page that is about to be copied. The
 //! last frame of a block needs no such frame. With `ftl.flush = plp`, a FLUSH waits for first steps
-//! alone, and capacitors finish the others after a power failure.
+//! alone, and capacitors finish the others after a power failure. With `ftl.flush = slc`, it waits
+//! for copies in SLC mode (`flush.rs`).
 
 use super::PageMapped;
 use super::frontier::Pending;
 use super::settings::PageSettings;
-use super::steps_settings::StepsSettings;
+use super::steps_settings::{AtFlush, StepsSettings};
 use crate::notes::PROGRAM_STEPS;
 use crate::{FtlContext, MemoryUse};
 use flashatlas_types::{
-    BlockId, Cause, Class, FrameId, FrontierId, FtlError, LaneId, Layout, Lpn, MemoryKind, Note,
-    OpId, Ppn, ProgramStep, SeededBug, TiVec, Violation,
+    BlockId, BlockMode, Cause, FrameId, FrontierId, FtlError, LaneId, Layout, Lpn, MemoryKind,
+    Note, OpId, Ppn, ProgramStep, SeededBug, TiVec, Violation,
 };
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -50,6 +51,11 @@ impl Between {
     fn has_host_units(&self) -> bool {
         self.units.iter().any(Pending::is_host)
     }
+
+    /// Returns whether the unit in a slot is the newest version that the host wrote.
+    fn is_newest(&self, slot: usize, p: &Pending) -> bool {
+        p.is_host() && self.stale >> slot & 1 == 0
+    }
 }
 
 /// The lane, the frontier and the frame of a unit between steps.
@@ -62,11 +68,14 @@ pub(super) struct Steps {
     between: TiVec<LaneId, TiVec<FrontierId, VecDeque<Between>>>,
     /// The newest versions of pages between steps that the host wrote.
     newest: FxHashMap<Lpn, Where>,
-    /// The first steps of frames with data of the host and their programs in SLC mode, as far as
-    /// they may be unfinished, if a FLUSH waits for them alone.
-    first_steps: Vec<OpId>,
+    /// The operations that make data of the host durable, as far as they may be unfinished, if the
+    /// controller does not know them: programs in SLC mode, and with capacitors first steps. With
+    /// copies for a FLUSH they are the copies, and the last steps of data without a copy.
+    awaited: Vec<OpId>,
     /// The number of frames that were begun, that were finished, and that have no data.
     counters: [u64; 3],
+    /// The number of units that FLUSHes have copied to blocks in SLC mode.
+    copies: u64,
 }
 
 impl Steps {
@@ -79,8 +88,9 @@ impl Steps {
             settings: steps,
             between: layout.lane_ids().map(of_lane).collect(),
             newest: FxHashMap::default(),
-            first_steps: Vec::new(),
+            awaited: Vec::new(),
             counters: [0; 3],
+            copies: 0,
         }))
     }
 
@@ -96,12 +106,58 @@ impl Steps {
         self.between.iter().flatten().flatten()
     }
 
-    /// Notes an operation that a FLUSH waits for, if it waits for no last steps.
-    fn began(&mut self, cx: &FtlContext<'_>, op: OpId) {
-        if self.settings.plp {
-            self.first_steps.retain(|&op| cx.may_be_unfinished(op));
-            self.first_steps.push(op);
+    /// Notes an operation that makes data of the host durable, if the controller does not know it.
+    fn wait_for(&mut self, cx: &FtlContext<'_>, op: OpId) {
+        if self.settings.flush != AtFlush::Pad {
+            self.awaited.retain(|&op| cx.may_be_unfinished(op));
+            self.awaited.push(op);
         }
+    }
+
+    /// Returns the operations that make data of the host durable and may be unfinished, as far as
+    /// the controller does not know them.
+    pub fn unfinished(&self, cx: &FtlContext<'_>) -> Vec<OpId> {
+        self.awaited.iter().copied().filter(|&op| cx.may_be_unfinished(op)).collect()
+    }
+
+    /// Returns whether a FLUSH finishes programs, leaves them to capacitors, or copies their data.
+    pub fn at_flush(&self) -> AtFlush {
+        self.settings.flush
+    }
+
+    /// Returns `true` if a FLUSH copies data to blocks in SLC mode.
+    pub fn copies_for_flush(&self) -> bool {
+        self.settings.flush == AtFlush::Slc
+    }
+
+    /// Notes that `op` copied units to a block in SLC mode for a FLUSH.
+    pub fn copied(&mut self, cx: &FtlContext<'_>, op: OpId, units: u32) {
+        self.copies += u64::from(units);
+        self.wait_for(cx, op);
+    }
+
+    /// Returns the newest units between steps in a frontier that no FLUSH has copied, with the
+    /// number of the frame among those between steps and the number of the slot.
+    pub fn uncopied(
+        &self,
+        lane: LaneId,
+        f: FrontierId,
+    ) -> impl Iterator<Item = ((usize, usize), &Pending)> {
+        self.of(lane, f).iter().enumerate().flat_map(|(frame, between)| {
+            let units = between.units.iter().enumerate();
+            let newest = units.filter(|&(slot, p)| between.is_newest(slot, p) && !p.copied);
+            newest.map(move |(slot, p)| ((frame, slot), p))
+        })
+    }
+
+    /// Returns a unit of a frame between steps.
+    pub fn unit_mut(
+        &mut self,
+        (lane, f): (LaneId, FrontierId),
+        frame: usize,
+        slot: usize,
+    ) -> &mut Pending {
+        &mut self.of_mut(lane, f)[frame].units[slot]
     }
 
     /// Returns the step with this number.
@@ -129,27 +185,28 @@ impl Steps {
     }
 
     /// Returns the counters with their names in the run record.
-    pub fn details(&self) -> [(&'static str, u64); 4] {
+    pub fn details(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let [begun, finished, empty] = self.counters;
         let between = self.all().count() as u64;
-        [
+        let all = [
             ("steps_begun", begun),
             ("steps_finished", finished),
             ("steps_empty", empty),
             ("steps_between", between),
-        ]
+        ];
+        all.into_iter().chain(self.copies_for_flush().then_some(("flush_copies", self.copies)))
     }
 
     /// Sets the counters to zero. Frames that are between their steps count as begun.
     pub fn reset_counters(&mut self) {
         self.counters = [self.all().count() as u64, 0, 0];
+        self.copies = 0;
     }
 
     /// Returns the note that announces programs in several steps.
     pub fn note(&self) -> Note {
-        let flush = if self.settings.plp { "plp" } else { "pad" };
-        PROGRAM_STEPS
-            .with([("steps", u32::from(self.settings.steps).into()), ("flush", flush.into())])
+        let StepsSettings { steps, flush } = self.settings;
+        PROGRAM_STEPS.with([("steps", u32::from(steps).into()), ("flush", flush.name().into())])
     }
 
     /// Returns the memory for the units of frames between their steps.
@@ -175,12 +232,9 @@ impl Steps {
                 || format!("{done:?} of {of} steps"),
             )?;
         }
-        let is_newest = |between: &Between, slot: usize, p: &Pending| {
-            p.is_host() && between.stale >> slot & 1 == 0
-        };
         let listed = self.all().map(|between| {
             let units = between.units.iter().enumerate();
-            units.filter(|&(slot, p)| is_newest(between, slot, p)).count()
+            units.filter(|&(slot, p)| between.is_newest(slot, p)).count()
         });
         let listed: usize = listed.sum();
         Violation::unless(listed == self.newest.len(), "a page between steps is indexed", || {
@@ -194,11 +248,11 @@ impl Steps {
 }
 
 impl PageMapped {
-    fn steps(&self) -> &Steps {
+    pub(super) fn steps(&self) -> &Steps {
         self.steps.as_deref().expect("programs have several steps")
     }
 
-    fn steps_mut(&mut self) -> &mut Steps {
+    pub(super) fn steps_mut(&mut self) -> &mut Steps {
         self.steps.as_deref_mut().expect("programs have several steps")
     }
 
@@ -244,8 +298,8 @@ impl PageMapped {
         }
         let steps = self.steps_mut();
         steps.counters[0] += 1;
-        if between.has_host_units() {
-            steps.began(cx, made.op);
+        if between.has_host_units() && steps.settings.flush == AtFlush::Plp {
+            steps.wait_for(cx, made.op);
         }
         steps.of_mut(lane, f).push_back(between);
         if SeededBug::ReleaseAtFirstStep.is_active() {
@@ -312,6 +366,8 @@ impl PageMapped {
         between: Between,
         (begin, first): (OpId, Ppn),
     ) -> Result<(), FtlError> {
+        let uncopied = |(slot, p): (usize, &Pending)| between.is_newest(slot, p) && !p.copied;
+        let is_awaited = between.units.iter().enumerate().any(uncopied);
         let Between { mut units, mut stale, op, .. } = between;
         let host_units = units.iter().filter(|p| p.is_host()).count() as u32;
         for (slot, p) in units.iter().enumerate() {
@@ -334,6 +390,10 @@ impl PageMapped {
         self.pool.settled = cx.flash.medium.sequence();
         if host_units > 0 {
             cx.took_host_data(mapped, host_units);
+            let steps = self.steps_mut();
+            if is_awaited && steps.copies_for_flush() {
+                steps.wait_for(cx, mapped);
+            }
             if let Some(slc) = &mut self.slc {
                 slc.host_wrote(host_units, false);
             }
@@ -359,7 +419,7 @@ impl PageMapped {
     /// Notes the program of a frame of the host in SLC mode, which has one step.
     pub(super) fn programmed_at_once(&mut self, cx: &FtlContext<'_>, units: &[Pending], op: OpId) {
         units.iter().for_each(|p| self.supersede_between(cx, p.unit.lpn, op));
-        self.steps_mut().began(cx, op);
+        self.steps_mut().wait_for(cx, op);
     }
 
     /// Programs frames without data until no frame of a frontier that holds data is between steps.
@@ -394,11 +454,6 @@ impl PageMapped {
         Ok(())
     }
 
-    /// Finishes every frame with data of the host, unless a FLUSH leaves them to capacitors.
-    pub(super) fn finish_for_flush(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
-        if self.steps().settings.plp { Ok(()) } else { self.finish_host_frames(cx) }
-    }
-
     /// Finishes every frame with data of the host.
     pub(super) fn finish_host_frames(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
         for lane in self.layout.lane_ids() {
@@ -409,22 +464,6 @@ impl PageMapped {
             }
         }
         Ok(())
-    }
-
-    /// Returns an operation that is complete when `flushed` is, and when the capacitors answer for
-    /// all data of the host that is between steps.
-    pub(super) fn protected_after(&self, cx: &mut FtlContext<'_>, flushed: OpId) -> OpId {
-        let steps = self.steps();
-        if !steps.settings.plp {
-            return flushed;
-        }
-        let begun = steps.first_steps.iter().copied();
-        let mut after: Vec<OpId> = begun.filter(|&op| cx.may_be_unfinished(op)).collect();
-        if after.is_empty() {
-            return flushed;
-        }
-        after.push(flushed);
-        cx.flash.plan.join(Class::Map, &after)
     }
 
     /// Finishes newer versions of the copies in a frontier's buffer, because no copy is begun after
@@ -439,6 +478,23 @@ impl PageMapped {
         let copies = self.lanes[lane].frontiers[f].buffer.iter().filter(|p| !p.is_host());
         let newer: Vec<Where> = copies.filter_map(|p| newest.get(&p.unit.lpn).copied()).collect();
         newer.into_iter().try_for_each(|(lane, f, _)| self.finish_frames(cx, (lane, f)))
+    }
+
+    /// Makes room again for the units of the host in a frontier's buffer, because frames without
+    /// data may have filled the block that was open when they came.
+    pub(super) fn make_room_again(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        lane: LaneId,
+        f: FrontierId,
+    ) -> Result<(), FtlError> {
+        let is_native_host =
+            self.gathering.get(f).is_some() && self.mode_of(f) == BlockMode::Native;
+        if is_native_host && self.lanes[lane].frontiers[f].block.is_none() {
+            // without room, the frame may take a block of collection's reserve
+            self.make_room(cx, lane, f)?;
+        }
+        Ok(())
     }
 
     /// Finishes newer versions of the pages of a frame that is about to be copied. Their slots are

@@ -21,27 +21,64 @@ pub const PROGRAM_STEPS: Param<u32> = Param::int(
 /// The parameter `ftl.flush`.
 pub const FLUSH: Param<Text> = Param::choice(
     "ftl.flush",
-    &["pad", "plp"],
+    &["pad", "plp", "slc"],
     "ftl.program_steps, FLUSH and FUA with word lines between their steps: `pad`: word lines \
      without data are programmed until the last step of each is done; `plp`: they rest on \
-     nand.plp_bytes",
+     nand.plp_bytes; `slc`: their units are copied to blocks in SLC mode (of ftl.slc, or \
+     ftl.flush_blocks)",
 )
 .or("pad");
+
+/// The parameter `ftl.flush_blocks`.
+pub(super) const FLUSH_BLOCKS: Param<u32> = Param::int(
+    "ftl.flush_blocks",
+    0,
+    1 << 20,
+    "ftl.flush = slc without an SLC cache: blocks of each lane that are always in SLC mode, for \
+     the copies of a FLUSH alone; they do not count as exported capacity",
+)
+.or("0");
+
+/// What a FLUSH does with data of the host that is between the steps of a program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum AtFlush {
+    /// It finishes the programs.
+    Pad,
+    /// It leaves them to capacitors.
+    Plp,
+    /// It copies the data to blocks in SLC mode.
+    Slc,
+}
+
+impl AtFlush {
+    /// Returns what the parameter says.
+    pub fn of(params: &Params) -> AtFlush {
+        match params.get(FLUSH) {
+            "plp" => AtFlush::Plp,
+            "slc" => AtFlush::Slc,
+            _ => AtFlush::Pad,
+        }
+    }
+
+    /// Returns the name of the value.
+    pub fn name(self) -> &'static str {
+        ["pad", "plp", "slc"][self as usize]
+    }
+}
 
 /// The settings of programs in several steps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StepsSettings {
     /// The number of steps, at least two.
     pub steps: u8,
-    /// `true` if capacitors finish what is between two steps after a power failure.
-    pub plp: bool,
+    pub flush: AtFlush,
 }
 
 impl StepsSettings {
     /// Returns the settings that `params` describe, or `None` if a program has one step.
     pub fn of(params: &Params) -> Option<StepsSettings> {
         let steps = params.get(PROGRAM_STEPS) as u8;
-        (steps > 1).then(|| StepsSettings { steps, plp: params.get(FLUSH) == "plp" })
+        (steps > 1).then(|| StepsSettings { steps, flush: AtFlush::of(params) })
     }
 
     /// Returns the number of word lines of a frontier that are between their steps at once.
@@ -71,10 +108,13 @@ pub(super) fn fits(
 ) -> Result<(), ConfigError> {
     let refuse = |key: &str, why: String| Err(ConfigError::new(key, why));
     let Some(settings) = StepsSettings::of(params) else {
-        if params.get(FLUSH) != "pad" {
-            let why = "`plp` is about word lines between their steps: it needs ftl.program_steps \
-                       = 2 or 3";
-            return refuse(FLUSH.key(), why.into());
+        let flush = params.get(FLUSH);
+        if flush != "pad" {
+            let why = format!(
+                "`{flush}` is about word lines between their steps: it needs ftl.program_steps = 2 \
+                 or 3"
+            );
+            return refuse(FLUSH.key(), why);
         }
         return Ok(());
     };
@@ -145,14 +185,19 @@ fn fits_capacitors(
 ) -> Result<(), ConfigError> {
     let bytes = params.get(PLP_BYTES);
     let refuse = |key: &str, why: String| Err(ConfigError::new(key, why));
-    if settings.plp && bytes == 0 {
+    let flush = settings.flush;
+    if flush == AtFlush::Plp && bytes == 0 {
         let why = "`plp` rests on capacitors, and nand.plp_bytes is 0; give their bytes, or use \
                    ftl.flush = pad";
         return refuse(FLUSH.key(), why.into());
     }
-    if settings.plp && params.value("cache.mode").is_some_and(|m| m.to_string() != "write-back") {
-        let why = "`plp` needs cache.mode = write-back, which holds the data between two steps";
-        return refuse(FLUSH.key(), why.into());
+    let is_cached = params.value("cache.mode").is_none_or(|m| m.to_string() == "write-back");
+    if flush != AtFlush::Pad && !is_cached {
+        let why = format!(
+            "`{}` needs cache.mode = write-back, which holds the data between two steps",
+            flush.name()
+        );
+        return refuse(FLUSH.key(), why);
     }
     // a frontier of the host and one of collection in each lane, with the frame whose last step is
     // under way

@@ -119,6 +119,9 @@ def _shapes(add: mechanism_runs.Add) -> None:
     add("three steps", f"{HOT},flush_every=20", *mechanism_runs.STEPS, *three)
     rests = ["ftl.flush=plp", "nand.plp_bytes=1MiB"]
     add("capacitors", f"{HOT},flush_every=20", *mechanism_runs.STEPS, *rests)
+    add("copies for flushes", f"{HOT},flush_every=20", *mechanism_runs.COPIES)
+    other = ["ftl.flush_blocks=0", "ftl.slc=static", "ftl.slc_static=3"]
+    add("copies to a cache", f"{HOT},flush_every=20", *mechanism_runs.COPIES, *other)
     worn = ["nand.slc_wear=0", "nand.endurance=2", "nand.spare_blocks=40"]
     add("worn slc", HOT, *mechanism_runs.SLC, *worn)
     add("too fast", "uniform:requests=2000,size=2KiB,interval=1us", mode="open")

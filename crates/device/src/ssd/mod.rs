@@ -54,8 +54,8 @@ struct ControllerSettings {
     keep_bytes: bool,
     /// `true` if programs have several steps.
     stepped: bool,
-    /// `true` if a FLUSH waits for no program, because capacitors finish it or copies answer for it.
-    /// The scheme says what the FLUSH waits for.
+    /// `true` if a FLUSH waits for no program that the controller knows, because capacitors finish
+    /// it or copies answer for it. The scheme says what the FLUSH waits for.
     scheme_waits: bool,
 }
 

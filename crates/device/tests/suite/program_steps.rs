@@ -221,7 +221,7 @@ fn the_last_step_supersedes_the_copies_of_a_flush() {
     assert_eq!(run(&mut drive, &mut now, Cmd::Flush), 1025);
     assert_eq!(["slc_saved", "slc_held"].map(|name| detail(&drive, name)), [6, 3]);
     assert_eq!(["slc_folded", "slc_folds"].map(|name| detail(&drive, name)), [0, 1]);
-    let counters = drive.medium().counters.clone();
+    let counters = drive.medium().counters;
     assert_eq!(counters.erases[Cause::Fold as usize], 1);
     // nine pages of the host: each is programmed once in a word line, and once as a copy
     assert_eq!(["flush_copies", "slc_writes"].map(|name| detail(&drive, name)), [9, 9]);

@@ -131,7 +131,8 @@ pub const DEF: SchemeDef = SchemeDef {
         Mechanism::new("collection in idle time", "gc.idle").without(&["ftl.idle_free=0"]),
         Mechanism::new("partial collection", "scheme.partial_frames")
             .without(&["ftl.gc_pace=burst"]),
-        Mechanism::new("fold of an SLC cache", "scheme.slc_folds").without(&["ftl.slc=none"]),
+        Mechanism::new("fold of an SLC cache", "scheme.slc_folds")
+            .without(&["ftl.slc=none", "ftl.flush=pad"]),
         Mechanism::new("skipped upper pages", "scheme.lower_pages_skipped")
             .without(&["ftl.lower_pages=none"]),
         Mechanism::new("backups of lower pages", "scheme.lower_pages_backed_up")

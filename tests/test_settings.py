@@ -149,6 +149,10 @@ def _errors(add: mechanism_runs.Add) -> None:
     add("another code", RANDOM, *erring, "ecc.code=bch")
     failing = ["errors.program_failures=500", "errors.erase_failures=2000", "errors.unreadable=20"]
     add("failing", HOT, *failing, "nand.spare_blocks=8", "drive.blocks=64")
+    parity = ["ecc.parity=die", "drive.frame_channels=2", "drive.frame_ways=2"]
+    add("parity", MIXED, *parity, "errors.unreadable=2000", "drive.blocks=64")
+    late = ["ecc.parity_time=5us", "drive.logical_pages=400", "ecc.codeword=512"]
+    add("parity, late", MIXED, *parity, *late, *erring[1:3], *erring[4:], "drive.cell=tlc")
     due = ["ftl.refresh=0.4", "ftl.refresh_check=10ms"]
     add("refreshed", mechanism_runs.PAUSES, *erring, *due, mode="open")
     add("refreshed at work", MIXED, *erring, *due)

@@ -1,6 +1,8 @@
 //! Kinds of failing parts, and their names in identities of failures.
 
 use crate::Fault;
+use flashatlas_nand::Medium;
+use flashatlas_types::FrameId;
 
 /// Kind of the part that fails, and its circumstances.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -34,6 +36,57 @@ pub(crate) const FAILING_PARTS: [(FailingPart, &str, Fault); 7] = [
     (FailingPart::Page, "up", Fault::Unreadable),
     (FailingPart::PageBeforeMount, "um", Fault::Unreadable),
 ];
+
+/// A frame whose pages are lost, all or those on some of its dies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LostPages {
+    /// The frame.
+    pub frame: FrameId,
+    /// Number of its dies with data that lose their part of a frame with parity. `None` if the
+    /// whole frame is lost, with its spare area.
+    parts: Option<u32>,
+    /// `true` if nothing else is lost, so that every read must be right.
+    pub is_rebuilt: bool,
+}
+
+impl LostPages {
+    /// Returns the losses of these frames that are tried: each frame, or each with one of its dies
+    /// and with two of them.
+    pub(crate) fn of(frames: &[FrameId], medium: &Medium) -> Vec<LostPages> {
+        let counts = match medium.layout().has_parity() {
+            true => vec![Some(1), Some(2)],
+            false => vec![None],
+        };
+        let of = |parts| {
+            let lost = move |&frame: &FrameId| LostPages { frame, parts, is_rebuilt: false };
+            let lost = frames.iter().map(lost);
+            lost.map(|lost| LostPages { is_rebuilt: lost.leaves_all(medium), ..lost })
+        };
+        counts.into_iter().flat_map(of).collect()
+    }
+
+    /// Makes the pages unreadable.
+    pub(crate) fn take_from(self, medium: &mut Medium) {
+        let Some(parts) = self.parts else { return medium.decay(self.frame) };
+        let layout = medium.shared_layout();
+        let index = layout.index_in(layout.block_of_frame(self.frame), self.frame);
+        for part in 1..=parts {
+            // the die with parity has the number of the frame in its block, or one that is congruent
+            medium.lose_part(self.frame, (index + part) % layout.dies_per_frame);
+        }
+    }
+
+    /// Returns `true` if one die is lost, and no bits or rates take more.
+    fn leaves_all(self, medium: &Medium) -> bool {
+        let by_rate = medium.rules().errors.is_some_and(|errors| errors.rates.unreadable > 0);
+        let mut left = medium.clone();
+        left.power_off();
+        left.find_unreadable();
+        let is_sound =
+            left.counters.errors.found_unreadable == medium.counters.errors.found_unreadable;
+        self.parts == Some(1) && !by_rate && is_sound
+    }
+}
 
 impl FailingPart {
     /// Returns the letters of this kind in an identity.

@@ -11,7 +11,7 @@
 use crate::cut::{Cut, CutKind};
 use crate::enumerate::{Depth, Enumerator, Tally};
 use crate::examine::{Examine, Lost, Remains};
-use crate::failing_part::{FAILING_PARTS, FailingPart};
+use crate::failing_part::{FAILING_PARTS, FailingPart, LostPages};
 use crate::model::Model;
 use crate::recording::{FAILING, Recording, SEED};
 use crate::sample::Sample;
@@ -110,7 +110,9 @@ impl Workload<'_> {
         let erases = count(|c| matches!(c, Change::Erase(_)));
         let (media, model) = self.clean.end();
         let single = self.config.layers().is_empty().then(|| media.only());
-        let relied_on = single.as_ref().map_or(Vec::new(), |medium| self.relied_on(medium));
+        let relied_on = single
+            .as_ref()
+            .map_or(Vec::new(), |medium| LostPages::of(&self.relied_on(medium), medium));
         for (part, _, _) in FAILING_PARTS.into_iter().filter(|&(part, _, fault)| {
             let asked = only.is_none_or(|only| only[0].how == CutKind::FailingPart(part));
             let fits = match part {
@@ -218,7 +220,7 @@ impl Workload<'_> {
     fn without_a_page(
         &self,
         part: FailingPart,
-        frame: FrameId,
+        lost: LostPages,
         medium: &Medium,
         model: &Model,
     ) -> Result<Tally, Failure> {
@@ -227,12 +229,20 @@ impl Workload<'_> {
         left.power_off();
         let mut reached = true;
         if part == FailingPart::PageBeforeMount {
-            let mut lost = Lost::default();
-            lost.add(medium, frame);
-            left.decay(frame);
-            verifier.examine(left.into(), model, 0, false, &Remains::Damaged(lost))?;
+            lost.take_from(&mut left);
+            let remains = if left.state(lost.frame) == FrameState::Torn {
+                let mut content = Lost::default();
+                content.add(medium, lost.frame);
+                Remains::Damaged(content)
+            } else {
+                Remains::Sound // what wrong bits take is named by its spare area
+            };
+            verifier.examine(left.into(), model, 0, false, &remains)?;
+            Failure::unless(!lost.is_rebuilt || verifier.lost_units() == 0, "R6", || {
+                format!("a mount without a part of frame {} loses units", lost.frame)
+            })?;
         } else {
-            reached = verifier.run_without(left, model, frame)?;
+            reached = verifier.run_without(left, model, lost)?;
         }
         let (failed_parts, not_reached) = (u64::from(reached), u64::from(!reached));
         Ok(Tally {

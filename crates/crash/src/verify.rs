@@ -6,6 +6,7 @@
 
 use crate::at_random::{AtRandom, MapFrames, is_failed_program, is_without_room};
 use crate::examine::{Examine, Lost, Mounted, Remains, drop_learnt};
+use crate::failing_part::LostPages;
 use crate::media::{DriveChange, Media, take_journals};
 use crate::model::{Model, Step};
 use crate::recording::{SEED, apply, held};
@@ -13,7 +14,7 @@ use crate::{Failure, guarded};
 use flashatlas_device::{Contents, DriveConfig, Stack, SubmitError};
 use flashatlas_ftl::MountLimit;
 use flashatlas_nand::{Change, Counters, FrameState, Medium};
-use flashatlas_types::{Cause, FrameId, FtlError, Rng, Seed, Stamp};
+use flashatlas_types::{Cause, FtlError, Rng, Seed, Stamp};
 
 /// Number N: one cut in N is followed by many writes, so that the drive collects for a while.
 const LONG_EVERY: u64 = 16;
@@ -96,9 +97,9 @@ impl<'c> Verifier<'c> {
         (self.contents, self.learnt, self.drive) = (contents, Vec::new(), None);
     }
 
-    /// Mounts `medium`, and then makes one of its frames unreadable.
+    /// Mounts `medium`, and then makes pages of one of its frames unreadable.
     ///
-    /// Every reply of the drive must be correct or an error. Returns `true` if the frame was still
+    /// Every reply of the drive must be correct or an error, and correct if the pages are rebuilt. Returns `true` if the frame was still
     /// programmed after the mount.
     ///
     /// # Errors
@@ -107,10 +108,10 @@ impl<'c> Verifier<'c> {
         &mut self,
         medium: Medium,
         model: &Model,
-        frame: FrameId,
+        lost: LostPages,
     ) -> Result<bool, Failure> {
         let taken = self.drive.take();
-        guarded(|| self.try_run_without(taken, medium, model, frame))
+        guarded(|| self.try_run_without(taken, medium, model, lost))
     }
 
     fn try_examine(
@@ -247,6 +248,11 @@ impl<'c> Verifier<'c> {
         let done = |table: fn(&Counters) -> &[u64; Cause::ALL.len()]| {
             (Counters::total(table(&now)) - Counters::total(table(before))) / per_frame
         };
+        // pages that are read to rebuild others are no reads of the mount, as retries are none
+        let own = |counters: &Counters| {
+            Counters::total(&counters.reads) - counters.reads[Cause::Parity as usize]
+        };
+        let reads = (own(&now) - own(before)) / per_frame;
         // for each part that fails at random, a block is copied to a spare block
         let (now_failed, failed_before) = (&now.errors, &before.errors);
         let failed = now_failed.program_failures - failed_before.program_failures
@@ -262,7 +268,7 @@ impl<'c> Verifier<'c> {
             ..self.limit
         };
         let counts = [
-            ("reads of frames", done(|c| &c.reads), limit.reads),
+            ("reads of frames", reads, limit.reads),
             ("programs", done(|c| &c.programs), limit.programs),
             ("erases", done(|c| &c.erases), limit.erases),
         ];
@@ -283,7 +289,7 @@ impl<'c> Verifier<'c> {
         drive: Option<Stack>,
         medium: Medium,
         model: &Model,
-        frame: FrameId,
+        lost: LostPages,
     ) -> Result<bool, Failure> {
         let mut drive = self
             .mount(drive, medium)
@@ -291,12 +297,14 @@ impl<'c> Verifier<'c> {
         for unit in 0..model.len() {
             self.expected[unit as usize] = held(&drive, unit)?;
         }
-        if drive.ssd().medium().state(frame) != FrameState::Programmed {
+        if drive.ssd().medium().state(lost.frame) != FrameState::Programmed {
             return Ok(false); // the mount moved the content of the frame
         }
-        drive.ssd_mut().faults().decay(frame);
+        lost.take_from(drive.ssd_mut().faults());
         let unit_sectors = drive.unit_sectors();
-        let refused = |error: &SubmitError| matches!(error, SubmitError::Ftl(FtlError::Medium(_)));
+        let refused = |error: &SubmitError| {
+            !lost.is_rebuilt && matches!(error, SubmitError::Ftl(FtlError::Medium(_)))
+        };
         drive.set_instant(true);
         self.read_all(&mut drive, &(0..0), refused)?;
         let mut unsure = 0..0;
@@ -311,7 +319,7 @@ impl<'c> Verifier<'c> {
                 Err(error) => {
                     return Err(Failure::new(
                         "R6",
-                        format!("{step} without frame {frame}: {error}"),
+                        format!("{step} without pages of frame {}: {error}", lost.frame),
                     ));
                 }
             }

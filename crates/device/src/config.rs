@@ -11,6 +11,7 @@ use crate::params::{
 };
 use crate::{DeviceShape, Registry, Ssd, Stack};
 use flashatlas_ftl::{PROGRAM_STEPS, SCHEME, SchemeConfig, SchemeDef, UNIT};
+use flashatlas_nand::errors::params::PARITY;
 use flashatlas_nand::params::PLP_BYTES;
 use flashatlas_nand::{ErrorRules, Image, Medium, Rules};
 use flashatlas_timing::params::{CACHE_PROGRAM, CACHE_READ};
@@ -299,7 +300,11 @@ impl DriveConfig {
             _ => ProgramUnit::Page,
         };
         let pages = PageOrder::parse(p.get(PAGE_ORDER)).expect("resolved");
-        let layout = Layout::of_frames(geometry, span, unit, order, 0, program)?;
+        let of_frames = match p.get(PARITY) {
+            "none" => Layout::of_frames,
+            _ => Layout::of_frames_with_parity,
+        };
+        let layout = of_frames(geometry, span, unit, order, 0, program)?;
         layout.in_page_order(pages)
     }
 
@@ -307,7 +312,8 @@ impl DriveConfig {
     fn check_capacitors(&self, layout: &Layout) -> Result<(), ConfigError> {
         let bytes = self.params.get(PLP_BYTES);
         let cached = u64::from(self.params.get(CACHE_PROGRAM));
-        let of_a_die = layout.frame_bytes() / u64::from(layout.dies_per_frame);
+        let of_a_die = u64::from(layout.pages_per_frame / layout.dies_per_frame)
+            * u64::from(layout.geometry.page_bytes);
         let dies = u64::from(layout.geometry.die_count());
         let most = dies * of_a_die * (1 + cached);
         if bytes == 0 || bytes >= most {
@@ -440,8 +446,8 @@ impl DriveConfig {
     /// again.
     ///
     /// They are all `drive.*` except the summary, the mapping unit, the scheme, the map store,
-    /// `nand.program_order`, `nand.factory_bad`, `nand.spare_blocks`, `nand.data`, and the keys
-    /// that the scheme names.
+    /// `nand.program_order`, `nand.factory_bad`, `nand.spare_blocks`, `nand.data`, `ecc.parity`, and
+    /// the keys that the scheme names.
     pub fn on_flash(&self) -> impl Iterator<Item = (&'static str, &flashatlas_types::Value)> {
         let scheme = self.scheme();
         let own = [
@@ -452,6 +458,7 @@ impl DriveConfig {
             "nand.factory_bad",
             "nand.spare_blocks",
             "nand.data",
+            "ecc.parity",
         ];
         self.pairs().filter(move |(key, _)| {
             let shape = key.starts_with("drive.") && *key != "drive.summary";

@@ -183,6 +183,8 @@ pub(crate) const UNSAID: &[(&str, &str)] = &[
     ("ecc.codeword", "0"),
     ("ecc.correctable", "0"),
     ("ecc.decode", "0ns"),
+    ("ecc.parity", "none"),
+    ("ecc.parity_time", "0ns"),
     ("ecc.retry_gain", "0.7"),
     ("ecc.retry_overlap", "false"),
     ("ecc.retry_steps", "8"),

@@ -1,7 +1,9 @@
 //! Counters of a scheme, and the sizes of its tables.
 
 use flashatlas_nand::{Counters, Medium};
-use flashatlas_types::{BlockId, Cause, LaneId, Layout, MemoryKind, Note, SeededBug, TiVec, beat};
+use flashatlas_types::{
+    BlockId, BlockMode, Cause, LaneId, Layout, MemoryKind, Note, SeededBug, TiVec, beat,
+};
 
 /// The size of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,12 +96,12 @@ impl MountReport {
     /// Completes the report with the programs and erases of the mount itself. The medium's counters
     /// were `before` when the mount began.
     pub fn finish(&mut self, before: &Counters, medium: &Medium) {
-        let per_frame = u64::from(medium.layout().pages_per_frame);
-        let own = Cause::Recovery as usize;
-        let done = |table: fn(&Counters) -> &[u64; Cause::ALL.len()]| {
-            (table(&medium.counters)[own] - table(before)[own]) / per_frame
+        let (layout, own) = (medium.layout(), Cause::Recovery as usize);
+        let done = |table: fn(&Counters) -> &[u64; Cause::ALL.len()], per_frame: u32| {
+            (table(&medium.counters)[own] - table(before)[own]) / u64::from(per_frame)
         };
-        (self.programs, self.erases) = (done(|c| &c.programs), done(|c| &c.erases));
+        self.programs = done(|c| &c.programs, layout.data_pages_in(BlockMode::Native));
+        self.erases = done(|c| &c.erases, layout.pages_per_frame);
         if SeededBug::HideDamage.is_active() {
             (self.unreadable_frames, self.lost) = (0, 0);
         }

@@ -145,6 +145,9 @@ impl Medium {
         let block = |frame| self.layout.block_of_frame(frame);
         let slots = |frame| self.layout.slots_in(self.mode(block(frame)));
         let lane = |frame| self.layout.lane_of(block(frame));
+        if self.layout.has_parity() {
+            return Some("a frame with parity is copied: its parity is on another die".to_owned());
+        }
         let from = block(*sources.first()?);
         let is_near = |&source: &FrameId| lane(source) == lane(target) && block(source) == from;
         if !sources.iter().all(is_near) || from == block(target) {
@@ -389,7 +392,12 @@ mod tests {
                 overlap: false,
             },
         };
-        let errors = ErrorRules { bits: Some(bits), rates: FailureRates::default(), rest_s: 0 };
+        let errors = ErrorRules {
+            bits: Some(bits),
+            rates: FailureRates::default(),
+            rest_s: 0,
+            rebuild: Dur::ZERO,
+        };
         Rules { errors: Some(errors), ..Rules::PLAIN }
     }
 

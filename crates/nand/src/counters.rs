@@ -1,7 +1,7 @@
 //! Flash operations, counted by cause.
 
 use crate::ErrorCounters;
-use flashatlas_types::{BlockMode, Cause, STEPS_MAX};
+use flashatlas_types::{BlockMode, Cause, Layout, STEPS_MAX};
 
 /// Counts since the last reset, in physical pages and physical blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,6 +44,12 @@ impl Counters {
         if mode == BlockMode::Slc {
             self.in_slc_mode[1] += u64::from(pages);
         }
+    }
+
+    /// Counts the pages of a frame that is programmed. Its parity has a cause of its own.
+    pub(crate) fn program_frame(&mut self, layout: &Layout, cause: Cause, mode: BlockMode) {
+        self.program(cause, mode, layout.data_pages_in(mode));
+        self.program(Cause::Parity, mode, layout.parity_pages_in(mode));
     }
 
     /// Counts blocks that are erased.

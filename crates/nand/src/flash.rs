@@ -269,9 +269,9 @@ pub(crate) fn read_kind(
     OpKind::Read { die, block, page, level, bytes, back }
 }
 
-/// Returns the number of pages of the frame's `die`-th die that hold parts of `slots`, and the
-/// number of bytes to transfer. Whole units are transferred if a unit fits in a page, and whole
-/// pages if a unit is larger.
+/// Returns the number of pages of the frame's `die`-th die with data that hold parts of `slots`,
+/// and the number of bytes to transfer. Whole units are transferred if a unit fits in a page, and
+/// whole pages if a unit is larger.
 ///
 /// In a frame that is a whole word line, only the pages with number `of_line` on it count. The
 /// first pages of all planes come first in the frame.

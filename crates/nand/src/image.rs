@@ -308,7 +308,7 @@ impl Medium {
                 aged.reads.len()
             ));
         }
-        let carried = aged.carried.clone();
+        let (carried, lost_parts) = (aged.carried.clone(), aged.lost_parts.clone());
         let page_bytes = bytes / pages.max(1);
         let map_pages = image.map_slots.iter().zip(image.map_bytes.chunks_exact(page_bytes.max(1)));
         let modes = image.modes.iter().copied().chain(std::iter::repeat(0));
@@ -352,6 +352,7 @@ impl Medium {
         };
         medium.check().map_err(|violation| violation.to_string())?;
         medium.lay_carried(&carried)?;
+        medium.lay_lost_parts(&lost_parts)?;
         Ok(medium)
     }
 }

@@ -5,7 +5,7 @@
 use crate::medium::cell::{Cell, Header, PADDING};
 use crate::medium::{Block, FrameState};
 use crate::{Medium, OobRole};
-use flashatlas_types::{BlockId, Cause, Layout, Lpn, Stamp, at_once, share};
+use flashatlas_types::{BlockId, BlockMode, Cause, Layout, Lpn, Stamp, at_once, share};
 use std::ops::Range;
 
 /// The largest number of times that `go_on` is called. The number is smaller if fewer than
@@ -111,8 +111,13 @@ impl Medium {
             }
         }
         self.sequence = frames.into();
-        let pages = u64::from(frames) * u64::from(layout.pages_per_frame);
-        self.counters.programs[Cause::Host as usize] += pages;
+        let native = BlockMode::Native;
+        for (cause, pages) in [
+            (Cause::Host, layout.data_pages_in(native)),
+            (Cause::Parity, layout.parity_pages_in(native)),
+        ] {
+            self.counters.programs[cause as usize] += u64::from(frames) * u64::from(pages);
+        }
         self.counters.padded_slots += u64::from(frames) * u64::from(slots) - u64::from(units);
         true
     }

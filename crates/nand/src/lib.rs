@@ -39,6 +39,7 @@ pub mod medium;
 pub mod nvm;
 pub mod oob;
 pub mod params;
+mod parity;
 mod parts;
 pub mod rules;
 pub mod spares;

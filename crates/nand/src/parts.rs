@@ -2,12 +2,12 @@
 
 use flashatlas_types::{Layout, SECTOR_BYTES};
 
-/// Returns the place of a page in the frame, in bytes. The page has number `of_line` on the word
-/// line, on a plane of the frame's `die`-th die. The first pages of all planes come first in the
-/// frame.
+/// Returns the place of a page among the data of a frame, in bytes. The page has number `of_line`
+/// on the word line, on a plane of the `die`-th die with data ([`Layout::data_die`]). The first
+/// pages of all planes come first in the frame.
 #[inline]
 pub(crate) fn page_start(layout: &Layout, die: u32, of_line: u32, plane: u32) -> u64 {
-    let before = of_line * layout.planes_per_frame + die * layout.span.planes + plane;
+    let before = of_line * layout.data_planes_per_frame + die * layout.span.planes + plane;
     u64::from(before) * u64::from(layout.geometry.page_bytes)
 }
 

@@ -75,6 +75,9 @@ pub fn lay(held: &Image, medium: &mut Medium) {
     let mut carried = [].iter();
     if let Some(aged) = &held.aged {
         medium.lay_ages(aged);
+        for &(frame, die) in &aged.lost_parts {
+            medium.redo(&Change::LostPart { frame, die });
+        }
         carried = aged.carried.iter();
     }
     let mut carried = carried.peekable();

@@ -62,7 +62,8 @@ impl Ages {
             clock_s: self.clock_s,
             programmed_at: self.programmed.iter().map(|at| at.saturating_sub(1)).collect(),
             reads: self.reads.iter().copied().collect(),
-            carried: Vec::new(), // drives with images make no copybacks
+            carried: Vec::new(), // drives with images make no copybacks and have no parity
+            lost_parts: Vec::new(),
         });
     }
 

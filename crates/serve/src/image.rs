@@ -439,7 +439,7 @@ impl<D: Disk + 'static> Image<D> {
             // both are only in the controller's memory until the block's first program writes them
             Change::Open(block, role, mode) => self.roles[*block] = (*role, *mode),
             Change::Number(_) => {}
-            Change::Copied { .. } => unreachable!("drives with images make no copybacks"),
+            Change::Copied { .. } | Change::LostPart { .. } => unreachable!("refused with images"),
             Change::Program { frame, sequence, units } => {
                 let (role, _) = self.roles[self.layout.block_of_frame(*frame)];
                 if role == OobRole::MAP || role == OobRole::MIXED {

@@ -137,6 +137,7 @@ impl Kept<ServeError> for KeptOn<'_> {
         }
         for (key, off, what) in [
             ("ftl.program_steps", "1", "word lines between the steps of their programs"),
+            ("ecc.parity", "none", "the parts of frames that are lost"),
             ("ftl.copyback", "none", "the copybacks of a page and the wrong bits that they carry"),
         ] {
             if config.params.value(key).is_some_and(|value| value.to_string() != off) {

@@ -99,7 +99,8 @@ impl<D: Disk + 'static> Image<D> {
             Change::Program { frame, .. }
             | Change::Step { frame, .. }
             | Change::ProgramFailed(frame)
-            | Change::Lost(frame) => layout.block_of_frame(frame),
+            | Change::Lost(frame)
+            | Change::LostPart { frame, .. } => layout.block_of_frame(frame),
             Change::Erase(block)
             | Change::EraseFailed(block)
             | Change::Replaced { block, .. }

@@ -321,7 +321,7 @@ impl Engine {
             {
                 continue;
             }
-            self.note(|paths, _| paths.issued(id, op.kind, op.cause, now));
+            self.note(|paths, _| paths.issued(id, op, now));
             let (times, memory) = (&self.times, &mut self.memory);
             let n = self.nodes.add(id, op, after, |node| {
                 describe(times, op, node);

@@ -12,7 +12,7 @@
 //! collection. The time that an operation waits for a die on which collection works counts as
 //! collection, too.
 
-use flashatlas_types::{Cause, Dur, OpId, OpKind, Ps, Tag};
+use flashatlas_types::{Cause, Class, Dur, Op, OpId, OpKind, Ps, Tag};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
@@ -115,7 +115,7 @@ impl Reason {
 
     /// Returns the reason of all steps of an operation, or `None` if the operation works for the
     /// host and its steps have different reasons.
-    fn of(op: OpKind, cause: Option<Cause>) -> Option<Reason> {
+    fn of(op: OpKind, cause: Option<Cause>, class: Class) -> Option<Reason> {
         if matches!(op, OpKind::Erase { .. }) {
             return Some(Reason::Erase);
         }
@@ -127,6 +127,13 @@ impl Reason {
             Cause::Wear => Some(Reason::Wear),
             Cause::Idle => Some(Reason::Idle),
             Cause::Recovery | Cause::Replace | Cause::Refresh => Some(Reason::Repair),
+            // parity belongs to an operation of its class
+            Cause::Parity => match class {
+                Class::HostRead | Class::HostWrite => None,
+                Class::Map => Some(Reason::Map),
+                Class::Gc => Some(Reason::Collection),
+                Class::Idle => Some(Reason::Idle),
+            },
         }
     }
 }
@@ -173,6 +180,7 @@ pub(crate) enum State {
 struct Track {
     op: OpKind,
     cause: Option<Cause>,
+    class: Class,
     /// Time at which the operation was released.
     released: Ps,
     /// Operation that released this operation last.
@@ -180,6 +188,12 @@ struct Track {
     states: SmallVec<[(Ps, State); 6]>,
     /// Time of the operation's end, or [`Ps::MAX`] while it is not complete.
     end: Ps,
+}
+
+impl Track {
+    fn reason(&self) -> Option<Reason> {
+        Reason::of(self.op, self.cause, self.class)
+    }
 }
 
 /// Record of the engine's operations, as far back as a caller may request a path.
@@ -212,12 +226,13 @@ impl Paths {
     }
 
     /// Notes that an operation is issued.
-    pub fn issued(&mut self, id: OpId, op: OpKind, cause: Option<Cause>, now: Ps) {
+    pub fn issued(&mut self, id: OpId, op: &Op, now: Ps) {
         if self.tracks.is_empty() {
             self.first = id.0;
         }
-        let track =
-            |end| Track { op, cause, released: now, by: OpId::NONE, states: SmallVec::new(), end };
+        let (op, cause, class) = (op.kind, op.cause, op.class);
+        let (by, released) = (OpId::NONE, now);
+        let track = |end| Track { op, cause, class, released, by, states: SmallVec::new(), end };
         // operations of abandoned plans have numbers, too
         while self.first + (self.tracks.len() as u64) < id.0 {
             self.tracks.push_back(track(now));
@@ -242,7 +257,7 @@ impl Paths {
     pub fn occupied(&mut self, die: u32, by: Option<OpId>, now: Ps) {
         let who = by
             .and_then(|id| self.track(id))
-            .map(|track| Reason::of(track.op, track.cause).unwrap_or(Reason::DieQueue));
+            .map(|track| track.reason().unwrap_or(Reason::DieQueue));
         let log = &mut self.dies[die as usize];
         if log.back().is_some_and(|&(at, _)| at == now) {
             log.pop_back();
@@ -352,7 +367,7 @@ impl Paths {
     /// Adds the steps of one state, the latest first.
     fn add(&self, track: &Track, state: State, (from, to): (Ps, Ps), steps: &mut Vec<Step>) {
         let op = Some((track.op, track.cause));
-        let whose = Reason::of(track.op, track.cause);
+        let whose = track.reason();
         let reason = match (state, whose) {
             (State::Suspended, _) => Reason::Suspension,
             (State::DieQueue | State::Register, _) => {

@@ -115,6 +115,8 @@ pub struct Layout {
     pub pages_per_frame: u32,
     /// Planes under a frame, and so physical blocks in a block.
     pub planes_per_frame: u32,
+    /// Planes under a frame that hold data: all planes but those of the die with parity.
+    pub data_planes_per_frame: u32,
     /// Dies under a frame.
     pub dies_per_frame: u32,
     /// Slots in a block.
@@ -195,6 +197,17 @@ impl Layout {
         logical_units: u32,
         program_unit: ProgramUnit,
     ) -> Result<Layout, ConfigError> {
+        Layout::built(geometry, span, unit_bytes, order, logical_units, (program_unit, false))
+    }
+
+    pub(crate) fn built(
+        geometry: Geometry,
+        span: Span,
+        unit_bytes: u32,
+        order: AllocationOrder,
+        logical_units: u32,
+        (program_unit, parity): (ProgramUnit, bool),
+    ) -> Result<Layout, ConfigError> {
         let g = geometry;
         for (key, part, whole) in [
             ("drive.frame_channels", span.channels, g.channels),
@@ -227,16 +240,19 @@ impl Layout {
         let frames_per_block = g.pages / pages_at_once;
         let planes_per_frame = dies_per_frame * span.planes;
         let pages_per_frame = planes_per_frame * pages_at_once;
-        let frame_bytes = u64::from(pages_per_frame) * u64::from(g.page_bytes);
+        let data_planes_per_frame = planes_per_frame - u32::from(parity) * span.planes;
+        let data_pages = data_planes_per_frame * pages_at_once;
+        let frame_bytes = u64::from(data_pages) * u64::from(g.page_bytes);
         let unit = u64::from(unit_bytes);
         if unit == 0 || frame_bytes % unit != 0 || frame_bytes / unit > 64 {
             return Err(ConfigError::new(
                 "map.unit",
                 format!(
-                    "a frame of {frame_bytes} bytes ({pages_per_frame} pages of {}) does not \
+                    "a frame of {frame_bytes} bytes ({data_pages} pages of {}{}) does not \
                      consist of 1 to 64 whole units of {unit} bytes; change the unit or the \
                      drive.frame_* keys",
-                    g.page_bytes
+                    g.page_bytes,
+                    if parity { ", without its parity" } else { "" }
                 ),
             ));
         }
@@ -283,6 +299,7 @@ impl Layout {
             slots_per_frame,
             pages_per_frame,
             planes_per_frame,
+            data_planes_per_frame,
             dies_per_frame,
             slots_per_block: frames_per_block * slots_per_frame,
             logical_units,
@@ -349,9 +366,9 @@ impl Layout {
         u64::from(self.logical_units) * u64::from(self.unit_sectors())
     }
 
-    /// Returns the number of bytes of a frame.
+    /// Returns the number of bytes of data that a frame holds.
     pub fn frame_bytes(&self) -> u64 {
-        u64::from(self.pages_per_frame) * u64::from(self.geometry.page_bytes)
+        u64::from(self.slots_per_frame) * u64::from(self.unit_bytes)
     }
 
     /// Returns the lane of a block.

@@ -95,7 +95,7 @@ impl Layout {
             return Err(ConfigError::new("drive.pages", why));
         }
         if self.program_unit == ProgramUnit::WordLine && self.slots_per_frame % levels != 0 {
-            let page = u64::from(self.planes_per_frame) * u64::from(self.geometry.page_bytes);
+            let page = self.frame_bytes() / u64::from(levels);
             let why = format!(
                 "{} bytes: a frame in SLC mode has one page a plane, {page} bytes, and must hold \
                  whole units",

@@ -118,6 +118,10 @@ pub enum SeededBug {
     CopybackKeepsNumber,
     /// Collection copies a page that wrong bits have taken as a page of zeros.
     CopyLostAsZeros,
+    /// The parity of a frame that is padded is computed from old data.
+    ParityOfOldData,
+    /// A rebuild takes a part of the frame that is lost for sound.
+    RebuildOfLost,
 }
 
 #[cfg(feature = "seeded-bugs")]

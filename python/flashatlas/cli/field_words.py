@@ -75,6 +75,9 @@ CALLED = {
     "read_disturb": ("key", "errors.model"),
     "ecc": ("key", "ecc.code"),
     "read_retry": ("key", "ecc.retry_steps"),
+    "raid": ("key", "ecc.parity"),
+    "rain": ("key", "ecc.parity"),
+    "parity": ("key", "ecc.parity"),
     "refresh": ("key", "ftl.refresh"),
     "multi_stream": ("key", "ftl.streams"),
     "multistream": ("key", "ftl.streams"),
@@ -122,7 +125,6 @@ FEMU, SIMPLESSD, MQSIM = "FEMU", "SimpleSSD", "MQSim"
 
 NOT_MODELLED: dict[str, tuple[str, str]] = {
     "plc": ("cells of five bits; `drive.cell` has slc, mlc, tlc and qlc", ""),
-    "raid": ("parity over dies (RAIN); the layer `mirror` mirrors whole drives", ""),
     "power": ("energy and power", SIMPLESSD),
     "energy": ("energy and power", SIMPLESSD),
     "temperature": ("heat and throttling", ""),

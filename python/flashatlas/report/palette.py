@@ -41,6 +41,7 @@ CAUSES = {
     "replace": "replaced blocks",
     "fold": "folds of the SLC cache",
     "refresh": "refresh",
+    "parity": "parity over dies",
 }
 """Causes of flash operations in the order in which they are stacked, with the report's names."""
 

@@ -164,6 +164,7 @@ GROUPS = (
             Row("  replaced blocks", path("waf_parts", "replace"), lambda x: f"{x:.3f}"),
             Row("  folds", path("waf_parts", "fold"), lambda x: f"{x:.3f}"),
             Row("  refresh", path("waf_parts", "refresh"), lambda x: f"{x:.3f}"),
+            Row("  parity", path("waf_parts", "parity"), lambda x: f"{x:.3f}"),
             Row("padded units", _positive("nand", "padded_units"), number, "low"),
             Row("erases", _sum("nand", "erases"), number, "low"),
             Row("spare share", _spare_share, percent),

@@ -6,8 +6,10 @@ use flashatlas_crash::model::{Model, Step};
 use flashatlas_crash::recording::{SEED, apply, held};
 use flashatlas_crash::subject::over_tiny;
 use flashatlas_device::{DriveConfig, Ssd, Stack, SubmitError};
-use flashatlas_nand::Medium;
-use flashatlas_types::{BlockId, FtlError, Layout, MediumError, PartFault, Rng, Seed, Stamp};
+use flashatlas_nand::{Counters, FrameState, Medium};
+use flashatlas_types::{
+    BlockId, Cause, FrameId, FtlError, Layout, MediumError, PartFault, Rng, Seed, Stamp,
+};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub(super) struct Case {
@@ -361,6 +363,7 @@ impl Case {
             let days = self.rng.below(30) as u32;
             drive.drives_mut().into_iter().for_each(|ssd| ssd.faults().rest(days * day));
         }
+        drive.drives_mut().into_iter().for_each(|ssd| lose_a_die(ssd.faults()));
         match drive.power_cycle(&self.config, SEED) {
             Ok(()) => {}
             Err(error) if self.may_end(&error, drive) => {
@@ -370,6 +373,7 @@ impl Case {
             Err(error) => return Err(format!("a mount: {error}")),
         }
         drive.top().check().map_err(|violation| format!("after a mount: {violation}"))?;
+        counts_add_up(drive)?;
         drive.set_instant(true);
         let older = self.mirrored.as_mut().is_some_and(|mirrored| mirrored.mounted(drive));
         tally.older += u64::from(older);
@@ -378,5 +382,37 @@ impl Case {
         }
         let all = self.compare(drive, model, older, tally, "after a mount")?;
         Ok(Some(Model::holding(all.into_iter(), drive.unit_sectors(), content)))
+    }
+}
+
+/// Checks the laws of the counts of drives with parity, of which one die at most is lost.
+fn counts_add_up(drive: &Stack) -> Result<(), String> {
+    let layout = drive.ssd().layout();
+    if !layout.has_parity() {
+        return Ok(());
+    }
+    let counters = drive.flash_counters();
+    let (errors, parity) = (&counters.errors, counters.programs[Cause::Parity as usize]);
+    let data = Counters::total(&counters.programs) - parity;
+    let laws = [
+        (errors.uncorrectable, errors.rebuilt + errors.lost, "reads that failed"),
+        (u64::from(layout.dies_per_frame - 1) * parity, data, "programs with parity"),
+        (0, errors.lost, "reads of what is lost"),
+    ];
+    match laws.iter().find(|(one, other, _)| one != other) {
+        Some((one, other, what)) => Err(format!("{what}: {one}, and {other} by another count")),
+        None => Ok(()),
+    }
+}
+
+/// Takes the same die from all frames of a medium with parity. From then on, everything on it is
+/// rebuilt, and nothing may be lost.
+fn lose_a_die(medium: &mut Medium) {
+    let layout = medium.shared_layout();
+    if layout.has_parity() {
+        let frames = (0..layout.frames()).map(FrameId);
+        let programmed: Vec<FrameId> =
+            frames.filter(|&frame| medium.state(frame) == FrameState::Programmed).collect();
+        programmed.into_iter().for_each(|frame| medium.lose_part(frame, 1));
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{Swarm, pick};
 use flashatlas_crash::subject::{Geometry, Subject};
-use flashatlas_types::{PageOrder, Rng};
+use flashatlas_types::{PageOrder, Rng, Seed};
 
 impl Swarm {
     /// Draws settings that depend on each other together, because single draws of these parameters
@@ -47,6 +47,31 @@ impl Swarm {
         self.try_settings(subject, geometry, all);
         let factor = format!("errors.slc_factor={}", pick(rng, &["0", "0.5", "1"]));
         self.try_settings(subject, geometry, [factor]);
+    }
+
+    /// Draws parity over the dies of a frame for one case in three. `id` is the number of the case,
+    /// whose other draws do not depend on this one.
+    pub(super) fn draw_parity(&self, id: u64, subject: &mut Subject, geometry: &Geometry) {
+        let mut rng = Rng::stream(Seed(id), "swarm.parity");
+        if rng.below(3) > 0 {
+            return;
+        }
+        let planes = 1 + rng.below(2);
+        let parity = [
+            "drive.channels=2".to_owned(),
+            "drive.ways=2".to_owned(),
+            format!("drive.planes={planes}"),
+            "drive.frame_channels=2".to_owned(),
+            "drive.frame_ways=2".to_owned(),
+            format!("drive.frame_planes={planes}"),
+            "cache.bytes=64KiB".to_owned(),
+            "ecc.parity=die".to_owned(),
+        ];
+        // other schemes have units of whole frames, which are three pages on each plane
+        if !self.try_settings(subject, geometry, parity.clone()) {
+            let unit = format!("map.unit={}", planes * 6 * 1024);
+            self.try_settings(subject, geometry, parity.into_iter().chain([unit]));
+        }
     }
 
     /// Draws programs in several steps, which need word lines and room for them in the cache.

@@ -207,6 +207,9 @@ impl Swarm {
                 self.try_setting(&mut subject, geometry, reclaim);
                 self.try_setting(&mut subject, geometry, "ftl.refresh=0.9".into());
             }
+            if takes {
+                self.draw_parity(id, &mut subject, geometry);
+            }
             if has(Feature::FailingPrograms) {
                 subject.more.push(format!("errors.program_failures={}", rng.below(2000)));
             }

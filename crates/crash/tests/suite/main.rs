@@ -7,6 +7,7 @@ mod damaged_plans;
 mod lower_pages;
 mod nvme;
 mod own_scheme;
+mod parity;
 mod plans;
 mod program_steps;
 mod support;

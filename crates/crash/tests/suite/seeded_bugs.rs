@@ -188,6 +188,16 @@ fn every_seeded_bug_is_found_and_nothing_else() {
         unseen.push(SeededBug::EraseFlushCopies);
     }
     SeededBug::activate(None);
+    for bug in [SeededBug::ParityOfOldData, SeededBug::RebuildOfLost] {
+        let parity = || crate::parity::cut(&["page.1"], &["dram.1"], &["square"], &[]).violations();
+        SeededBug::activate(None);
+        assert_eq!(parity(), 0);
+        SeededBug::activate(Some(bug));
+        if parity() == 0 {
+            unseen.push(bug);
+        }
+        SeededBug::activate(None);
+    }
     // a mount with map pages on flash reads the spare areas of later programs alone
     let copybacks = || crate::copybacks::cut(&["demand"], &[], &["square"], 1).violations();
     assert_eq!(copybacks(), 0);

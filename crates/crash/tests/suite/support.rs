@@ -9,6 +9,21 @@ const PAGE: &str = include_str!("../../../../docs/SUPPORT.md");
 
 const SLC_TIMES: [&str; 2] = ["timing.t_read_slc=20us", "timing.t_program_slc=75us"];
 
+const PARITY: [&str; 7] = [
+    "drive.channels=2",
+    "drive.ways=2",
+    "drive.frame_channels=2",
+    "drive.frame_ways=2",
+    "ecc.parity=die",
+    "errors.unreadable=1000",
+    "cache.bytes=64KiB",
+];
+
+const MLC_PARITY: [&str; PARITY.len() + 1] = {
+    let [a, b, c, d, e, f, g] = PARITY;
+    ["drive.cell=mlc", a, b, c, d, e, f, g]
+};
+
 const STEPS: &[&str] = &[
     "drive.cell=qlc",
     "drive.program_unit=word-line",
@@ -47,6 +62,7 @@ fn part(name: &str) -> Vec<String> {
         "copyback" => &["drive.cell=mlc", "ftl.copyback=same-plane"],
         "planes" => &["drive.planes=2", "timing.plane_reads=independent"],
         "errors" => &["drive.cell=tlc", "errors.model=tlc-72l", "ecc.codeword=1KiB"],
+        "parity" => &MLC_PARITY,
         other => panic!("no part is called {other}"),
     };
     let slc = own.iter().any(|s| s.starts_with("ftl.slc=") || *s == "ftl.flush=slc");
@@ -72,6 +88,7 @@ fn setting(name: &str) -> &'static [&'static str] {
         "ftl.lower_pages = skip" => &["ftl.lower_pages=skip"],
         "steps" => STEPS,
         "ftl.copyback = same-plane" => &["ftl.copyback=same-plane"],
+        "ecc.parity = die" => &PARITY,
         other => panic!("no setting is called {other}"),
     }
 }
@@ -92,6 +109,9 @@ fn stack(all: &[Subject], column: &str, of_part: &[String]) -> Subject {
     // a unit of these schemes is a whole frame
     let whole = !is_page(&stack) && of_part.iter().any(|s| s.ends_with("word-line"));
     stack.more.extend(whole.then(|| "map.unit=4KiB".to_owned()));
+    // three dies hold data
+    let parity = !is_page(&stack) && of_part.iter().any(|s| s == "ecc.parity=die");
+    stack.more.extend(parity.then(|| "map.unit=6KiB".to_owned()));
     stack
 }
 

@@ -9,6 +9,7 @@ mod images;
 mod map_pages_that_rest;
 mod map_reads;
 mod modes_and_errors;
+mod parity;
 mod program_steps;
 mod refresh;
 mod retries;

@@ -13,6 +13,10 @@ pub struct ErrorCounters {
     pub soft: u64,
     /// Reads that could not be corrected.
     pub uncorrectable: u64,
+    /// Reads that could not be corrected, and whose data was rebuilt from the other dies.
+    pub rebuilt: u64,
+    /// Reads that could not be corrected, and whose frame is lost.
+    pub lost: u64,
     /// Further reads of the flash: retries, and reads for soft decoding.
     pub further_reads: u64,
     /// Bits that were corrected in the last read of a page.
@@ -36,6 +40,8 @@ impl ErrorCounters {
             (&mut self.reads, other.reads),
             (&mut self.soft, other.soft),
             (&mut self.uncorrectable, other.uncorrectable),
+            (&mut self.rebuilt, other.rebuilt),
+            (&mut self.lost, other.lost),
             (&mut self.further_reads, other.further_reads),
             (&mut self.corrected_bits, other.corrected_bits),
             (&mut self.found_unreadable, other.found_unreadable),

@@ -2,6 +2,7 @@
 
 use super::draw::{self, Places};
 use super::models::AtCycles;
+use super::parity::Part;
 use super::{BitErrors, Correction, Ending, ErrorRules, Outcome};
 use crate::{FrameState, Medium, Rules};
 use flashatlas_types::content::mix;
@@ -39,7 +40,7 @@ pub(super) struct BlockErrors {
 /// State of errors of a medium.
 #[derive(Clone, Debug)]
 pub struct Errors {
-    rules: ErrorRules,
+    pub(super) rules: ErrorRules,
     pub(super) seed: u64,
     /// Seconds of the medium's clock when simulated time was zero.
     base_s: u32,
@@ -48,12 +49,16 @@ pub struct Errors {
     pub(super) blocks: TiVec<BlockId, BlockErrors>,
     /// Wrong bits that the codewords of copybacks begin with, by frame.
     pub(super) carried: FxHashMap<FrameId, Box<[u16]>>,
+    /// Dies whose part of a frame is lost, as bits, by frame.
+    pub(super) lost_parts: FxHashMap<FrameId, u64>,
+    /// `true` if blocks with a rebuilt page are due for reclaim.
+    pub(super) reclaims_rebuilt: bool,
     /// Draws of failures at random so far.
     draws: u64,
     /// Number of reads after which a block is due for reclaim, and the blocks that have reached
     /// this number.
     reclaim_after: u64,
-    reclaim: Vec<BlockId>,
+    pub(super) reclaim: Vec<BlockId>,
 }
 
 /// The part of errors that an image keeps: the seed, the clock, and two numbers of each block.
@@ -70,14 +75,18 @@ pub struct Aged {
     /// Frames whose codewords began with wrong bits, because they are copybacks, with the wrong
     /// bits of each codeword. In ascending order.
     pub carried: Vec<(FrameId, Vec<u16>)>,
+    /// Frames that can be read although the part on one of their dies is lost, with the number of
+    /// this die in the frame. In ascending order.
+    pub lost_parts: Vec<(FrameId, u32)>,
 }
 
 impl Default for Aged {
     /// Returns the age of an image that was made without errors: its blocks have no age, and its
     /// seed is not known.
     fn default() -> Aged {
-        let (programmed_at, reads, carried) = (Vec::new(), Vec::new(), Vec::new());
-        Aged { seed: UNSEEDED, clock_s: 0, programmed_at, reads, carried }
+        let (programmed_at, reads) = (Vec::new(), Vec::new());
+        let (carried, lost_parts) = (Vec::new(), Vec::new());
+        Aged { seed: UNSEEDED, clock_s: 0, programmed_at, reads, carried, lost_parts }
     }
 }
 
@@ -101,6 +110,8 @@ impl Errors {
             now_s: 0,
             blocks: ti_vec![BlockErrors::default(); blocks],
             carried: FxHashMap::default(),
+            lost_parts: FxHashMap::default(),
+            reclaims_rebuilt: false,
             draws: 0,
             reclaim_after: u64::MAX,
             reclaim: Vec::new(),
@@ -194,6 +205,7 @@ impl Medium {
             programmed_at: errors.blocks.iter().map(|block| block.programmed_at).collect(),
             reads: errors.blocks.iter().map(reads).collect(),
             carried,
+            lost_parts: self.lost_parts(),
         })
     }
 
@@ -243,6 +255,7 @@ impl Medium {
     /// Notes that a block was erased.
     pub(crate) fn note_erase(&mut self, block: BlockId) {
         self.forget_carried(block);
+        self.forget_lost_parts(block);
         if let Some(errors) = &mut self.errors {
             errors.blocks[block] = BlockErrors::default();
         }
@@ -278,7 +291,7 @@ impl Medium {
 
     /// Returns the ending of a read of these codewords of a programmed frame. The read is not
     /// counted. The codewords belong to pages with number `of_line` on their word line.
-    fn ending(
+    pub(super) fn ending(
         &mut self,
         frame: FrameId,
         of_line: u32,
@@ -299,25 +312,33 @@ impl Medium {
         bits.read(&Places::of(key, codewords), rates, factor)
     }
 
-    /// Reads codewords of a part of a programmed frame, and counts the read. The part has `pages`
-    /// pages, each with number `of_line` on its word line. Returns the ending of the read.
+    /// Reads codewords of a part of a programmed frame, and counts the read. Returns the ending of
+    /// the read.
     pub(crate) fn read_codewords(
         &mut self,
         frame: FrameId,
-        (pages, of_line): (u32, u32),
+        part: Part,
         codewords: impl IntoIterator<Item = u32>,
     ) -> Outcome {
-        let mut outcome = self.ending(frame, of_line, codewords);
+        let mut outcome = self.ending(frame, part.of_line, codewords);
+        let is_lost = self.is_part_lost(frame, part.die);
         let block = self.layout.block_of_frame(frame);
         let errors = self.errors.as_mut().expect("a medium with errors");
-        if errors.fails_at_random(UNREADABLE, frame.0, errors.rules.rates.unreadable) {
+        let rate = errors.rules.rates.unreadable;
+        let fails = !is_lost && errors.fails_at_random(UNREADABLE, frame.0, rate);
+        if is_lost || fails {
             outcome = Outcome { ending: Ending::Uncorrectable, corrected: 0 };
+        }
+        if fails {
             self.counters.errors.failed_reads += 1;
         }
         let correction = errors.rules.bits.map(|bits| bits.correction);
         let further = correction.map_or(0, |correction| correction.further_reads(outcome.ending));
-        self.count_reads(block, pages * (1 + further));
+        self.count_reads(block, part.pages * (1 + further));
         self.counters.errors.count(outcome, further);
+        if fails && self.layout.has_parity() {
+            self.lose_part(frame, part.die);
+        }
         outcome
     }
 
@@ -353,7 +374,9 @@ impl Medium {
                 let mut pages = 0..layout.pages_at_once(self.mode(block));
                 let is_lost = pages.any(|of_line| {
                     let those = of_line * codewords..(of_line + 1) * codewords;
-                    self.ending(frame, of_line, those).ending == Ending::Uncorrectable
+                    let fails =
+                        self.ending(frame, of_line, those.clone()).ending == Ending::Uncorrectable;
+                    fails && !self.can_rebuild(frame, of_line, those)
                 });
                 if is_lost {
                     self.counters.errors.found_unreadable += 1;

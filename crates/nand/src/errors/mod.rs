@@ -22,6 +22,9 @@ pub mod draw;
 mod medium;
 pub mod models;
 pub mod params;
+mod parity;
+#[cfg(test)]
+mod parity_tests;
 pub mod power;
 mod read;
 #[cfg(test)]
@@ -101,12 +104,17 @@ pub struct ErrorRules {
     pub rates: FailureRates,
     /// Seconds for which a preconditioned drive rests.
     pub rest_s: u32,
+    /// Time to rebuild a page from the parity of its frame, once all pages are read.
+    pub rebuild: Dur,
 }
 
 /// Returns an error if a configuration sets a key of errors that no error model uses.
 fn refuse_unused(params: &Params) -> Result<(), ConfigError> {
     let rates = [params::PROGRAM_FAILURES, params::ERASE_FAILURES, params::UNREADABLE];
-    let always = |key: &str| key == params::MODEL.key() || rates.iter().any(|r| r.key() == key);
+    let parity = [params::PARITY.key(), params::PARITY_TIME.key()];
+    let always = |key: &str| {
+        key == params::MODEL.key() || parity.contains(&key) || rates.iter().any(|r| r.key() == key)
+    };
     let unused: Vec<&ParamDef> = params::PARAMS.iter().filter(|def| !always(def.key)).collect();
     for def in unused {
         let default = def.default.map(|text| def.parse(text)).transpose()?;
@@ -133,6 +141,7 @@ impl ErrorRules {
             bits,
             rates,
             rest_s,
+            rebuild: params.get(params::PARITY_TIME),
         })
     }
 
@@ -145,12 +154,14 @@ impl ErrorRules {
     ///
     /// # Errors
     /// Returns an error if a codeword does not divide a page, if a retry is to overlap without
-    /// cache reads, or if a parameter is set that no error model uses.
+    /// cache reads, or if a parameter is set that no error model uses. Returns an error if frames
+    /// have parity, but no page is ever lost.
     pub fn check(
         params: &Params,
         geometry: &Geometry,
         cache_read: bool,
     ) -> Result<(), ConfigError> {
+        parity::check(params)?;
         let Some(rules) = ErrorRules::from_params(params) else { return refuse_unused(params) };
         let Some(bits) = rules.bits else { return refuse_unused(params) };
         let Correction { codeword, correctable, soft, overlap, .. } = bits.correction;

@@ -165,6 +165,22 @@ pub(super) const RETRY_OVERLAP: Param<bool> = Param::flag(
 )
 .or("false");
 
+/// The parameter `ecc.parity`.
+pub const PARITY: Param<Text> = Param::choice(
+    "ecc.parity",
+    &["none", "die"],
+    "`die`: one die of each frame holds the XOR of the others, and a page that nothing else \
+     corrects is rebuilt from them (RAIN); needs frames over at least 3 dies (drive.frame_*)",
+)
+.or("none");
+
+pub(super) const PARITY_TIME: Param<Dur> = Param::time(
+    "ecc.parity_time",
+    "time to rebuild a page, after all pages of its stripe are read. ASSUMED: 0, the XOR runs \
+     beside the transfers",
+)
+.or("0");
+
 /// Declares a number of failures in a million operations.
 const fn rate(key: &'static str, doc: &'static str) -> Param<u32> {
     Param::int(key, 0, 1_000_000, doc).or("0")
@@ -214,4 +230,6 @@ pub const PARAMS: &[ParamDef] = &[
     RETRY_STEPS.def,
     RETRY_GAIN.def,
     RETRY_OVERLAP.def,
+    PARITY.def,
+    PARITY_TIME.def,
 ];

@@ -39,7 +39,12 @@ fn bits(formula: Formula) -> BitErrors {
 }
 
 fn rules(bits: BitErrors) -> Rules {
-    let errors = ErrorRules { bits: Some(bits), rates: FailureRates::default(), rest_s: 0 };
+    let errors = ErrorRules {
+        bits: Some(bits),
+        rates: FailureRates::default(),
+        rest_s: 0,
+        rebuild: Dur::ZERO,
+    };
     Rules { errors: Some(errors), ..Rules::PLAIN }
 }
 

@@ -51,6 +51,14 @@ pub enum Change {
     ProgramFailed(FrameId),
     /// A frame that was programmed cannot be read any more.
     Lost(FrameId),
+    /// The part of a programmed frame on one of its dies cannot be read any more. The frame is lost
+    /// with a second part.
+    LostPart {
+        /// The frame.
+        frame: FrameId,
+        /// The number of the die in the frame.
+        die: u32,
+    },
     /// A block was erased.
     Erase(BlockId),
     /// The erase of a block failed. None of its pages can be read, and the next erase fails, too.
@@ -89,6 +97,7 @@ impl Change {
                 | Change::Number(_)
                 | Change::Copied { .. }
                 | Change::Lost(_)
+                | Change::LostPart { .. }
                 | Change::Promised
         )
     }
@@ -163,6 +172,7 @@ impl Medium {
                 (block.program_fails, block.erase_fails) = (true, true);
             }
             Change::Lost(frame) => self.lose_data(frame),
+            Change::LostPart { frame, die } => self.set_lost_part(frame, die),
             Change::Erase(block) => self.wipe(block),
             Change::EraseFailed(block) => {
                 self.tear_erase(block);

@@ -6,7 +6,8 @@ use flashatlas_types::{BlockId, BlockMode, FrameId, Layout, ProgramUnit};
 impl Medium {
     /// Returns `true` if a medium without blocks in SLC mode is plain (the field `is_plain`).
     pub(crate) fn begins_plain(rules: &Rules, layout: &Layout) -> bool {
-        rules.errors.is_none() && layout.program_unit == ProgramUnit::Page
+        let is_simple = layout.program_unit == ProgramUnit::Page && !layout.has_parity();
+        rules.errors.is_none() && is_simple
     }
 
     /// Sets the role and the mode of an erased block.

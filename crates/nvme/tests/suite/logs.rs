@@ -163,15 +163,15 @@ fn write_amplification_is_given_by_cause() {
     let mut rig = Rig::new();
     let (admin, _) = rig.ready("a");
     let page = rig.log(admin, log::AMPLIFICATION, 512);
-    assert_eq!((u32_at(&page, 0), u32_at(&page, 4), u64_at(&page, 24)), (1, 12, 0));
+    assert_eq!((u32_at(&page, 0), u32_at(&page, 4), u64_at(&page, 24)), (1, 13, 0));
     rig.ram.health.host_bytes = 8_000;
-    rig.ram.health.programmed = [8_000, 0, 0, 3_000, 999, 0, 0, 0, 0, 0, 0, 0];
+    rig.ram.health.programmed = [8_000, 0, 0, 3_000, 999, 0, 0, 0, 0, 0, 0, 0, 0];
     rig.ram.health.erases = 5;
     let page = rig.log(admin, log::AMPLIFICATION, 512);
     assert_eq!((u64_at(&page, 8), u64_at(&page, 16), u64_at(&page, 32)), (8_000, 11_999, 5));
     assert_eq!(u64_at(&page, 24), 1_499, "11,999 / 8,000 = 1.499…");
     assert_eq!((u64_at(&page, 64), u64_at(&page, 88), u64_at(&page, 96)), (8_000, 3_000, 999));
-    rig.ram.health.programmed = [u64::MAX; 12];
+    rig.ram.health.programmed = [u64::MAX; 13];
     rig.ram.health.host_bytes = 1;
     assert_eq!(u64_at(&rig.log(admin, log::AMPLIFICATION, 512), 24), u64::MAX, "no overflow");
 }

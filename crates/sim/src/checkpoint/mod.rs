@@ -40,6 +40,8 @@ const SLC_ERASES: &[u8; 4] = b"SLCE";
 /// Sections that only checkpoints of drives with copybacks have.
 const COPIED: &[u8; 4] = b"COPB";
 const CARRIED: &[u8; 4] = b"CARR";
+/// Section that only checkpoints of drives with lost parts of frames have: pairs of frame and die.
+const LOST_PARTS: &[u8; 4] = b"LPRT";
 /// Maximum size of the header, in bytes.
 const HEADER_BYTES_MAX: usize = 1 << 20;
 /// Maximum number of words of the keys of a base.
@@ -228,6 +230,10 @@ impl Checkpoint {
             if !aged.carried.is_empty() {
                 Values::Words(&words_of(&aged.carried)).write(CARRIED, out)?;
             }
+            if !aged.lost_parts.is_empty() {
+                let parts = aged.lost_parts.iter().flat_map(|&(frame, die)| [frame.0, die]);
+                Values::Words(&parts.collect::<Vec<u32>>()).write(LOST_PARTS, out)?;
+            }
         }
         out.write_all(&END)
     }
@@ -332,6 +338,7 @@ impl Checkpoint {
                 programmed_at: input.words(b"PROG", blocks)?,
                 reads: input.words(b"READ", blocks)?,
                 carried: Vec::new(),
+                lost_parts: Vec::new(),
             });
         }
         if let Some(aged) = &mut image.aged
@@ -347,6 +354,17 @@ impl Checkpoint {
             let why = "the wrong bits of its copybacks do not end with a frame";
             aged.carried =
                 carried_of(&words).ok_or(CheckpointError::Damaged { at, why: why.to_owned() })?;
+        }
+        if let Some(aged) = &mut image.aged
+            && input.next_is(LOST_PARTS)?
+        {
+            let at = input.at;
+            let words = input.words_up_to(LOST_PARTS, 2 * frames)?;
+            if words.len() % 2 != 0 {
+                let why = "its lost parts of frames do not end with a die".to_owned();
+                return Err(CheckpointError::Damaged { at, why });
+            }
+            aged.lost_parts = words.chunks_exact(2).map(|w| (FrameId(w[0]), w[1])).collect();
         }
         input.end(END)?;
         Ok(Checkpoint { header, image, expected, base: None, extents })

@@ -2,6 +2,7 @@
 
 use super::{Findings, MetricDef, OfCounters, Snapshot};
 use flashatlas_nand::ErrorCounters;
+use flashatlas_types::Cause;
 use serde_json::json;
 
 pub const DEF: MetricDef = MetricDef {
@@ -12,7 +13,8 @@ pub const DEF: MetricDef = MetricDef {
 
 /// Adds the key `faults` to the record of a drive whose flash has errors.
 ///
-/// `by_retries` ends with the last number of retries that a read needed.
+/// `by_retries` ends with the last number of retries that a read needed. With parity, each read that
+/// nothing corrected counts as rebuilt or as lost.
 fn look(now: &Snapshot<'_>, found: &mut Findings) {
     if !now.medium.has_errors() {
         return;
@@ -20,6 +22,7 @@ fn look(now: &Snapshot<'_>, found: &mut Findings) {
     let ErrorCounters { by_retries, .. } = now.counters.errors;
     let last = by_retries.iter().rposition(|&n| n > 0).map_or(0, |last| last + 1);
     let errors = &now.counters.errors;
+    let rebuild_reads = now.counters.reads[Cause::Parity as usize];
     found.record.insert(
         "faults".into(),
         json!({
@@ -37,4 +40,11 @@ fn look(now: &Snapshot<'_>, found: &mut Findings) {
             "clock_s": now.medium.clock_s(),
         }),
     );
+    if now.medium.layout().has_parity() {
+        for (key, count) in
+            [("rebuilt", errors.rebuilt), ("lost", errors.lost), ("rebuild_reads", rebuild_reads)]
+        {
+            found.record["faults"][key] = count.into();
+        }
+    }
 }

@@ -20,6 +20,7 @@ use super::steps_settings::PROGRAM_STEPS;
 use crate::FtlContext;
 use crate::maps::STORE;
 use flashatlas_nand::FrameState;
+use flashatlas_nand::errors::params::PARITY;
 use flashatlas_types::{
     BlockId, BlockMode, Cause, ConfigError, FrameId, FrontierId, FtlError, LaneId, OpId, Param,
     Params, Ppn, Text,
@@ -96,6 +97,12 @@ pub(super) fn fits(params: &Params) -> Result<(), ConfigError> {
         return refuse(
             "`same-plane` needs ftl.program_steps = 1, because every step of a program sends all \
              pages of the word line",
+        );
+    }
+    if params.get(PARITY) != "none" {
+        return refuse(
+            "`same-plane` does not combine with ecc.parity, whose die goes round: the parity of a \
+             copy is on another die than that of its source",
         );
     }
     if params.get(STORE) == "learnedftl" {

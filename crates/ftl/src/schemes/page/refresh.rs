@@ -10,6 +10,10 @@
 //! `ftl.refresh_check` of simulated time, or once an hour in idle time. In idle time it refreshes
 //! every due block. While the drive works, each look refreshes at most one block of each lane.
 //!
+//! A block with a page that was rebuilt from parity (`ecc.parity`) is due for reclaim at once, so
+//! that a second loss does not meet it. With collection into the host's blocks or a map on flash,
+//! nothing is refreshed, and each read rebuilds the page again.
+//!
 //! A due block of an SLC cache is folded, so its data moves to native blocks. The block counts as a
 //! fold of the cache and as a refreshed or reclaimed block.
 
@@ -18,6 +22,7 @@ use super::{PageMapped, PageSettings};
 use crate::FtlContext;
 use crate::blocks::Role;
 use crate::pool::MapQuota;
+use flashatlas_nand::errors::params::PARITY;
 use flashatlas_nand::{ErrorRules, Medium};
 use flashatlas_types::{
     BlockId, BlockMode, Cause, ConfigError, Dur, FrontierId, FtlError, LaneId, Param, ParamDef,
@@ -63,11 +68,14 @@ pub(super) struct RefreshSettings {
     share: f64,
     check: Dur,
     reclaim: u64,
+    /// `true` if blocks with a rebuilt page are due.
+    rebuilt: bool,
 }
 
 impl RefreshSettings {
-    pub fn new(params: &Params) -> RefreshSettings {
+    pub fn new(params: &Params, quota: MapQuota) -> RefreshSettings {
         RefreshSettings {
+            rebuilt: params.get(PARITY) != "none" && refusal(params, quota).is_none(),
             share: params.get(REFRESH),
             check: params.get(REFRESH_CHECK),
             reclaim: params.get(READ_RECLAIM).into(),
@@ -77,7 +85,7 @@ impl RefreshSettings {
     /// Returns `true` if any block may become due.
     #[inline]
     pub fn is_on(&self) -> bool {
-        self.share > 0.0 || self.reclaim > 0
+        self.share > 0.0 || self.reclaim > 0 || self.rebuilt
     }
 }
 
@@ -94,16 +102,23 @@ pub(super) fn check(params: &Params, quota: MapQuota) -> Result<(), ConfigError>
         let why = "nothing ages without bit errors: needs errors.model (errors.model = none here)";
         return Err(ConfigError::new(key, why));
     }
+    match refusal(params, quota) {
+        Some(why) => Err(ConfigError::new(key, why)),
+        None => Ok(()),
+    }
+}
+
+/// Returns the reason why a drive refreshes nothing, if there is one.
+fn refusal(params: &Params, quota: MapQuota) -> Option<&'static str> {
     if params.get(super::settings::GC_MODE) == "single" {
-        let why = "not with ftl.gc_mode = single, which keeps no room for copies beside collection";
-        return Err(ConfigError::new(key, why));
+        return Some(
+            "not with ftl.gc_mode = single, which keeps no room for copies beside collection",
+        );
     }
-    if quota.blocks > 0 {
-        let why = "not with a map on flash (map.store, map.flush): only data is refreshed, and \
-                   the pages of the map would age";
-        return Err(ConfigError::new(key, why));
-    }
-    Ok(())
+    (quota.blocks > 0).then_some(
+        "not with a map on flash (map.store, map.flush): only data is refreshed, and the pages of \
+         the map would age",
+    )
 }
 
 /// The times of the looks, and the counts of refreshed blocks.
@@ -116,18 +131,21 @@ pub(super) struct Refreshing {
 }
 
 impl PageMapped {
-    /// Begins to note the reads of blocks, if blocks are reclaimed after reads.
+    /// Begins to note the reads and the rebuilt pages of blocks, if they are reclaimed after them.
     pub(super) fn begin_refreshing(&self, medium: &mut Medium, settings: RefreshSettings) {
         if settings.reclaim > 0 {
             medium.note_reads(settings.reclaim);
+        }
+        if settings.rebuilt {
+            medium.note_rebuilt();
         }
     }
 
     /// Writes due blocks again. Returns the number of these blocks.
     pub(super) fn refresh(&mut self, cx: &mut FtlContext<'_>, idle: bool) -> Result<u64, FtlError> {
-        let RefreshSettings { share, check, reclaim } = self.settings.refresh;
+        let RefreshSettings { share, check, reclaim, rebuilt } = self.settings.refresh;
         let mut done = 0;
-        if reclaim > 0 && cx.flash.medium.has_blocks_to_reclaim() {
+        if (reclaim > 0 || rebuilt) && cx.flash.medium.has_blocks_to_reclaim() {
             for block in cx.flash.medium.take_blocks_to_reclaim() {
                 if self.write_again(cx, block)? {
                     self.refreshing.blocks[1] += 1;

@@ -366,6 +366,7 @@ impl PageSettings {
     pub fn new(config: &SchemeConfig<'_>, layout: &Layout) -> PageSettings {
         let params = config.params;
         let streams = streams(config).expect("the configuration is checked");
+        let quota = map_quota(config, layout).expect("the configuration is checked");
         PageSettings {
             mode: if params.get(GC_MODE) == "single" { GcMode::Single } else { GcMode::Dual },
             pace: match params.get(GC_PACE) {
@@ -384,12 +385,12 @@ impl PageSettings {
             idle_valid: (params.get(IDLE_VALID) * f64::from(layout.slots_per_block)) as u32,
             wear_static: params.get(WEAR_STATIC),
             wear_threshold: params.get(WEAR_THRESHOLD),
-            map_quota: map_quota(config, layout).expect("the configuration is checked"),
+            map_quota: quota,
             slc: SlcSettings::of(params),
             lower_pages: LowerPages::of(params),
             steps: StepsSettings::of(params),
             streams_crowd: streams_crowd(params, layout, streams),
-            refresh: RefreshSettings::new(params),
+            refresh: RefreshSettings::new(params, quota),
         }
     }
 

@@ -53,10 +53,8 @@ impl LostPages {
     /// Returns the losses of these frames that are tried: each frame, or each with one of its dies
     /// and with two of them.
     pub(crate) fn of(frames: &[FrameId], medium: &Medium) -> Vec<LostPages> {
-        let counts = match medium.layout().has_parity() {
-            true => vec![Some(1), Some(2)],
-            false => vec![None],
-        };
+        let has_parity = medium.layout().has_parity();
+        let counts = if has_parity { vec![Some(1), Some(2)] } else { vec![None] };
         let of = |parts| {
             let lost = move |&frame: &FrameId| LostPages { frame, parts, is_rebuilt: false };
             let lost = frames.iter().map(lost);
@@ -71,7 +69,7 @@ impl LostPages {
         let layout = medium.shared_layout();
         let index = layout.index_in(layout.block_of_frame(self.frame), self.frame);
         for part in 1..=parts {
-            // the die with parity has the number of the frame in its block, or one that is congruent
+            // the next die after the one with parity, and the next but one
             medium.lose_part(self.frame, (index + part) % layout.dies_per_frame);
         }
     }

@@ -99,8 +99,8 @@ impl<'c> Verifier<'c> {
 
     /// Mounts `medium`, and then makes pages of one of its frames unreadable.
     ///
-    /// Every reply of the drive must be correct or an error, and correct if the pages are rebuilt. Returns `true` if the frame was still
-    /// programmed after the mount.
+    /// Every reply of the drive must be correct or an error, and correct if the pages are rebuilt.
+    /// Returns `true` if the frame was still programmed after the mount.
     ///
     /// # Errors
     /// Returns the first wrong reply.

@@ -446,7 +446,7 @@ impl DriveConfig {
     /// again.
     ///
     /// They are all `drive.*` except the summary, the mapping unit, the scheme, the map store,
-    /// `nand.program_order`, `nand.factory_bad`, `nand.spare_blocks`, `nand.data`, `ecc.parity`, and
+    /// `nand.program_order`, `nand.factory_bad`, `nand.spare_blocks`, `nand.data`, `ecc.parity` and
     /// the keys that the scheme names.
     pub fn on_flash(&self) -> impl Iterator<Item = (&'static str, &flashatlas_types::Value)> {
         let scheme = self.scheme();

@@ -13,8 +13,8 @@ pub const DEF: MetricDef = MetricDef {
 
 /// Adds the key `faults` to the record of a drive whose flash has errors.
 ///
-/// `by_retries` ends with the last number of retries that a read needed. With parity, each read that
-/// nothing corrected counts as rebuilt or as lost.
+/// `by_retries` ends with the last number of retries that a read needed. With parity, each read
+/// that nothing corrected counts as rebuilt or as lost.
 fn look(now: &Snapshot<'_>, found: &mut Findings) {
     if !now.medium.has_errors() {
         return;

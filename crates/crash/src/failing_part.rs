@@ -68,10 +68,10 @@ impl LostPages {
         let Some(parts) = self.parts else { return medium.decay(self.frame) };
         let layout = medium.shared_layout();
         let index = layout.index_in(layout.block_of_frame(self.frame), self.frame);
-        for part in 1..=parts {
-            // the next die after the one with parity, and the next but one
-            medium.lose_part(self.frame, (index + part) % layout.dies_per_frame);
-        }
+        // the first units of a padded frame are on the first dies with data
+        let with_data =
+            (0..layout.dies_per_frame).filter(|&die| layout.data_die(index, die).is_some());
+        with_data.take(parts as usize).for_each(|die| medium.lose_part(self.frame, die));
     }
 
     /// Returns `true` if one die is lost, and no bits or rates take more.

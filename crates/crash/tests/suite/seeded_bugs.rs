@@ -189,7 +189,8 @@ fn every_seeded_bug_is_found_and_nothing_else() {
     }
     SeededBug::activate(None);
     for bug in [SeededBug::ParityOfOldData, SeededBug::RebuildOfLost] {
-        let parity = || crate::parity::cut(&["page.1"], &["dram.1"], &["square"], &[]).violations();
+        let stack: (&[&str], &[&str]) = (&["page.1"], &["dram.1"]);
+        let parity = || crate::parity::cut(stack, &["square"], &[], 1).violations();
         SeededBug::activate(None);
         assert_eq!(parity(), 0);
         SeededBug::activate(Some(bug));

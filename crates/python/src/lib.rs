@@ -17,6 +17,7 @@ mod opener;
 mod papers;
 mod policies;
 mod tables;
+mod timed;
 mod traces;
 
 pub use environment::add;
@@ -433,6 +434,7 @@ pub fn populate(module: &Bound<'_, PyModule>, extension: Option<Extension>) -> P
     module.add_function(wrap_pyfunction!(traces::trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_reuse, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_convert, module)?)?;
+    module.add_class::<timed::TimedDrive>()?;
     module.add_class::<traces::TraceReader>()?;
     module.add_function(wrap_pyfunction!(build, module)?)?;
     module.add("TABLE", opener::TABLE)?;

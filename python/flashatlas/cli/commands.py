@@ -115,7 +115,7 @@ ENTRIES = (
         "diff:diff",
         "Show which numbers moved between two sets of runs.",
     ),
-    Entry("probe", LOOK, "probe:app", "Measure a property of a drive by sending host commands."),
+    Entry("probe", LOOK, "probe:app", "Measure properties of a drive by sending host commands."),
     Entry(
         "check",
         PROVE,

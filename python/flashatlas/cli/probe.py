@@ -1,4 +1,8 @@
-"""Commands that measure a property of a drive by sending host commands: ``probe superpage``."""
+"""Commands that measure properties of a drive by sending host commands.
+
+``probe superpage`` measures one property of a simulated or real drive, and ``probe drive`` several
+properties of a simulated one.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +14,20 @@ from typing import Annotated
 import typer
 
 from flashatlas import InputError
+from flashatlas.cli import complete
 from flashatlas.cli.console import err, out, say
-from flashatlas.cli.options import Jobs, Json, Quiet, Set, write_json
+from flashatlas.cli.options import Jobs, Json, Layers, Quiet, Set, with_layers, write_json
 from flashatlas.cli.strict import App
 from flashatlas.drawing import tables
+from flashatlas.files import file_must_be_writable
+from flashatlas.probing.found import Finding
+from flashatlas.probing.host import Simulated
+from flashatlas.probing.survey import Survey, survey
 from flashatlas.progress import Bars
 from flashatlas.results import units
 from flashatlas.running.probe import BYTES, SIZES, Probe, measured, simulated
 
-app = App(no_args_is_help=True, help="Measure a property of a drive by sending host commands.")
+app = App(no_args_is_help=True, help="Measure properties of a drive by sending host commands.")
 
 
 @app.command()
@@ -96,6 +105,72 @@ def superpage(
     write_json(json_, json.dumps(probe.to_json(), indent=2))
     if json_ != "-":
         _show(probe)
+
+
+@app.command()
+def drive(
+    drive: Annotated[
+        str,
+        typer.Option(
+            "--drive",
+            "-d",
+            help="Simulated drive: preset or path of a TOML file.",
+            autocompletion=complete.drives,
+        ),
+    ],
+    set: Set = [],  # noqa: B006
+    layers: Layers = None,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="Seed of the addresses and of the drive.")
+    ] = 1,
+    json_: Json = None,
+    quiet: Quiet = False,
+) -> None:
+    """Find out from latencies alone what a simulated drive is like.
+
+    The command fills a blank drive, reads it, brings it to its steady state and lets it rest. From
+    the latencies of its own commands it tells dies, channels, stripe, write buffer, SLC cache, the
+    reach of the map in memory, write amplification, suspension and refresh. If the latencies do not
+    show a quantity, the table says so, and why.
+
+    For example: `flashatlas probe drive -d tlc-slc-small --json found.json`
+
+    or: `flashatlas probe drive -d tiny --set cache.bytes=32KiB`
+    """
+    file_must_be_writable(json_)
+    host = Simulated(drive, set=with_layers(set, layers), seed=seed)
+    with Bars(["probe"], enabled=not quiet) as bars:
+        found = survey(
+            host,
+            seed,
+            lambda phase, share: bars.update(0, phase, host.volume >> 20, share, "MiB"),
+        )
+    write_json(json_, json.dumps(found.to_json(), indent=2))
+    if json_ != "-":
+        _show_survey(found)
+
+
+def _value(finding: Finding) -> str:
+    """Return a finding's value for people."""
+    value = finding.value
+    if value is None:
+        return "cannot tell"
+    if isinstance(value, str):
+        return value
+    return {"bytes": units.size, "ratio": "{:.2f}".format}.get(finding.unit, "{:.0f}".format)(value)
+
+
+def _show_survey(found: Survey) -> None:
+    rows = [
+        (
+            finding.name,
+            _value(finding),
+            "" if finding.value is None else f"{finding.confidence:.0%}",
+            finding.evidence,
+        )
+        for finding in found.findings
+    ]
+    out.print(tables.listing(["quantity", "value", "confidence", "evidence, or why not"], rows))
 
 
 def _ask(path: Path, total: int, create: int | None, yes: bool) -> None:

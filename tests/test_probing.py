@@ -11,7 +11,7 @@ from conftest import ONE_IN
 from flashatlas.probing import amplification, buffer, curves, dies, reach, refresh, slc
 from flashatlas.probing.amplification import Flash, Phase
 from flashatlas.probing.found import Finding
-from flashatlas.probing.host import PAGE, Times
+from flashatlas.probing.host import PAGE, Simulated, Times
 
 
 def noisy(values, share=0.02, seed=1):
@@ -283,8 +283,18 @@ def test_refresh_makes_old_data_fast_again():
         return [(float(day), time * 1e-6) for day, time in enumerate(microseconds)]
 
     assert refresh.told(curve(50, 60, 80, 52, 61)).value == "yes"
+    assert refresh.told(curve(217, 212, 156, 114, 131)).value == "yes"
     assert refresh.told(curve(50, 60, 80, 90, 99)).value == "no"
     assert refresh.told(curve(50, 50, 51, 50, 50)).value is None
+
+
+@pytest.mark.parametrize(("share", "told"), [(0, "no"), (0.3, "yes")])
+def test_a_refresh_is_told_by_the_reads_of_a_worn_drive(share, told):
+    worn = {"errors.model": "tlc-72l", "errors.cycles": 3000, "ftl.refresh": share}
+    small = {"drive.blocks": 16, "drive.pages": 48, "drive.logical_pages": 25000}
+    host = Simulated("tlc-small", set=small | worn)
+    slc.fill(host)
+    assert refresh.refresh(host).value == told
 
 
 SEEDS = range(probed_drives.COUNT) if ONE_IN == 1 else (0, 3, 5, 10)

@@ -253,6 +253,15 @@ impl Stack {
         self.is_bare() && self.ssd_mut().lay_filled(config, stamp)
     }
 
+    /// Writes the whole map of each drive as [`Ssd::write_map`] does. The stack must be power cycled
+    /// afterwards.
+    ///
+    /// # Errors
+    /// Returns an error if the medium of a drive cannot be mounted.
+    pub fn write_maps(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
+        self.drives_mut().into_iter().try_for_each(|drive| drive.write_map(config, seed))
+    }
+
     /// Trims a unit, in no time.
     ///
     /// # Errors

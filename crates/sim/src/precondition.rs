@@ -1,6 +1,8 @@
 //! Preconditioning: a drive is brought into a state in no simulated time.
 //!
-//! A preconditioned drive is then switched off and on again. So the run begins with the content of
+//! A drive that was filled or is in its steady state gets a clean map: if its map store writes the
+//! map to flash, the whole map is written once, in order. A preconditioned drive is then switched
+//! off and on again. So the run begins with the content of
 //! the flash alone. A run that loads a checkpoint of this content gives a record with the same
 //! bytes.
 
@@ -75,6 +77,7 @@ pub(crate) fn preconditioned(
                 return Err(RunError::Interrupted);
             }
             oracle.fill();
+            drive.write_maps(config, seed).map_err(|e| failed(0, e))?;
         }
         Precondition::Trace(_) => {
             let trace = trace.expect("opened by the caller");

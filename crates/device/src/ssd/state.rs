@@ -32,6 +32,15 @@ pub(crate) fn mount(
     medium: &mut Medium,
     plan: &mut Plan,
 ) -> Result<Box<dyn Ftl>, FtlError> {
+    mounting(medium, plan, &|cx| config.scheme().mount(&config.scheme_config(), cx, seed))
+}
+
+/// Reads the medium of a drive that is switched off, as [`mount`] does.
+fn mounting<T>(
+    medium: &mut Medium,
+    plan: &mut Plan,
+    read: &dyn Fn(&mut FtlContext<'_>) -> Result<T, FtlError>,
+) -> Result<T, FtlError> {
     // a mount receives no host data and changes no exported entry, so its reports are not read
     let (copies, outcome) = (&mut Copies::default(), &mut Outcome::default());
     medium.find_unreadable();
@@ -39,7 +48,7 @@ pub(crate) fn mount(
     for _ in 1..MOUNTS_MAX {
         let flash = Flash { medium: &mut *medium, plan: &mut *plan };
         let mut cx = FtlContext::new(flash, &Command::UNTIMED, copies, outcome);
-        match config.scheme().mount(&config.scheme_config(), &mut cx, seed) {
+        match read(&mut cx) {
             Err(FtlError::Medium(MediumError::Unreadable(frame)))
                 if medium.has_errors() && last != Some(frame) =>
             {
@@ -49,8 +58,7 @@ pub(crate) fn mount(
             mounted => return mounted,
         }
     }
-    let mut cx = FtlContext::new(Flash { medium, plan }, &Command::UNTIMED, copies, outcome);
-    config.scheme().mount(&config.scheme_config(), &mut cx, seed)
+    read(&mut FtlContext::new(Flash { medium, plan }, &Command::UNTIMED, copies, outcome))
 }
 
 /// Returns the empty write cache of a drive, or `None` if the drive writes through. Operations of
@@ -404,6 +412,23 @@ impl Ssd {
         let made = make(&config.scheme_config(), &mut cx, seed, stamp, go_on);
         self.set_instant(false);
         made
+    }
+
+    /// Writes the whole map to flash, once and in order, if the map store writes a map. The
+    /// preparation of a drive ends so. The drive must be power cycled afterwards.
+    ///
+    /// # Errors
+    /// Returns an error if the medium cannot be mounted.
+    pub fn write_map(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
+        let Some(of_scheme) = config.scheme().steady else { return Ok(()) };
+        self.medium.power_off();
+        self.set_instant(true);
+        let write = |cx: &mut FtlContext<'_>| {
+            (of_scheme.write_map)(&config.scheme_config(), cx, seed)
+        };
+        let written = mounting(&mut self.medium, &mut self.plan, &write);
+        self.set_instant(false);
+        Ok(written?)
     }
 
     /// Trims a page, in no time.

@@ -246,6 +246,14 @@ impl MapStore for Flushed {
         self.resident.map.mounted(io, mount, false)
     }
 
+    fn is_written(&self) -> bool {
+        true
+    }
+
+    fn write_whole(&mut self, io: &mut MapContext<'_, '_>) -> Result<(), FtlError> {
+        self.resident.map.write_whole(io)
+    }
+
     fn rolls_forward(&self) -> bool {
         self.resident.map.rolls_forward()
     }

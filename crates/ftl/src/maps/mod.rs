@@ -281,6 +281,22 @@ pub trait MapStore: Send {
         Ok(())
     }
 
+    /// Returns whether the map is written to flash or NVM. The preparation of such a drive ends with
+    /// [`MapStore::write_whole`].
+    fn is_written(&self) -> bool {
+        false
+    }
+
+    /// Writes every map page to flash, once and in order, so that flash lacks no change. A mount
+    /// has found the entries, and the drive is mounted again afterwards.
+    ///
+    /// # Errors
+    /// Returns the errors of [`MapStore::flush`].
+    fn write_whole(&mut self, io: &mut MapContext<'_, '_>) -> Result<(), FtlError> {
+        let _ = io;
+        Ok(())
+    }
+
     /// Returns `true` if a mount reads newer entries from the spare areas of data. Then data on
     /// flash is not lost if its map page was not written.
     fn rolls_forward(&self) -> bool {

@@ -77,6 +77,10 @@ pub type MakeSteady = fn(
 /// A function that returns the steady state of a blank medium, as [`MakeSteady`] programs it.
 pub type BaseOfSteady = fn(&SchemeConfig<'_>, &Medium, Seed) -> Result<Steady, ConfigError>;
 
+/// A function that writes the whole map of a medium that is not mounted to flash, once and in
+/// order. It does nothing if the map store writes no map.
+pub type WriteMap = fn(&SchemeConfig<'_>, &mut FtlContext<'_>, Seed) -> Result<(), FtlError>;
+
 /// The functions that create the steady state of a scheme.
 #[derive(Clone, Copy)]
 pub struct SteadyState {
@@ -86,6 +90,9 @@ pub struct SteadyState {
     pub make: MakeSteady,
     /// Returns the content of a medium in the steady state.
     pub base: BaseOfSteady,
+    /// Writes the whole map, with which the preparation of a drive ends. The scheme must be mounted
+    /// afterwards.
+    pub write_map: WriteMap,
     /// Returns whether a mount of a medium that is as its base says ([`Medium::lay`]) takes up the
     /// base, so that the tables take memory only for what changes.
     pub takes_up_a_base: fn(&SchemeConfig<'_>) -> bool,

@@ -3,6 +3,7 @@
 //! cut at every operation.
 
 mod base;
+mod clean_maps;
 mod collection;
 mod filled;
 mod learned;

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Stores whose map survives a mount, with parameters that together reach all their code paths; see
 /// `every_store_is_here`.
-const STORES: &[&[&str]] = &[
+pub(crate) const STORES: &[&[&str]] = &[
     &["map.store=dram", "map.flush=pages", "map.page_bytes=512"],
     &["map.store=dram", "map.flush=segments", "map.segment_bytes=64", "map.entry_bytes=8"],
     &["map.store=dram", "map.flush=whole", "map.segment_bytes=256", "map.roll_forward=false"],
@@ -102,7 +102,7 @@ const STORES: &[&[&str]] = &[
 ];
 
 /// Returns a drive of 90 pages in blocks of eight, with only a few blocks more than it needs.
-fn config(settings: &[&str]) -> DriveConfig {
+pub(crate) fn config(settings: &[&str]) -> DriveConfig {
     let common =
         ["drive.ways=1", "drive.blocks=14", "drive.logical_pages=90", "cache.mode=write-through"];
     let mut all: Vec<String> = common.iter().map(|&s| s.to_owned()).collect();

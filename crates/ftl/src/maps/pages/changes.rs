@@ -90,6 +90,14 @@ impl Changes {
         }
     }
 
+    /// Clears all pages.
+    pub fn clear_all(&mut self) {
+        while let Some(page) = self.order.first() {
+            self.clear(page);
+        }
+        self.sorted = true;
+    }
+
     /// Returns whether a page has changed.
     #[inline]
     pub fn contains(&self, page: MapPage) -> bool {

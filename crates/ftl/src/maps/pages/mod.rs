@@ -280,6 +280,18 @@ impl MapOnFlash {
         Ok(written)
     }
 
+    /// Writes all map pages in order. The copies count as complete: no page has changed afterwards.
+    ///
+    /// # Errors
+    /// Returns an error if there is no room, or if the power fails.
+    pub fn write_whole(&mut self, io: &mut MapContext<'_, '_>) -> Result<(), FtlError> {
+        self.changes.clear_all();
+        self.area.mending = false;
+        let mut pages: Vec<MapPage> = self.table.page_ids().collect();
+        let written = self.write(io, &mut pages, Reason::Mount, &[])?;
+        self.write_directory(io, &pages, written).map(|_| ())
+    }
+
     /// Writes the directory pages that list these map pages, if the directory has pages. They are
     /// programmed after `after`, the programs of the map pages.
     fn write_directory(
@@ -299,6 +311,7 @@ impl MapOnFlash {
         for number in touched {
             let mut bytes = self.header(io).encode().to_vec();
             bytes.extend(self.area.places(MapPage::new(number * places), places).flatten());
+            bytes.resize(HEADER_BYTES + self.table.page_len(), u8::MAX); // as long as a map page
             let image = Image { page: shape.directory_page(number), bytes: Arc::from(bytes) };
             self.count_writes(Reason::Directory, 1);
             written.push(self.area.write(io, &[image], &[after])?);

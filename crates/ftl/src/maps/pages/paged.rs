@@ -381,6 +381,14 @@ impl<C: Cache> MapStore for Paged<C> {
         self.map.mounted(io, mount, true)
     }
 
+    fn is_written(&self) -> bool {
+        true
+    }
+
+    fn write_whole(&mut self, io: &mut MapContext<'_, '_>) -> Result<(), FtlError> {
+        self.map.write_whole(io)
+    }
+
     fn page_of(&self, lpn: Lpn) -> MapPage {
         self.map.table.page_of(lpn)
     }

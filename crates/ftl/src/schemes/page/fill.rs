@@ -7,15 +7,24 @@ use flashatlas_nand::Medium;
 use flashatlas_types::BlockId;
 
 impl PageMapped {
+    /// Returns whether all that the map store writes to flash is known: nothing, or at the end of
+    /// the preparation the whole map.
+    fn knows_its_writes(&self) -> bool {
+        self.map.is_written() || self.map.whole_table().is_some()
+    }
+
     /// Returns the blocks of each lane that a fill uses, in order. Returns `None` if the fill also
-    /// depends on a classifier, on several streams, on map pages, or on collection.
+    /// depends on a classifier, on several streams, on an unknown map store, or on collection.
+    ///
+    /// Map pages that are written during the fill leave the places of data as they are: they have a
+    /// quota of blocks. So they need not be written before the fill ends.
     pub(super) fn blocks_of_fill(&mut self, medium: &Medium) -> Option<Vec<Vec<BlockId>>> {
         let settings = &self.settings;
         let simple = settings.streams.host == 1
             && !settings.classified
             && settings.slc.is_none()
             && settings.steps.is_none();
-        if !simple || !medium.is_untouched() || self.map.whole_table().is_none() {
+        if !simple || !medium.is_untouched() || !self.knows_its_writes() {
             return None;
         }
         // with at most this number of free blocks, a lane may collect before it opens a block

@@ -98,6 +98,7 @@ pub const DEF: SchemeDef = SchemeDef {
         check: steady::check,
         make: steady::make,
         base: steady::base,
+        write_map: PageMapped::write_map,
         takes_up_a_base: |config| maps::dram::is_volatile(config.params),
     }),
     small: &[

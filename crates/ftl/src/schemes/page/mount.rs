@@ -47,7 +47,32 @@ impl PageMapped {
         cx: &mut FtlContext<'_>,
         seed: Seed,
     ) -> Result<PageMapped, FtlError> {
-        let layout = cx.flash.medium.layout().clone();
+        let mut ftl = PageMapped::blank(config, cx.flash.medium, seed);
+        let before = cx.flash.medium.counters;
+        ftl.begin_refreshing(cx.flash.medium, ftl.settings.refresh);
+        ftl.rebuild(cx)?;
+        ftl.mount.finish(&before, cx.flash.medium);
+        Ok(ftl)
+    }
+
+    /// Writes the whole map to flash, once and in order, if the map store writes a map. The medium
+    /// is mounted afterwards.
+    pub(super) fn write_map(
+        config: &SchemeConfig<'_>,
+        cx: &mut FtlContext<'_>,
+        seed: Seed,
+    ) -> Result<(), FtlError> {
+        let mut ftl = PageMapped::blank(config, cx.flash.medium, seed);
+        if !ftl.map.is_written() {
+            return Ok(());
+        }
+        ftl.find_entries(cx)?;
+        ftl.map.write_whole(&mut MapContext::new(cx, &mut ftl.pool))
+    }
+
+    /// Returns the FTL with empty tables.
+    fn blank(config: &SchemeConfig<'_>, medium: &Medium, seed: Seed) -> PageMapped {
+        let layout = medium.layout().clone();
         let SchemeConfig { params, parts } = *config;
         let settings = PageSettings::new(config, &layout);
         let streams = settings.streams;
@@ -63,12 +88,12 @@ impl PageMapped {
             last_copy: OpId::NONE,
             shares: [OpId::NONE; 2],
         };
-        let mut ftl = PageMapped {
+        PageMapped {
             map: (parts.store(params.get(STORE)).expect("resolved").build)(
                 &config.store(),
                 &layout,
             ),
-            pool: Pool::new(&layout, cx.flash.medium, params.get(WEAR_DYNAMIC), settings.map_quota)
+            pool: Pool::new(&layout, medium, params.get(WEAR_DYNAMIC), settings.map_quota)
                 .with_statics(settings.slc.map_or(0, |slc| slc.statics)),
             lanes: layout.lane_ids().map(lane).collect(),
             slc: settings.slc.map(|_| SlcCache::new(&layout)),
@@ -89,15 +114,11 @@ impl PageMapped {
             mount: MountReport::new(&layout),
             settings,
             layout,
-        };
-        let before = cx.flash.medium.counters;
-        ftl.begin_refreshing(cx.flash.medium, ftl.settings.refresh);
-        ftl.rebuild(cx)?;
-        ftl.mount.finish(&before, cx.flash.medium);
-        Ok(ftl)
+        }
     }
 
-    fn rebuild(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
+    /// Finds the entry of each page, and the valid slots. Returns the blocks of data.
+    fn find_entries(&mut self, cx: &mut FtlContext<'_>) -> Result<Vec<BlockId>, FtlError> {
         let (data, map, unreadable) = self.sort_blocks(cx.flash.medium);
         for &block in &map {
             self.read_spare_areas(block, cx.flash.medium.write_pointer(block));
@@ -114,6 +135,11 @@ impl PageMapped {
         if !was_blank {
             self.follow_entries(cx.flash.medium);
         }
+        Ok(data)
+    }
+
+    fn rebuild(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
+        let data = self.find_entries(cx)?;
         self.map.mounted(&mut MapContext::new(cx, &mut self.pool), &mut self.mount)?;
         if let Some(slc) = &mut self.slc {
             data.iter().for_each(|&block| slc.found(block, self.pool.blocks.valid(block)));

@@ -53,7 +53,7 @@ def test_a_map_on_flash_takes_longer():
     settings = {"map.store": "dftl", "map.cache_bytes": "4KiB"}
     (first, *_) = runs(set=settings)
     close(estimate.of_run(first), 0.03 + 1.2 * 0.5, 0.2 + 6 * 8)
-    (first, *_) = runs(set=settings, precondition="fill")
+    (first, *_) = runs(set=settings, precondition="fill", base="dense")
     units = flashatlas.Drive("tiny").layout["logical_units"]
     assert first.cost.time.most == pytest.approx(units * 150e-9 * 6)
 
@@ -126,7 +126,9 @@ def test_what_runs_share_is_counted_once_at_the_least():
     This is longer than a second, so the runs share the preconditioned drive.
     """
     axes = {"timing.t_read": ["40us", "50us", "60us"]}
-    first, second, third = every = runs(axes=axes, drive="ufs-128gb", precondition="steady")
+    first, second, third = every = runs(
+        axes=axes, drive="ufs-128gb", precondition="steady", base="dense"
+    )
     once = 1.2 * 50e-9 * flashatlas.Drive("ufs-128gb").layout["logical_units"]
     assert once > 1
     _, found = estimate.estimated(every, None)
@@ -168,7 +170,7 @@ def test_a_dry_run_says_the_range_and_its_ground(cli, tmp_path, monkeypatch):
 def test_a_long_precondition_is_announced_with_both_bounds(capsys, monkeypatch):
     """By hand: 33,554,432 units of a map on flash, at 1.2 x 30 ns to 6 x 150 ns."""
     monkeypatch.setattr(before, "err", Console(stderr=True))
-    before.say_cost([("ufs-128gb", (), "fill")], 1)
+    before.say_cost([("ufs-128gb", (), "fill")], 1, "dense")
     said = " ".join(capsys.readouterr().err.split())
     assert "1.2 to 30 s of a core to precondition (fill)" in said
-    assert "held in tables, because its map is written to flash or NVM (map.store, map" in said
+    assert "held in tables, because --base dense asks for it" in said

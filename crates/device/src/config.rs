@@ -442,6 +442,17 @@ impl DriveConfig {
         crate::ssd::mount(self, seed, medium, &mut plan).map(drop)
     }
 
+    /// Writes the whole map to a medium that is switched off, as [`Ssd::write_map`] does. The medium
+    /// is mounted afterwards.
+    ///
+    /// # Errors
+    /// Returns an error if the medium cannot be mounted.
+    pub fn write_map(&self, medium: &mut Medium, seed: Seed) -> Result<(), FtlError> {
+        let mut plan = Plan::default();
+        plan.set_recording(false);
+        crate::ssd::write_map(self, seed, medium, &mut plan)
+    }
+
     /// Returns the parameters, with their keys, that must stay the same when a medium is mounted
     /// again.
     ///

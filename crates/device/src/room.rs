@@ -38,7 +38,7 @@ impl DriveConfig {
             return Some("the scheme has a layout of its own (ftl.scheme)");
         };
         let has_base = (steady.takes_up_a_base)(&self.scheme_config());
-        (!has_base).then_some("its map is written to flash or NVM (map.store, map.flush)")
+        (!has_base).then_some("its map store has tables of its own (map.store)")
     }
 
     /// Returns whether what the drive holds after a fill, or in its steady state, can be computed

@@ -253,8 +253,8 @@ impl Stack {
         self.is_bare() && self.ssd_mut().lay_filled(config, stamp)
     }
 
-    /// Writes the whole map of each drive as [`Ssd::write_map`] does. The stack must be power cycled
-    /// afterwards.
+    /// Writes the whole map of each drive as [`Ssd::write_map`] does. The stack must be power
+    /// cycled afterwards.
     ///
     /// # Errors
     /// Returns an error if the medium of a drive cannot be mounted.

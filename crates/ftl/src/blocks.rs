@@ -137,14 +137,15 @@ impl Blocks {
         self.total += other.total;
     }
 
-    /// Makes the slots valid that a base holds as valid. Before, no slot was valid. The valid slots
-    /// of a block that is not full, to which more is programmed, are written down.
+    /// Makes the slots valid that a base holds as valid. Before, slots were valid only in blocks in
+    /// which the base has nothing. Those of blocks that are not full are written down.
     ///
     /// # Panics
-    /// Panics if a slot is valid.
+    /// Panics if one was valid elsewhere.
     pub fn lay(&mut self, layout: &Layout, base: Arc<Base>) {
-        assert!(self.total == 0, "a base is laid under no valid slot");
-        for (block, valid) in self.valid.iter_mut_enumerated() {
+        let of_base = |&(block, _): &(BlockId, &mut u32)| base.programmed(block) > 0;
+        for (block, valid) in self.valid.iter_mut_enumerated().filter(of_base) {
+            assert!(*valid == 0, "a base is laid under no valid slot");
             *valid = base.valid(block);
             self.total += u64::from(*valid);
         }

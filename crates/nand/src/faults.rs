@@ -183,6 +183,7 @@ impl Medium {
     /// # Panics
     /// Panics if no bytes of the slot are in memory.
     pub fn corrupt(&mut self, ppn: flashatlas_types::Ppn) {
+        self.write_down_maps();
         let mut bytes = self.bytes[&ppn].to_vec();
         let middle = bytes.len() / 2;
         bytes[middle] ^= 1;

@@ -99,16 +99,17 @@ impl Medium {
     }
 
     /// Turns a medium that is as its base says into its base and the arrays of its lanes and
-    /// blocks. The arrays of frames and slots are empty. Returns the medium if it has no base, or
+    /// blocks. The arrays of frames and slots are empty, and map pages that were written once are
+    /// left out, because they follow from the base. Returns the medium if it has no base, or
     /// differs from it.
     ///
     /// # Errors
     /// Returns the medium, unchanged.
-    pub fn into_image_over_base(self) -> Result<(Image, Arc<Base>), Box<Medium>> {
-        match self.untouched_base().cloned() {
-            Some(base) => Ok((self.into_image_of_blocks(), base)),
-            None => Err(Box::new(self)),
-        }
+    pub fn into_image_over_base(mut self) -> Result<(Image, Arc<Base>), Box<Medium>> {
+        let base = self.base_under_map().cloned();
+        let Some(base) = base.filter(|_| self.has_map_once()) else { return Err(Box::new(self)) };
+        self.leave_out_map(&base);
+        Ok((self.into_image_of_blocks(), base))
     }
 
     /// Returns the arrays of lanes and blocks.

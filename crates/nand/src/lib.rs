@@ -51,6 +51,7 @@ pub use faults::Torn;
 pub use flash::{Flash, ReadPart};
 pub use image::Image;
 pub use medium::{Change, Contents, Cut, FrameState, Medium, Spare, Unit};
+pub use medium::{MAP_HEADER_BYTES, MapContent, MapForm, MapOfBase};
 pub use nvm::{Nvm, NvmCounters};
 pub use oob::{Oob, OobError, OobRole};
 pub use params::PARAMS;

@@ -14,7 +14,7 @@ use crate::oracle::Oracle;
 use crate::parts::AddedPart;
 use crate::room::{held_in_tables, is_computed, must_fit};
 use crate::{Base, Fit, Precondition, RunError};
-use flashatlas_device::{Cmd, DriveConfig, Reply, Stack};
+use flashatlas_device::{Cmd, DriveConfig, Reply, Stack, SubmitError};
 use flashatlas_nand::params::DATA;
 use flashatlas_types::{HostOp, Note, Ps, Seed, Stamp, Tag};
 use serde_json::json;
@@ -192,6 +192,9 @@ fn load(
     })?;
     if !is_computed {
         medium.densify();
+    }
+    if parts.is_some() {
+        config.write_map(&mut medium, seed).map_err(|e| failed(0, SubmitError::Ftl(e)))?;
     }
     let layout = config.layout()?;
     config.single_drive("a checkpoint")?;

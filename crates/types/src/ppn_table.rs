@@ -1,6 +1,7 @@
 //! A table of physical pages by logical page.
 
 use crate::{Base, Lpn, Ppn, Table};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The physical page of each logical page. At first no page is mapped.
@@ -44,6 +45,16 @@ impl PpnTable {
     /// Returns whether the table lies over a base.
     pub fn lies_over_base(&self) -> bool {
         self.base.is_some()
+    }
+
+    /// Returns the base under the table, if there is one.
+    pub fn base(&self) -> Option<&Arc<Base>> {
+        self.base.as_ref()
+    }
+
+    /// Returns whether no page was ever mapped, and no base is under the table.
+    pub fn is_blank(&self) -> bool {
+        self.base.is_none() && self.complements.is_blank()
     }
 
     /// Returns the number of logical pages.
@@ -103,7 +114,7 @@ impl PpnTable {
     }
 
     /// Returns the entries of consecutive logical pages. Panics beyond the table.
-    pub fn range(&self, lpns: std::ops::Range<u32>) -> impl ExactSizeIterator<Item = Ppn> + '_ {
+    pub fn range(&self, lpns: Range<u32>) -> impl ExactSizeIterator<Item = Ppn> + '_ {
         lpns.map(|lpn| self.get(Lpn(lpn)))
     }
 }

@@ -99,6 +99,11 @@ impl Table {
         }
     }
 
+    /// Returns whether no entry was ever changed.
+    pub fn is_blank(&self) -> bool {
+        self.words.is_empty() && self.changed.as_ref().is_none_or(FxHashMap::is_empty)
+    }
+
     /// Returns all entries.
     ///
     /// # Panics

@@ -10,7 +10,7 @@ mod state;
 mod worn_out;
 mod write;
 
-pub(crate) use state::mount;
+pub(crate) use state::{mount, write_map};
 
 use crate::cache::WriteCache;
 use crate::hpb::Manager;

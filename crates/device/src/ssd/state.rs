@@ -35,6 +35,22 @@ pub(crate) fn mount(
     mounting(medium, plan, &|cx| config.scheme().mount(&config.scheme_config(), cx, seed))
 }
 
+/// Writes the whole map to a medium, once and in order, if the map store writes a map. The medium
+/// is switched off before and after.
+pub(crate) fn write_map(
+    config: &DriveConfig,
+    seed: Seed,
+    medium: &mut Medium,
+    plan: &mut Plan,
+) -> Result<(), FtlError> {
+    let Some(of_scheme) = config.scheme().steady else { return Ok(()) };
+    medium.power_off();
+    let write = |cx: &mut FtlContext<'_>| (of_scheme.write_map)(&config.scheme_config(), cx, seed);
+    mounting(medium, plan, &write)?;
+    medium.power_off();
+    Ok(())
+}
+
 /// Reads the medium of a drive that is switched off, as [`mount`] does.
 fn mounting<T>(
     medium: &mut Medium,
@@ -420,13 +436,8 @@ impl Ssd {
     /// # Errors
     /// Returns an error if the medium cannot be mounted.
     pub fn write_map(&mut self, config: &DriveConfig, seed: Seed) -> Result<(), SubmitError> {
-        let Some(of_scheme) = config.scheme().steady else { return Ok(()) };
-        self.medium.power_off();
         self.set_instant(true);
-        let write = |cx: &mut FtlContext<'_>| {
-            (of_scheme.write_map)(&config.scheme_config(), cx, seed)
-        };
-        let written = mounting(&mut self.medium, &mut self.plan, &write);
+        let written = write_map(config, seed, &mut self.medium, &mut self.plan);
         self.set_instant(false);
         Ok(written?)
     }

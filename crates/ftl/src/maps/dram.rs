@@ -7,7 +7,7 @@
 
 use crate::maps::pages::ids::Segment;
 use crate::maps::pages::resident::{PARAMS, Resident, SEGMENT_BYTES, dram_lookup, fits, fits_dram};
-use crate::maps::{MapContext, MapPage, MapStore, MapStoreDef, Replay, STORE, StoreConfig, Update};
+use crate::maps::{MapContext, MapPage, MapStore, MapStoreDef, Replay, StoreConfig, Update};
 use crate::notes::NO_MAP_ON_FLASH;
 use crate::pool::{MapQuota, Pool};
 use crate::report::{PageCounters, Reason};
@@ -75,11 +75,6 @@ fn flushed(params: &Params) -> Option<Param<u64>> {
         "pages" => Some(PAGE_BYTES),
         _ => Some(SEGMENT_BYTES),
     }
-}
-
-/// Returns whether the map is whole in DRAM and never written to flash.
-pub(crate) fn is_volatile(params: &Params) -> bool {
-    params.get(STORE) == DEF.name && flushed(params).is_none()
 }
 
 /// A map that is never written to flash.
@@ -244,6 +239,14 @@ impl MapStore for Flushed {
         mount: &mut MountReport,
     ) -> Result<(), FtlError> {
         self.resident.map.mounted(io, mount, false)
+    }
+
+    fn table_to_write(&mut self) -> Option<&mut PpnTable> {
+        Some(self.resident.map.table.entries_mut())
+    }
+
+    fn whole_table(&self) -> Option<&PpnTable> {
+        Some(self.resident.map.table.entries_of_all())
     }
 
     fn is_written(&self) -> bool {

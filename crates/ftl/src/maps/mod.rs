@@ -5,7 +5,7 @@
 mod cdftl;
 mod demand;
 mod dftl;
-pub(crate) mod dram;
+mod dram;
 mod leaftl;
 mod learnedftl;
 mod nvm_hybrid;
@@ -38,6 +38,11 @@ pub const MAPS: &[MapStoreDef] = &[
     leaftl::DEF,
     learnedftl::DEF,
 ];
+
+/// Returns whether the map store of a drive takes up a base, because it comes with the project.
+pub(crate) fn takes_up_a_base(params: &Params) -> bool {
+    MAPS.iter().any(|store| store.name == params.get(STORE))
+}
 
 /// The parameter `map.store`.
 pub const STORE: Param<Text> =
@@ -147,7 +152,8 @@ pub trait MapStore: Send {
     /// Returns `true` if none of the first `pages` entries is mapped. The function is called
     /// directly after [`MapStore::load`].
     fn found_nothing(&self, pages: u32) -> bool {
-        (0..pages).all(|lpn| self.peek(Lpn(lpn)) == Ppn::NONE)
+        self.whole_table().is_some_and(PpnTable::is_blank)
+            || (0..pages).all(|lpn| self.peek(Lpn(lpn)) == Ppn::NONE)
     }
 
     /// Returns the table of entries if it is the whole map, otherwise `None`.
@@ -158,7 +164,13 @@ pub trait MapStore: Send {
         None
     }
 
-    /// Returns the table of [`MapStore::table`] to be looked at.
+    /// Returns the table of entries if the map is written as a whole afterwards
+    /// ([`MapStore::write_whole`]), so that changes of the table need not be noted.
+    fn table_to_write(&mut self) -> Option<&mut PpnTable> {
+        None
+    }
+
+    /// Returns the table of all entries to be looked at, if there is one.
     fn whole_table(&self) -> Option<&PpnTable> {
         None
     }
@@ -281,8 +293,8 @@ pub trait MapStore: Send {
         Ok(())
     }
 
-    /// Returns whether the map is written to flash or NVM. The preparation of such a drive ends with
-    /// [`MapStore::write_whole`].
+    /// Returns whether the map is written to flash or NVM. The preparation of such a drive ends
+    /// with [`MapStore::write_whole`].
     fn is_written(&self) -> bool {
         false
     }

@@ -31,7 +31,7 @@ use flashatlas_nand::params::NVM_BYTES;
 use flashatlas_types::params::concat;
 use flashatlas_types::{
     BlockId, Class, ConfigError, Dur, FtlError, Layout, Lpn, Mechanism, MemoryKind, Note, OpId,
-    Param, Params, Ppn, Ps, SeededBug, Text, TiVec, Violation,
+    Param, Params, Ppn, PpnTable, Ps, SeededBug, Text, TiVec, Violation,
 };
 
 pub const DEF: MapStoreDef = MapStoreDef {
@@ -442,6 +442,14 @@ impl MapStore for NvmHybrid {
         mount.map_page_writes += u64::from(self.resident.group) * segments.len() as u64;
         self.write(io, &segments, Reason::Mount)?;
         self.resident.map.mounted(io, mount, false)
+    }
+
+    fn table_to_write(&mut self) -> Option<&mut PpnTable> {
+        Some(self.resident.map.table.entries_mut())
+    }
+
+    fn whole_table(&self) -> Option<&PpnTable> {
+        Some(self.resident.map.table.entries_of_all())
     }
 
     fn is_written(&self) -> bool {

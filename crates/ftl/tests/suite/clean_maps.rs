@@ -56,10 +56,8 @@ fn a_prepared_drive_has_each_map_page_once_and_in_order() {
             let programmed = map_programs(drive.medium());
             let pages = mount.map_page_reads as u32;
             let directory = u32::from(settings.contains(&"map.directory=page"));
-            let lanes = match settings.contains(&"map.lanes=1") {
-                true => 1,
-                false => drive.layout().lanes,
-            };
+            let one = settings.contains(&"map.lanes=1");
+            let lanes = if one { 1 } else { drive.layout().lanes };
             let mut expected: Vec<u32> = (0..pages).collect();
             expected.sort_by_key(|page| (page % lanes, *page));
             expected.extend(pages..pages + directory); // a mount reads no page of the directory

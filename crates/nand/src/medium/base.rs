@@ -37,7 +37,7 @@ impl Medium {
     /// Returns the base of this medium, if every block is still as it says.
     pub fn untouched_base(&self) -> Option<&Arc<Base>> {
         let base = &self.cells.base.as_ref()?.base;
-        let untouched = self.cells.is_untouched(|block| base.programmed(block) > 0);
+        let untouched = self.cells.is_untouched(|block| base.programmed(block) > 0, |_| false);
         untouched.then_some(base)
     }
 
@@ -61,8 +61,10 @@ impl Medium {
         self.cells.take_from_base(block);
     }
 
-    /// Gives every block that is not erased memory of its own. This changes no content.
+    /// Gives every block that is not erased, and every map page, memory of its own. This changes no
+    /// content.
     pub fn densify(&mut self) {
+        self.write_down_maps();
         self.layout.block_ids().for_each(|block| self.cells.take_from_base(block));
         self.cells.base = None;
     }

@@ -9,6 +9,7 @@
 use super::FrameState;
 use super::cell::{Cell, EMPTY, Header, change_in};
 use super::laid::Laid;
+use super::map_pages::MapsOfBase;
 use flashatlas_types::{BlockId, FrameId, Layout, Ppn, TiVec};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -64,6 +65,8 @@ pub(crate) struct Cells {
     blocks: Option<TiVec<BlockId, BlockCells>>,
     /// The base, if some blocks are as it says.
     pub base: Option<Arc<Laid>>,
+    /// Map pages whose entries are as the base says, but for some.
+    pub maps: Option<Box<MapsOfBase>>,
 }
 
 impl Cells {
@@ -75,6 +78,7 @@ impl Cells {
             cells: Vec::new(),
             blocks: None,
             base: None,
+            maps: None,
         }
     }
 
@@ -114,13 +118,18 @@ impl Cells {
         self.blocks.as_ref().is_some_and(|blocks| matches!(blocks[block], BlockCells::Base))
     }
 
-    /// Returns whether every block is erased as the base says, or is of the base.
-    pub fn is_untouched(&self, is_programmed: impl Fn(BlockId) -> bool) -> bool {
+    /// Returns whether every block is erased as the base says, or is of the base. Blocks that the
+    /// base has erased may have content of their own if they are `free` to have it.
+    pub fn is_untouched(
+        &self,
+        is_programmed: impl Fn(BlockId) -> bool,
+        free: impl Fn(BlockId) -> bool,
+    ) -> bool {
         let Some(blocks) = &self.blocks else { return false };
         blocks.iter_enumerated().all(|(block, cells)| match cells {
             BlockCells::Erased => !is_programmed(block),
             BlockCells::Base => true,
-            BlockCells::Own(_) => false,
+            BlockCells::Own(_) => free(block) && !is_programmed(block),
         })
     }
 

@@ -128,7 +128,8 @@ impl Medium {
     }
 
     /// Returns the bytes of the map page that begins in a slot, without an operation. Their
-    /// checksum matches the page's stamp.
+    /// checksum matches the page's stamp. Of a map page over a base, [`Medium::map_content`]
+    /// returns the content.
     ///
     /// # Errors
     /// Returns [`MediumError::Unreadable`] if the slot's frame is not programmed. Returns
@@ -144,6 +145,9 @@ impl Medium {
 
     /// Removes the bytes of a block from memory, if there are any.
     pub(crate) fn drop_bytes(&mut self, block: BlockId) {
+        if let Some(maps) = &mut self.cells.maps {
+            maps.drop_block(&self.layout, block);
+        }
         let (slot, frame) = (self.layout.block_slot(block).0, self.layout.frame_in(block, 0).0);
         (slot..slot + self.layout.slots_per_block).for_each(|s| drop(self.bytes.remove(&Ppn(s))));
         (frame..frame + self.layout.frames_per_block).for_each(|f| {

@@ -106,6 +106,7 @@ impl Change {
 impl Medium {
     /// Starts a journal, which records every later change.
     pub fn keep_journal(&mut self) {
+        self.write_down_maps();
         self.journal = Some(Vec::new());
     }
 

@@ -10,6 +10,7 @@ mod check;
 mod contents;
 mod journal;
 pub(crate) mod laid;
+mod map_pages;
 mod modes;
 mod near;
 pub(crate) mod power;
@@ -19,6 +20,7 @@ mod steps;
 pub use cell::Spare;
 pub use contents::Contents;
 pub use journal::Change;
+pub use map_pages::{MAP_HEADER_BYTES, MapContent, MapForm, MapOfBase};
 pub use power::Cut;
 
 use crate::errors::Errors;

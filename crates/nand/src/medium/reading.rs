@@ -1,5 +1,5 @@
-//! What a frame holds, and whether it can be read. Most reads are of a drive without a base, so that
-//! case comes first and calls nothing.
+//! What a frame holds, and whether it can be read. Most reads are of a drive without a base, so
+//! that case comes first and calls nothing.
 
 use super::cell::{believed, has_name};
 use super::{FrameState, Medium, Spare};

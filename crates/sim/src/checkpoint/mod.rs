@@ -7,8 +7,9 @@
 //! `docs/FORMATS.md` describes the bytes.
 //!
 //! If the content of the drive is a base, the checkpoint holds the numbers of which the base is
-//! made, a few for each block. Otherwise it holds tables, with an entry for each frame, slot and
-//! page.
+//! made, a few for each block. The map on flash follows from the base, so it is left out, and
+//! written again when the checkpoint is loaded. Otherwise it holds tables, with an entry for each
+//! frame, slot and page.
 
 mod sections;
 
@@ -404,8 +405,11 @@ impl Checkpoint {
     ) -> Result<(Image, Vec<Stamp>), CheckpointError> {
         let Some(parts) = self.base else { return Ok((self.image, self.expected)) };
         config.must_have_room(1, None).map_err(CheckpointError::Memory)?;
+        let damaged = |why| CheckpointError::Damaged { at: 0, why };
         let medium = config.medium_over_base(self.image, &parts, Oracle::filled);
-        let medium = medium.map_err(|why| CheckpointError::Damaged { at: 0, why })?;
+        let mut medium = medium.map_err(damaged)?;
+        let written = config.write_map(&mut medium, Seed(self.header.seed));
+        written.map_err(|e| damaged(format!("the map cannot be written: {e}")))?;
         let units = medium.layout().logical_units;
         Ok((medium.into_image(), (0..units).map(|unit| Oracle::filled(Lpn(unit))).collect()))
     }

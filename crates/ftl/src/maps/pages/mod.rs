@@ -21,6 +21,7 @@ pub(crate) mod ids;
 pub(crate) mod learned;
 pub(crate) mod lines;
 pub(crate) mod misses;
+mod mount;
 mod moves;
 pub(crate) mod order;
 pub(crate) mod paged;
@@ -33,19 +34,23 @@ pub(crate) use settings::{
     DIRECTORY, LANES, MapShape, OVER_PROVISIONING, PACK, ROLL_FORWARD, quota,
 };
 
-use crate::maps::{MapContext, MapPage, Replay};
+use crate::FtlContext;
+use crate::maps::{MapContext, MapPage};
 use crate::pool::Pool;
 use crate::report::{PageCounters, Reason};
-use crate::{FtlContext, MountReport};
-use area::{Image, MapArea};
+use area::{Content, Image, MapArea};
 use changes::Changes;
 use copies::Copies;
-use flashatlas_nand::{FrameState, Medium};
+use flashatlas_nand::{FrameState, MapContent, MapOfBase, Medium};
 use flashatlas_types::{
     BlockId, FtlError, Layout, Lpn, OpId, Ppn, SeededBug, TiVec, Violation, beat,
 };
 use std::sync::Arc;
 use table::{HEADER_BYTES, Header, Table};
+
+/// A map page over a base has no bytes if at most one in this number of its entries differs from
+/// the base. An entry that differs takes twice the memory of an entry in bytes.
+const FEW: u32 = 4;
 
 /// The map, and its copy on flash.
 pub(crate) struct MapOnFlash {
@@ -179,8 +184,15 @@ impl MapOnFlash {
             Some(at) => {
                 self.pages.loads += 1;
                 let op = self.area.read(cx, page, after)?;
-                let bytes = cx.flash.medium.map_page(at)?;
-                (self.table.decode(&bytes[HEADER_BYTES..], self.table.index_in(page, lpn)), op)
+                let index = self.table.index_in(page, lpn);
+                let medium = &cx.flash.medium;
+                let found = match medium.map_content(at)? {
+                    MapContent::Bytes(bytes) => self.table.decode(&bytes[HEADER_BYTES..], index),
+                    MapContent::OfBase(of_base) => {
+                        of_base.place(index).unwrap_or_else(|| medium.place_in_base(lpn))
+                    }
+                };
+                (found, op)
             }
         };
         let known = self.table.get(lpn);
@@ -266,7 +278,9 @@ impl MapOnFlash {
                 waits.extend_from_slice(&written);
             }
             let header = self.header(io);
-            let images: Vec<Image> = group.iter().map(|&page| self.image(header, page)).collect();
+            let of_base = io.cx.flash.medium.holds_maps_of_base();
+            let images: Vec<Image> =
+                group.iter().map(|&page| self.image(header, page, of_base)).collect();
             self.count_writes(reason, images.len() as u64);
             let op = self.area.write(io, &images, &waits)?;
             self.copied(io.cx, op, since);
@@ -312,7 +326,8 @@ impl MapOnFlash {
             let mut bytes = self.header(io).encode().to_vec();
             bytes.extend(self.area.places(MapPage::new(number * places), places).flatten());
             bytes.resize(HEADER_BYTES + self.table.page_len(), u8::MAX); // as long as a map page
-            let image = Image { page: shape.directory_page(number), bytes: Arc::from(bytes) };
+            let content = Content::Bytes(Arc::from(bytes));
+            let image = Image { page: shape.directory_page(number), content };
             self.count_writes(Reason::Directory, 1);
             written.push(self.area.write(io, &[image], &[after])?);
         }
@@ -340,125 +355,21 @@ impl MapOnFlash {
         self.pages.writes[reason as usize] += pages;
     }
 
-    fn image(&self, header: Header, page: MapPage) -> Image {
+    /// Returns a map page with its current entries. If `of_base` is `true` and few of them differ
+    /// from the base under the map, it has no bytes.
+    fn image(&self, header: Header, page: MapPage, of_base: bool) -> Image {
+        let header = header.encode();
+        if of_base
+            && let Some(moved) = self.table.moved(page)
+            && moved.len() as u32 <= self.table.per_page / FEW
+        {
+            let changed = moved.collect();
+            return Image { page, content: Content::OfBase(MapOfBase { header, changed }) };
+        }
         let mut bytes = Vec::with_capacity(HEADER_BYTES + self.table.page_len());
-        bytes.extend(header.encode());
+        bytes.extend(header);
         self.table.encode(page, &mut bytes);
-        Image { page, bytes: Arc::from(bytes) }
-    }
-
-    /// Rebuilds the table from the map pages on flash.
-    ///
-    /// # Errors
-    /// Returns an error if the power fails.
-    pub fn load_all(
-        &mut self,
-        io: &mut MapContext<'_, '_>,
-        blocks: &[BlockId],
-        mount: &mut MountReport,
-    ) -> Result<Replay, FtlError> {
-        let unreadable: u64 =
-            blocks.iter().map(|&b| u64::from(io.cx.flash.medium.unreadable_frames(b))).sum();
-        mount.unreadable_frames += unreadable;
-        let mut damaged = Vec::new();
-        self.area.mount(io, blocks, &mut |page| damaged.push(page))?;
-        let mut replay = Replay::everything(self.table.pages());
-        let mut any = false;
-        for page in self.table.page_ids() {
-            let Some(at) = self.area.place(page) else { continue };
-            any = true;
-            let bytes = io.cx.flash.medium.map_page(at)?;
-            let header = Header::decode(bytes);
-            (replay.upto[page], replay.version[page]) = (header.upto, header.version);
-            replay.from = replay.from.max(header.replay_from);
-            let frame = io.pool.layout().frame_of(at);
-            replay.hear(io.cx.flash.medium.frame_sequence(frame)?, header.mending);
-            self.table.restore(page, &bytes[HEADER_BYTES..]);
-            mount.map_page_reads += 1;
-        }
-        mount.damaged_map_pages += damaged.len() as u64;
-        // an unreadable frame may have been a map page, and so may a block that was erased because
-        // it was unreadable. Without roll-forward, spare areas do not help: they also name pages
-        // that an earlier mount gave up, and these cannot be distinguished from pages that were
-        // flushed later
-        self.incomplete = self.roll_forward
-            && (!damaged.is_empty() || unreadable > 0 || mount.unreadable_blocks > 0);
-        self.area.mending = self.incomplete;
-        if self.incomplete {
-            replay.from = 0; // the changes of the lost version may have any age
-        } else if any && (!self.roll_forward || SeededBug::TrustStaleMap.is_active()) {
-            replay.from = u64::MAX;
-        }
-        Ok(replay)
-    }
-
-    /// Continues an earlier mount that was interrupted. That mount had found damage that may no
-    /// longer be visible.
-    pub fn take_up(&mut self, replay: &mut Replay, mount: &mut MountReport) {
-        if replay.newest.1 && self.roll_forward {
-            mount.damaged_map_pages += 1;
-            (self.incomplete, self.area.mending) = (true, true);
-            replay.from = 0;
-        }
-    }
-
-    /// Marks the damage on flash, before a mount erases unreadable blocks.
-    ///
-    /// # Errors
-    /// Returns an error if the power fails.
-    pub fn before_discard(&mut self, io: &mut MapContext<'_, '_>) -> Result<(), FtlError> {
-        if self.area.mending {
-            let header = Header { version: 0, upto: 0, replay_from: 0, mending: true };
-            let blank = |page: MapPage| {
-                let mut bytes = header.encode().to_vec();
-                self.table.encode(page, &mut bytes);
-                Image { page, bytes: Arc::from(bytes) }
-            };
-            self.marked = self.area.mark(io, blank)?;
-        }
-        Ok(())
-    }
-
-    /// Sets an entry that a mount found in a spare area, programmed with number `sequence`.
-    pub fn restore(&mut self, lpn: Lpn, ppn: Ppn, sequence: u64) {
-        let page = self.table.page_of(lpn);
-        self.table.set(lpn, ppn);
-        self.changes.mark_found(page, self.table.index_in(page, lpn), sequence);
-    }
-
-    /// Makes room before a mount writes pages, because an interrupted collection may have taken the
-    /// block that they need.
-    ///
-    /// # Errors
-    /// Returns an error if there is no room, or if the power fails.
-    pub fn before_writes(&mut self, io: &mut MapContext<'_, '_>) -> Result<(), FtlError> {
-        self.changes.sort();
-        self.area.collect_again(io)
-    }
-
-    /// Ends a mount. Entries that were found in spare areas are in memory. Their map pages are
-    /// written in two cases: if a later mount could not find these entries again, or if `all` is
-    /// `true` because memory has no room for them.
-    ///
-    /// # Errors
-    /// Returns an error if there is no room, or if the power fails.
-    pub fn mounted(
-        &mut self,
-        io: &mut MapContext<'_, '_>,
-        mount: &mut MountReport,
-        all: bool,
-    ) -> Result<(), FtlError> {
-        self.before_writes(io)?;
-        if all || self.is_written_by_mounts() {
-            let mut pages: Vec<MapPage> = self.changes.iter().collect();
-            if pages.is_empty() && self.area.mending {
-                pages.extend(self.marked);
-            }
-            mount.map_page_writes += pages.len() as u64;
-            self.write(io, &mut pages, Reason::Mount, &[])?;
-        }
-        self.area.mending = false;
-        Ok(())
+        Image { page, content: Content::Bytes(Arc::from(bytes)) }
     }
 
     /// Returns the number of bytes of the directory.
@@ -492,16 +403,24 @@ impl MapOnFlash {
         let valid = self.area.check(medium, pool)?;
         let mut entries = Vec::new();
         for page in self.table.page_ids().filter(|&p| !self.changes.contains(p) && !elsewhere(p)) {
-            let holds = match self.area.place(page) {
+            let content = self.area.place(page).map(|at| medium.map_content(at));
+            let holds = match content {
                 None => self.table.entries(page).all(|p| p == Ppn::NONE),
-                Some(at) => {
+                Some(Ok(MapContent::OfBase(of_base))) => {
+                    let moved = self.table.moved(page);
+                    moved.is_some_and(|moved| moved.eq(of_base.changed.iter().copied()))
+                }
+                Some(Ok(MapContent::Bytes(bytes))) => {
                     entries.clear();
                     self.table.encode(page, &mut entries);
-                    // the store does not know of a page that was lost when a spare block took the
-                    // place of its block: a command that needs it fails, or a mount finds it
-                    let lost = medium.state(pool.layout().frame_of(at)) == FrameState::Lost;
-                    lost || medium.map_page(at).is_ok_and(|b| b[HEADER_BYTES..] == entries)
+                    bytes[HEADER_BYTES..] == entries
                 }
+                // the store does not know of a page that was lost when a spare block took the place
+                // of its block: a command that needs it fails, or a mount finds it
+                Some(Err(_)) => self
+                    .area
+                    .place(page)
+                    .is_some_and(|at| medium.state(pool.layout().frame_of(at)) == FrameState::Lost),
             };
             Violation::unless(
                 holds,

@@ -22,7 +22,7 @@ use crate::{FtlContext, MapCounters, MemoryUse, MountReport};
 use flashatlas_nand::Medium;
 use flashatlas_types::{
     BlockId, Class, ConfigError, FtlError, Layout, Lpn, Mechanism, MemoryKind, Note, OpId, OpKind,
-    Param, ParamDef, Params, Ppn, SeededBug, StreamId, Violation,
+    Param, ParamDef, Params, Ppn, PpnTable, SeededBug, StreamId, Violation,
 };
 
 /// The parameter `map.page_bytes`.
@@ -379,6 +379,14 @@ impl<C: Cache> MapStore for Paged<C> {
         mount: &mut MountReport,
     ) -> Result<(), FtlError> {
         self.map.mounted(io, mount, true)
+    }
+
+    fn table_to_write(&mut self) -> Option<&mut PpnTable> {
+        Some(self.map.table.entries_mut())
+    }
+
+    fn whole_table(&self) -> Option<&PpnTable> {
+        Some(self.map.table.entries_of_all())
     }
 
     fn is_written(&self) -> bool {

@@ -4,7 +4,7 @@ use super::area::AreaShape;
 use super::table::HEADER_BYTES;
 use crate::ENTRY_BYTES;
 use crate::pool::MapQuota;
-use flashatlas_nand::{ErrorRules, Oob};
+use flashatlas_nand::{ErrorRules, MapForm, Oob};
 use flashatlas_types::{ConfigError, Layout, Param, Params, Text};
 
 /// The parameter `map.pack`: whether map pages that are written together share a program.
@@ -127,6 +127,7 @@ impl MapShape {
             slots: slots as u32,
             per_frame,
             pack: params.get(PACK),
+            form: MapForm { per_page, entry_bytes: entry_bytes as u32, slots: slots as u32 },
         };
         let roll_forward = !resident || params.get(ROLL_FORWARD);
         if !roll_forward && ErrorRules::from_params(params).is_some_and(|rules| rules.lose_pages())

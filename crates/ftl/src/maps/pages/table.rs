@@ -2,10 +2,13 @@
 //! store has in memory and on flash are checked against this table.
 
 use crate::maps::MapPage;
-use flashatlas_types::{Lpn, Ppn, PpnTable};
+use flashatlas_nand::{MAP_HEADER_BYTES, MapContent, MapForm};
+use flashatlas_types::{Base, Lpn, Ppn, PpnTable};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// Bytes before the entries of a map page. A real drive would store them in the spare area.
-pub(crate) const HEADER_BYTES: usize = 24;
+pub(crate) const HEADER_BYTES: usize = MAP_HEADER_BYTES;
 
 /// The age of a copy of a part of the map, as numbers of programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +39,14 @@ impl Header {
         bytes
     }
 
+    /// Returns the header of a map page.
+    pub fn of(content: MapContent<'_>) -> Header {
+        Header::decode(match content {
+            MapContent::Bytes(bytes) => bytes,
+            MapContent::OfBase(page) => &page.header,
+        })
+    }
+
     /// Returns the header at the beginning of `bytes`.
     pub fn decode(bytes: &[u8]) -> Header {
         let number =
@@ -56,13 +67,22 @@ pub(crate) struct Table {
     pub per_page: u32,
     entry_bytes: usize,
     shift: Option<u32>,
+    /// The entries of each map page that were changed over a base, by their index in the page, in
+    /// ascending order. Otherwise a write of a map page would have to look at all its entries.
+    moved: FxHashMap<MapPage, Vec<u32>>,
 }
 
 impl Table {
     /// Builds a table of `pages` unmapped logical pages.
     pub fn new(pages: u32, per_page: u32, entry_bytes: u32) -> Table {
         let shift = per_page.is_power_of_two().then(|| per_page.trailing_zeros());
-        Table { entries: PpnTable::new(pages), per_page, entry_bytes: entry_bytes as usize, shift }
+        Table {
+            entries: PpnTable::new(pages),
+            per_page,
+            entry_bytes: entry_bytes as usize,
+            shift,
+            moved: FxHashMap::default(),
+        }
     }
 
     /// Returns the logical pages whose entries are in a map page.
@@ -115,7 +135,20 @@ impl Table {
     /// Changes an entry; returns its old value.
     #[inline]
     pub fn set(&mut self, lpn: Lpn, ppn: Ppn) -> Ppn {
+        if self.entries.lies_over_base() {
+            self.note_moved(lpn);
+        }
         self.entries.replace(lpn, ppn)
+    }
+
+    #[inline(never)]
+    fn note_moved(&mut self, lpn: Lpn) {
+        let page = self.page_of(lpn);
+        let index = self.index_in(page, lpn);
+        let moved = self.moved.entry(page).or_default();
+        if let Err(at) = moved.binary_search(&index) {
+            moved.insert(at, index);
+        }
     }
 
     /// Returns the logical pages of a map page.
@@ -129,20 +162,35 @@ impl Table {
         self.entries.range(self.lpns(page))
     }
 
-    /// Appends the entries of a map page as little-endian bytes, `map.entry_bytes` each. Entries of
-    /// unmapped pages, and entries beyond the end of the drive, are all ones.
+    /// Appends the entries of a map page as bytes ([`MapForm::encode`]).
     pub fn encode(&self, page: MapPage, out: &mut Vec<u8>) {
-        let entries = self.entries(page);
-        let padding = std::iter::repeat_n(Ppn::NONE, self.per_page as usize - entries.len());
-        let all = entries.chain(padding);
-        if self.entry_bytes == 4 {
-            out.extend(all.flat_map(|p| p.0.to_le_bytes()));
-        } else {
-            // the upper half is reserved for larger drives
-            out.extend(all.flat_map(|p| {
-                if p == Ppn::NONE { u64::MAX } else { u64::from(p.0) }.to_le_bytes()
-            }));
-        }
+        let (per_page, entry_bytes) = (self.per_page, self.entry_bytes as u32);
+        MapForm { per_page, entry_bytes, slots: 1 }.encode(self.entries(page), out);
+    }
+
+    /// Lays the table over a base. No earlier entry is kept.
+    pub fn lay(&mut self, base: Arc<Base>) {
+        self.entries.lay(base);
+        self.moved.clear();
+    }
+
+    /// Returns the entries of a map page that were changed since the table was laid over its base,
+    /// by their index in the page, in ascending order. Returns `None` without a base.
+    pub fn moved(&self, page: MapPage) -> Option<impl ExactSizeIterator<Item = (u32, Ppn)> + '_> {
+        let first = self.first_of(page).0;
+        let moved = self.moved.get(&page).map_or(&[][..], Vec::as_slice);
+        let moved = moved.iter().map(move |&index| (index, self.get(Lpn(first + index))));
+        self.entries.lies_over_base().then_some(moved)
+    }
+
+    /// Returns all entries to be looked at.
+    pub fn entries_of_all(&self) -> &PpnTable {
+        &self.entries
+    }
+
+    /// Returns all entries to be changed.
+    pub fn entries_mut(&mut self) -> &mut PpnTable {
+        &mut self.entries
     }
 
     /// Returns entry number `index` of the bytes that [`Table::encode`] made.

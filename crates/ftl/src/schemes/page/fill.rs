@@ -7,12 +7,6 @@ use flashatlas_nand::Medium;
 use flashatlas_types::BlockId;
 
 impl PageMapped {
-    /// Returns whether all that the map store writes to flash is known: nothing, or at the end of
-    /// the preparation the whole map.
-    fn knows_its_writes(&self) -> bool {
-        self.map.is_written() || self.map.whole_table().is_some()
-    }
-
     /// Returns the blocks of each lane that a fill uses, in order. Returns `None` if the fill also
     /// depends on a classifier, on several streams, on an unknown map store, or on collection.
     ///
@@ -24,7 +18,7 @@ impl PageMapped {
             && !settings.classified
             && settings.slc.is_none()
             && settings.steps.is_none();
-        if !simple || !medium.is_untouched() || !self.knows_its_writes() {
+        if !simple || !medium.is_untouched() || self.map.whole_table().is_none() {
             return None;
         }
         // with at most this number of free blocks, a lane may collect before it opens a block

@@ -99,7 +99,7 @@ pub const DEF: SchemeDef = SchemeDef {
         make: steady::make,
         base: steady::base,
         write_map: PageMapped::write_map,
-        takes_up_a_base: |config| maps::dram::is_volatile(config.params),
+        takes_up_a_base: |config| maps::takes_up_a_base(config.params),
     }),
     small: &[
         &[],

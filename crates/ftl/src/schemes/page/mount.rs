@@ -34,10 +34,12 @@ use crate::victims::{LaneShape, Moment, VICTIM};
 use crate::{FtlContext, FtlReport, MountReport};
 use flashatlas_nand::{Medium, OobRole};
 use flashatlas_types::{
-    BlockId, BlockMode, Cause, FtlError, LaneId, Lpn, OpId, Ppn, Rng, Seed, SeededBug, beat,
+    BlockId, BlockMode, Cause, FtlError, LaneId, Lpn, OpId, Ppn, PpnTable, Rng, Seed, SeededBug,
+    beat,
 };
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 impl PageMapped {
     /// Rebuilds the tables. If a page has several copies, the copy that was programmed last is
@@ -66,7 +68,7 @@ impl PageMapped {
         if !ftl.map.is_written() {
             return Ok(());
         }
-        ftl.find_entries(cx)?;
+        ftl.find_entries(cx, true)?;
         ftl.map.write_whole(&mut MapContext::new(cx, &mut ftl.pool))
     }
 
@@ -117,8 +119,13 @@ impl PageMapped {
         }
     }
 
-    /// Finds the entry of each page, and the valid slots. Returns the blocks of data.
-    fn find_entries(&mut self, cx: &mut FtlContext<'_>) -> Result<Vec<BlockId>, FtlError> {
+    /// Finds the entry of each page, and the valid slots. Returns the blocks of data. `to_write` is
+    /// `true` if the whole map is written afterwards.
+    fn find_entries(
+        &mut self,
+        cx: &mut FtlContext<'_>,
+        to_write: bool,
+    ) -> Result<Vec<BlockId>, FtlError> {
         let (data, map, unreadable) = self.sort_blocks(cx.flash.medium);
         for &block in &map {
             self.read_spare_areas(block, cx.flash.medium.write_pointer(block));
@@ -131,15 +138,17 @@ impl PageMapped {
         }
         let was_blank = self.map.found_nothing(self.layout.logical_units);
         let blocks = self.read_data_blocks(cx.flash.medium, &data, replay.from);
-        self.roll_forward(cx.flash.medium, &blocks, &replay, was_blank);
-        if !was_blank {
-            self.follow_entries(cx.flash.medium);
+        self.roll_forward(cx.flash.medium, &blocks, &replay, (was_blank, to_write));
+        match self.map.whole_table().and_then(PpnTable::base) {
+            _ if was_blank => {}
+            Some(base) => self.pool.blocks.lay(&self.layout, Arc::clone(base)),
+            None => self.follow_entries(cx.flash.medium),
         }
         Ok(data)
     }
 
     fn rebuild(&mut self, cx: &mut FtlContext<'_>) -> Result<(), FtlError> {
-        let data = self.find_entries(cx)?;
+        let data = self.find_entries(cx, false)?;
         self.map.mounted(&mut MapContext::new(cx, &mut self.pool), &mut self.mount)?;
         if let Some(slc) = &mut self.slc {
             data.iter().for_each(|&block| slc.found(block, self.pool.blocks.valid(block)));

@@ -11,19 +11,20 @@ use std::sync::Arc;
 
 impl PageMapped {
     /// Takes newer entries from the spare areas of these blocks, in this order. If the map was
-    /// blank, the slots that the entries point to become valid.
+    /// blank, the slots that the entries point to become valid. If the whole map is written
+    /// afterwards (`to_write`), the store does not note the entries as changes.
     pub(super) fn roll_forward(
         &mut self,
         medium: &Medium,
         blocks: &[BlockId],
         replay: &Replay,
-        was_blank: bool,
+        (was_blank, to_write): (bool, bool),
     ) {
         let has_copies = replay.upto.iter().any(|&sequence| sequence > 0);
         if was_blank
             && !has_copies
             && replay.from == 0
-            && let Some(table) = self.map.table()
+            && let Some(table) = if to_write { self.map.table_to_write() } else { self.map.table() }
         {
             let division = Division::of(table.len());
             let valid = &mut self.pool.blocks;

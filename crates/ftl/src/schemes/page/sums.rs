@@ -109,7 +109,13 @@ impl PageMapped {
         let sums = at_once((0..layout.blocks()).step_by(share), |first| {
             let mut sum = S::default();
             let blocks = (first..layout.blocks()).take(share).map(BlockId::new);
-            for block in blocks.filter(|&block| medium.oob_role(block) != OobRole::MAP) {
+            for block in blocks {
+                if medium.oob_role(block) == OobRole::MAP {
+                    if let Some(base) = valid.base() {
+                        base.for_each_page(block, |lpn| add(&mut sum, Slot::OfBase(lpn)));
+                    }
+                    continue;
+                }
                 if let Some(base) = valid.base_of(block).filter(|_| medium.is_base(block)) {
                     if valid.valid(block) == base.valid(block) {
                         continue; // a rule says that the count is the number of valid bits

@@ -11,15 +11,17 @@
 //! persisted with every map page: the spare area of a map page names the page and stores the number
 //! of its program.
 
+mod mount;
+
 use super::ids::filled;
 use super::table::{HEADER_BYTES, Header};
 use crate::FtlContext;
 use crate::maps::{MapContext, MapPage};
 use crate::pool::Pool;
 use crate::superseded::Superseded;
-use flashatlas_nand::{OobRole, ReadPart, Unit};
+use flashatlas_nand::{MapContent, MapForm, MapOfBase, OobRole, ReadPart, Unit};
 use flashatlas_types::{
-    BlockId, Cause, FtlError, LaneId, Layout, Lpn, MediumError, OpId, Ppn, Stamp, TiVec, Violation,
+    BlockId, Cause, FtlError, LaneId, Layout, Lpn, OpId, Ppn, Stamp, TiVec, Violation,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,8 +29,15 @@ use std::sync::Arc;
 /// A map page on its way to flash.
 pub(crate) struct Image {
     pub page: MapPage,
-    /// Header and entries.
-    pub bytes: Arc<[u8]>,
+    pub content: Content,
+}
+
+/// Header and entries of a map page on its way to flash.
+pub(crate) enum Content {
+    Bytes(Arc<[u8]>),
+    /// Entries as the base under the map says, but for some. They have no bytes, because these
+    /// would have to be computed.
+    OfBase(MapOfBase),
 }
 
 /// The layout of map pages in frames.
@@ -47,6 +56,8 @@ pub(crate) struct AreaShape {
     pub per_frame: u32,
     /// `true` if pages that are written together may share a frame.
     pub pack: bool,
+    /// The form of the entries.
+    pub form: MapForm,
 }
 
 impl AreaShape {
@@ -80,9 +91,6 @@ impl AreaShape {
         slots.step_by(self.slots as usize).map(Ppn)
     }
 }
-
-/// Share of its room for wrong bits at which a block counts as old ([`MapArea::close_old`]).
-const OLD: f64 = 0.25;
 
 /// The blocks of map pages, and the place of each map page.
 pub(crate) struct MapArea {
@@ -197,8 +205,12 @@ impl MapArea {
                 "map page {} is written in lane {lane}",
                 image.page
             );
-            let (lpn, stamp) = (Lpn(image.page.number()), Stamp(crc32c::crc32c(&image.bytes)));
-            units.push(Unit { lpn, stamp, bytes: Some(Arc::clone(&image.bytes)) });
+            let (stamp, bytes) = match &image.content {
+                Content::Bytes(bytes) => (Stamp(crc32c::crc32c(bytes)), Some(Arc::clone(bytes))),
+                Content::OfBase(_) => (Stamp::ZERO, None),
+            };
+            let lpn = Lpn(image.page.number());
+            units.push(Unit { lpn, stamp, bytes });
             units.extend((1..self.shape.slots).map(|_| Unit { lpn, stamp, bytes: None }));
         }
         let ready = Some(self.ready[lane]).filter(|&op| io.cx.may_be_unfinished(op));
@@ -206,6 +218,9 @@ impl MapArea {
         let (first, op) = io.cx.flash.program(frame, units.iter(), Cause::Map, &after)?;
         for (i, image) in images.iter().enumerate() {
             let at = Ppn(first.0 + i as u32 * self.shape.slots);
+            if let Content::OfBase(page) = &image.content {
+                io.cx.flash.medium.hold_map_of_base(at, page.clone(), self.shape.form);
+            }
             if let Some(old) = std::mem::replace(&mut self.directory[image.page], at).mapped() {
                 for slot in self.slots_of(old) {
                     io.pool.blocks.invalidate(slot);
@@ -326,17 +341,25 @@ impl MapArea {
 
     /// Returns a copy of a map page for another place, with the current mark of a mount.
     fn copy(&self, io: &MapContext<'_, '_>, page: MapPage, at: Ppn) -> Result<Image, FtlError> {
-        let bytes = io.cx.flash.medium.map_page(at)?;
-        let header = Header::decode(bytes);
-        let bytes = if header.mending == self.mending {
-            Arc::clone(bytes)
-        } else {
-            let mut changed = bytes.to_vec();
-            let header = Header { mending: self.mending, ..header };
-            changed[..HEADER_BYTES].copy_from_slice(&header.encode());
-            Arc::from(changed)
+        let medium = &io.cx.flash.medium;
+        let content = medium.map_content(at)?;
+        let header = Header::of(content);
+        let content = match content {
+            MapContent::Bytes(bytes) if header.mending == self.mending => {
+                Content::Bytes(Arc::clone(bytes))
+            }
+            MapContent::Bytes(bytes) => {
+                let mut changed = bytes.to_vec();
+                let header = Header { mending: self.mending, ..header };
+                changed[..HEADER_BYTES].copy_from_slice(&header.encode());
+                Content::Bytes(Arc::from(changed))
+            }
+            MapContent::OfBase(of_base) => {
+                let header = Header { mending: self.mending, ..header }.encode();
+                Content::OfBase(MapOfBase { header, changed: of_base.changed.clone() })
+            }
         };
-        Ok(Image { page, bytes })
+        Ok(Image { page, content })
     }
 
     /// Writes a mark to flash that a mount is repairing the map, before the mount erases the
@@ -371,102 +394,6 @@ impl MapArea {
         let page = image.page;
         self.program(io, lane, &[image], &[])?;
         Ok(Some(page))
-    }
-
-    /// Adopts the map blocks that a mount found, with the newest intact version of each page.
-    /// `damaged` is called for each version that is not intact.
-    pub fn mount(
-        &mut self,
-        io: &mut MapContext<'_, '_>,
-        blocks: &[BlockId],
-        damaged: &mut dyn FnMut(MapPage),
-    ) -> Result<(), FtlError> {
-        let layout = io.pool.layout().clone();
-        let mut versions: Vec<(MapPage, std::cmp::Reverse<u64>, Ppn)> = Vec::new();
-        // if several blocks are not full, the emptiest becomes the frontier, because the rest of an
-        // interrupted collection fits there
-        let mut blocks = blocks.to_vec();
-        blocks.sort_by_key(|&b| io.cx.flash.medium.write_pointer(b));
-        for block in blocks {
-            io.pool.adopt_for_map(block);
-            let next = io.cx.flash.medium.write_pointer(block);
-            for index in 0..next {
-                let frame = layout.frame_in(block, index);
-                let Ok(sequence) = io.cx.flash.medium.frame_sequence(frame) else { continue };
-                let first = layout.first_slot(frame).0;
-                for at in self.shape.places_in(first..first + layout.slots_per_frame) {
-                    let page = MapPage::new(io.cx.flash.medium.lpn(at)?.0);
-                    if self.knows(page) {
-                        versions.push((page, std::cmp::Reverse(sequence), at));
-                    }
-                }
-            }
-            let lane = layout.lane_of(block);
-            match (next < self.frames_per_block, self.frontiers[lane]) {
-                (true, None) => self.frontiers[lane] = Some((block, next)),
-                _ => self.closed[lane].push(block),
-            }
-        }
-        self.close_old(io);
-        versions.sort_unstable();
-        for (page, _, at) in versions {
-            if self.place(page).is_some() {
-                continue;
-            }
-            match io.cx.flash.medium.map_page(at) {
-                Ok(_) => {
-                    self.directory[page] = at;
-                    self.slots_of(at).for_each(|slot| io.pool.blocks.set_valid(slot));
-                }
-                // a page whose data is lost still has its name
-                Err(MediumError::Damaged(_) | MediumError::Unreadable(_)) => damaged(page),
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
-    }
-
-    /// Closes the open blocks whose age would count for new pages, if the lane has other blocks.
-    ///
-    /// Only the time of a block's first program is known. A page that is written to a block that
-    /// has rested counts as old at once, and may be lost before it is first read.
-    fn close_old(&mut self, io: &mut MapContext<'_, '_>) {
-        if io.cx.flash.medium.correction().is_none() {
-            return;
-        }
-        for lane in self.shape.lane_ids() {
-            if let Some((block, _)) = self.frontiers[lane]
-                && io.pool.free_for_map(lane) > 1
-                && io.cx.flash.medium.room_used_up(block) > OLD
-            {
-                self.frontiers[lane] = None;
-                self.closed[lane].push(block);
-            }
-        }
-    }
-
-    /// Repeats an interrupted collection in each lane that has no free block after a mount.
-    pub fn collect_again(&mut self, io: &mut MapContext<'_, '_>) -> Result<(), FtlError> {
-        for lane in self.shape.lane_ids() {
-            // an interrupted collection took the last block: the pages that are left to move are
-            // moved first, and fit
-            if io.pool.free_for_map(lane) > 0 {
-                continue;
-            }
-            if let Some(victim) = self.pick(io.pool, lane, self.room(lane)) {
-                self.collect(io, lane, victim)?;
-            } else if let Some(block) = io.pool.borrow_for_map(lane) {
-                // superseded pages became valid again and a torn page used up room, so a block
-                // above the quota is borrowed
-                let full = self.frontiers[lane].take().map(|(block, _)| block);
-                self.closed[lane].extend(full);
-                self.open_block(io.cx, lane, block);
-                if let Some(victim) = self.pick(io.pool, lane, self.room(lane)) {
-                    self.collect(io, lane, victim)?;
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Checks the map pages on flash: the directory and the valid slots agree, and every block is
@@ -518,8 +445,16 @@ mod tests {
         let mut medium = Medium::new(Arc::new(layout.clone()), Rules::PLAIN, 0, Seed(1)).unwrap();
         let mut pool = Pool::new(&layout, &medium, true, MapQuota { blocks: 3, lanes: 1 });
         (0..6).for_each(|block| pool.put(&medium, BlockId::new(block)));
-        let shape =
-            AreaShape { pages: 4, directory: 0, lanes: 1, slots: 1, per_frame: 1, pack: true };
+        let form = MapForm { per_page: 128, entry_bytes: 4, slots: 1 };
+        let shape = AreaShape {
+            pages: 4,
+            directory: 0,
+            lanes: 1,
+            slots: 1,
+            per_frame: 1,
+            pack: true,
+            form,
+        };
         let mut area = MapArea::new(&layout, shape);
         let mut plan = Plan::default();
         plan.set_recording(true);
@@ -529,8 +464,8 @@ mod tests {
         let mut cx = FtlContext::new(flash, &command, &mut copies, &mut outcome);
         let mut io = MapContext::new(&mut cx, &mut pool);
         let mut write = |page| {
-            let bytes = vec![page as u8; 512].into();
-            area.write(&mut io, &[Image { page: MapPage::new(page), bytes }], &[]).unwrap()
+            let content = Content::Bytes(vec![page as u8; 512].into());
+            area.write(&mut io, &[Image { page: MapPage::new(page), content }], &[]).unwrap()
         };
         write(0);
         write(1);

@@ -1,11 +1,10 @@
 //! A frontier: the block that is being filled, and the units of the next frame.
 
 use super::PageMapped;
-use super::settings::PageSettings;
 use crate::FtlContext;
 use flashatlas_nand::{OobRole, Unit};
 use flashatlas_types::{
-    BlockId, BlockMode, Cause, FrontierId, FtlError, LaneId, Layout, Lpn, OpId, Ppn, TiVec,
+    BlockId, BlockMode, Cause, FrontierId, FtlError, LaneId, Layout, Lpn, OpId, Ppn,
 };
 
 /// A mapping unit on its way into a frame.
@@ -47,18 +46,10 @@ pub(super) struct Frontier {
 }
 
 impl Frontier {
-    /// Returns the frontiers of a lane, without blocks.
-    pub fn of_lane(settings: &PageSettings, layout: &Layout) -> TiVec<FrontierId, Frontier> {
-        let of = |mode| Frontier {
-            slots: layout.slots_in(mode),
-            frames: layout.frames_in(mode),
-            ..Frontier::default()
-        };
-        let mut frontiers = settings.per_frontier(of(BlockMode::Native));
-        if let Some(slc) = settings.slc_frontier() {
-            frontiers[slc] = of(BlockMode::Slc);
-        }
-        frontiers
+    /// Returns a frontier without a block, whose blocks are in a mode.
+    pub fn new(layout: &Layout, mode: BlockMode) -> Frontier {
+        let (slots, frames) = (layout.slots_in(mode), layout.frames_in(mode));
+        Frontier { slots, frames, ..Frontier::default() }
     }
 }
 

@@ -81,9 +81,13 @@ impl PageMapped {
         let classifier = parts.classifier(params.get(CLASSIFIER)).expect("resolved");
         let victim = parts.victim(params.get(VICTIM)).expect("resolved");
         let shape = LaneShape { blocks: layout.blocks_per_lane, slots: layout.slots_per_block };
+        let mut frontiers = settings.per_frontier(Frontier::new(&layout, BlockMode::Native));
+        if let Some(slc) = settings.slc_frontier() {
+            frontiers[slc] = Frontier::new(&layout, BlockMode::Slc);
+        }
         let lane = |id: LaneId| Lane {
             policy: (victim.build)(params, shape, Rng::stream(seed, &format!("ftl.victim.{id}"))),
-            frontiers: Frontier::of_lane(&settings, &layout),
+            frontiers: frontiers.clone(),
             leaving: Vec::new(),
             sweep: None,
             owed_slots: 0,

@@ -5,10 +5,41 @@
 //! drive of this capacity whose spare share stays the same. Checked configurations hold
 //! `drive.logical_pages` and `drive.blocks` only.
 
-use crate::DriveConfig;
-use crate::blame::Setting;
-use crate::params::{BLOCKS, BLOCKS_MAX, CAPACITY, LOGICAL_PAGES, OVER_PROVISIONING};
-use flashatlas_types::{ConfigError, RawConfig};
+use flashatlas_types::{ConfigError, Layout, Param, Params, RawConfig};
+
+/// The largest number of blocks in a plane.
+const BLOCKS_MAX: u32 = 1 << 20;
+
+/// The parameter `drive.blocks`.
+pub const BLOCKS: Param<u32> =
+    Param::int("drive.blocks", 1, BLOCKS_MAX as u64, "erase blocks in a plane");
+
+pub(crate) const LOGICAL_PAGES: Param<u64> = Param::int(
+    "drive.logical_pages",
+    0,
+    // `DriveConfig::layout` refuses more units than the flash holds
+    1 << 40,
+    "mapping units that the drive exports; 0: drive.over_provisioning decides",
+)
+.or("0");
+
+pub(crate) const OVER_PROVISIONING: Param<f64> = Param::ratio(
+    "drive.over_provisioning",
+    0.0,
+    1000.0,
+    "(physical - logical) / logical capacity; ignored if drive.logical_pages is given",
+)
+.or("0.07");
+
+pub(crate) const CAPACITY: Param<u64> = Param::bytes(
+    "drive.capacity",
+    0,
+    1 << 50,
+    "bytes that the drive exports, in whole mapping units; sets drive.logical_pages and, unless \
+     drive.blocks is set beside it, drive.blocks, with the spare share of the drive that it \
+     changes (or drive.over_provisioning); 0: drive.logical_pages decides",
+)
+.or("0");
 
 /// Keys of which one decides the number of exported pages.
 const PAGES: [&str; 3] = [LOGICAL_PAGES.key(), OVER_PROVISIONING.key(), CAPACITY.key()];
@@ -45,18 +76,18 @@ pub(crate) fn overridden(raw: &mut RawConfig, over: &RawConfig) -> Result<(), Co
     Ok(())
 }
 
-/// Returns the spare share of a drive in `base` whose capacity `over` changes. Returns `None` if
-/// `over` gives a share or no capacity, or if `base` is no drive without `over`.
+/// Returns the spare share of a drive in `base` whose capacity settings change, which set the keys
+/// for which `is_set` is true. Returns `None` if they give a share or no capacity, or if `layout`
+/// is an error, because `base` is no drive without them.
 pub(crate) fn spare_share(
     base: &RawConfig,
-    over: &[Setting],
-    drive: impl FnOnce() -> Result<DriveConfig, ConfigError>,
+    is_set: impl Fn(&str) -> bool,
+    layout: impl FnOnce() -> Result<Layout, ConfigError>,
 ) -> Option<f64> {
-    let is_set = |key| over.iter().any(|setting| setting.key() == Some(key));
     if !is_set(CAPACITY.key()) || is_set(OVER_PROVISIONING.key()) || is_given(base) {
         return None;
     }
-    let layout = drive().ok()?.layout().ok()?;
+    let layout = layout().ok()?;
     Some(f64::from(layout.slots()) / f64::from(layout.logical_units) - 1.0)
 }
 
@@ -70,31 +101,33 @@ pub(crate) fn with_spare_share(mut raw: RawConfig, share: Option<f64>) -> RawCon
 
 /// Returns `raw` with the number of blocks and of exported pages in place of its capacity.
 ///
-/// `checked` returns a configuration whose values are checked one by one.
+/// `checked` returns the parameters, whose values are checked one by one. `flash` returns the
+/// layout of the flash with these parameters.
 ///
 /// # Errors
 /// Returns the errors of `checked`, of the flash's shape, and an error if the capacity is smaller
 /// than a mapping unit or needs more blocks than a plane may have.
 pub(crate) fn in_blocks_and_pages(
     mut raw: RawConfig,
-    checked: impl FnOnce(&RawConfig) -> Result<DriveConfig, ConfigError>,
+    checked: impl FnOnce(&RawConfig) -> Result<Params, ConfigError>,
+    flash: impl FnOnce(&Params) -> Result<Layout, ConfigError>,
 ) -> Result<RawConfig, ConfigError> {
     let place = raw.place(CAPACITY.key()).to_owned();
     let computed = raw.text(BLOCKS.key()).is_none();
     if computed {
         raw.set(BLOCKS.key(), "1", &place);
     }
-    let config = checked(&raw)?;
-    let bytes = config.params.get(CAPACITY);
+    let params = checked(&raw)?;
+    let bytes = params.get(CAPACITY);
     let refused = |why: String| ConfigError::new(CAPACITY.key(), why).at(&place);
-    let flash = config.flash().map_err(|error| error.at(&place))?;
+    let flash = flash(&params).map_err(|error| error.at(&place))?;
     let pages = bytes / u64::from(flash.unit_bytes);
     if pages == 0 {
         let unit = flash.unit_bytes;
         return Err(refused(format!("{bytes} bytes are less than a mapping unit of {unit} bytes")));
     }
     if computed {
-        let slots = pages as f64 * (1.0 + config.params.get(OVER_PROVISIONING));
+        let slots = pages as f64 * (1.0 + params.get(OVER_PROVISIONING));
         let blocks = (slots / f64::from(flash.slots())).ceil();
         if blocks > f64::from(BLOCKS_MAX) {
             return Err(refused(format!(

@@ -100,7 +100,8 @@ impl DriveConfig {
         over: &[Setting],
     ) -> Result<DriveConfig, ConfigError> {
         let checked = |raw| DriveConfig::checked(registry, name, raw);
-        let spare = capacity::spare_share(base, over, || checked(base.clone()));
+        let is_set = |key: &str| over.iter().any(|setting| setting.key() == Some(key));
+        let spare = capacity::spare_share(base, is_set, || checked(base.clone())?.layout());
         let checked = |raw| checked(capacity::with_spare_share(raw, spare));
         checked(laid(base, over)?)
             .map_err(|error| blamed(error, base, over, |raw| checked(raw).err()))
@@ -115,10 +116,7 @@ impl DriveConfig {
             drop_of_others(&registry, &mut raw).map_err(|e| elsewhere(&registry, &raw, e))?;
         let resolved = |raw: &_| resolve(&registry, raw).map_err(|e| elsewhere(&registry, raw, e));
         if capacity::is_given(&raw) {
-            raw = capacity::in_blocks_and_pages(raw, |raw| {
-                let params = resolved(raw)?;
-                Ok(DriveConfig { name: name.to_owned(), params, registry, dropped: Vec::new() })
-            })?;
+            raw = capacity::in_blocks_and_pages(raw, &resolved, DriveConfig::flash)?;
         }
         let params = resolved(&raw)?;
         let config = DriveConfig { name: name.to_owned(), params, registry, dropped };
@@ -229,7 +227,7 @@ impl DriveConfig {
     /// `cache.low` exceeds `cache.high`, or if units are larger than 64 KiB.
     pub fn layout(&self) -> Result<Layout, ConfigError> {
         let p = &self.params;
-        let mut layout = self.flash()?;
+        let mut layout = DriveConfig::flash(p)?;
         let physical = u64::from(layout.slots());
         let unit = layout.unit_bytes;
         let logical = match p.get(LOGICAL_PAGES) {
@@ -257,8 +255,7 @@ impl DriveConfig {
     ///
     /// # Errors
     /// Returns the errors of [`DriveConfig::layout`] about the shape of the flash.
-    pub(crate) fn flash(&self) -> Result<Layout, ConfigError> {
-        let p = &self.params;
+    fn flash(p: &Params) -> Result<Layout, ConfigError> {
         let geometry = Geometry {
             channels: p.get(CHANNELS),
             ways: p.get(WAYS),
@@ -442,8 +439,8 @@ impl DriveConfig {
         crate::ssd::mount(self, seed, medium, &mut plan).map(drop)
     }
 
-    /// Writes the whole map to a medium that is switched off, as [`Ssd::write_map`] does. The medium
-    /// is mounted afterwards.
+    /// Writes the whole map to a medium that is switched off, as [`Ssd::write_map`] does. The
+    /// medium is mounted afterwards.
     ///
     /// # Errors
     /// Returns an error if the medium cannot be mounted.

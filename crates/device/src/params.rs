@@ -1,6 +1,8 @@
 //! Parameters of a drive, and of the parts that its configuration names.
 
 use crate::Registry;
+pub use crate::capacity::BLOCKS;
+pub(crate) use crate::capacity::{CAPACITY, LOGICAL_PAGES, OVER_PROVISIONING};
 use flashatlas_ftl::maps::MapStoreDef;
 use flashatlas_lookup::hashes::HashDef;
 use flashatlas_types::{
@@ -18,13 +20,6 @@ pub(crate) const WAYS: Param<u32> =
 pub(crate) const DIES: Param<u32> = Param::int("drive.dies", 1, 16, "dies in a package");
 
 pub(crate) const PLANES: Param<u32> = Param::int("drive.planes", 1, 16, "planes in a die");
-
-/// The largest number of blocks in a plane.
-pub(crate) const BLOCKS_MAX: u32 = 1 << 20;
-
-/// The parameter `drive.blocks`.
-pub const BLOCKS: Param<u32> =
-    Param::int("drive.blocks", 1, BLOCKS_MAX as u64, "erase blocks in a plane");
 
 pub(crate) const PAGES: Param<u32> =
     Param::int("drive.pages", 1, 1 << 16, "pages in an erase block");
@@ -82,33 +77,6 @@ pub(crate) const ALLOCATION: Param<Text> = Param::text(
      changes fastest; 24 orders",
 )
 .or("CWDP");
-
-pub(crate) const LOGICAL_PAGES: Param<u64> = Param::int(
-    "drive.logical_pages",
-    0,
-    // `DriveConfig::layout` refuses more units than the flash holds
-    1 << 40,
-    "mapping units that the drive exports; 0: drive.over_provisioning decides",
-)
-.or("0");
-
-pub(crate) const OVER_PROVISIONING: Param<f64> = Param::ratio(
-    "drive.over_provisioning",
-    0.0,
-    1000.0,
-    "(physical - logical) / logical capacity; ignored if drive.logical_pages is given",
-)
-.or("0.07");
-
-pub(crate) const CAPACITY: Param<u64> = Param::bytes(
-    "drive.capacity",
-    0,
-    1 << 50,
-    "bytes that the drive exports, in whole mapping units; sets drive.logical_pages and, unless \
-     drive.blocks is set beside it, drive.blocks, with the spare share of the drive that it \
-     changes (or drive.over_provisioning); 0: drive.logical_pages decides",
-)
-.or("0");
 
 pub(crate) const CACHE_MODE: Param<Text> = Param::choice(
     "cache.mode",

@@ -4,7 +4,7 @@
 //! transfers in 100 us. A block has four word lines. Steps take 200 and 300 us in the cells.
 
 use flashatlas_device::{Cmd, Device, DriveConfig, Registry, Reply, Ssd, Storage};
-use flashatlas_types::{Cause, Dur, Lba, Lpn, OpKind, Ps, Seed, Stamp, Tag};
+use flashatlas_types::{Cause, Dur, Lba, Lpn, OpKind, Ps, Rng, Seed, Stamp, Tag};
 
 const US: u64 = 1_000_000;
 
@@ -254,6 +254,31 @@ fn a_block_of_copies_is_folded_when_no_other_has_room() {
     drive.power_cycle(&config, Seed(1)).unwrap();
     assert_eq!(held(&drive), before);
     drive.check().unwrap();
+}
+
+/// A FLUSH after each write fills most frames with padding, so a lane must collect all the time.
+#[test]
+fn a_drive_keeps_room_when_each_write_is_flushed() {
+    let tight = ["drive.over_provisioning=0.7", "drive.blocks=40", "drive.channels=2"];
+    let copies = ["ftl.flush=slc", "ftl.flush_blocks=2"];
+    let slc = ["timing.t_program_slc=100us", "timing.t_read_slc=10us"];
+    let capacitors = ["ftl.flush=plp", "nand.plp_bytes=48KiB"];
+    for way in [&["ftl.flush=pad"][..], &capacitors, &[copies, slc].concat()] {
+        let config = config(&[way, &tight].concat());
+        let (mut drive, mut now) = (config.build(Seed(1)).unwrap(), Ps::ZERO);
+        let pages = u64::from(config.layout().unwrap().logical_units);
+        let mut rng = Rng::stream(Seed(1), "flushed");
+        for content in 1..=20_000 {
+            let lba = Lba(4 * if content <= pages { content - 1 } else { rng.below(pages) });
+            run(
+                &mut drive,
+                &mut now,
+                Cmd::Write { lba, sectors: 4, fua: false, content, data: None },
+            );
+            run(&mut drive, &mut now, Cmd::Flush);
+        }
+        drive.check().unwrap();
+    }
 }
 
 #[test]

@@ -155,7 +155,8 @@ mod tests {
         let mut raw = RawConfig::default();
         raw.set("map.unit", "512", "test");
         let of_scheme = (DEF.params)(&Registry::STANDARD, &|_| None).unwrap();
-        let defs: Vec<_> = PARAMS.iter().chain(of_scheme).collect();
+        let of_flash = PARAMS.iter().chain(flashatlas_nand::PARAMS);
+        let defs: Vec<_> = of_flash.chain(of_scheme).collect();
         let params = raw.resolve(&defs, |_| None).unwrap();
         let layout = lanes(1, [12, 8, 1], PAGES);
         let mut medium = Medium::new(Arc::new(layout), Rules::PLAIN, 0, Seed(1)).unwrap();

@@ -16,7 +16,8 @@ import re, sys, flashatlas
 # not ru_maxrss, which a process inherits from its parent
 peak = lambda: int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1]) * 1024
 before = peak()
-flashatlas.run("ufs-128gb", workload="uniform:requests=10,read=1", precondition=sys.argv[1])
+run = {"workload": "uniform:requests=10,read=1", "precondition": "fill", "base": "dense"}
+flashatlas.run("ufs-128gb", **run)
 print(peak() - before)
 """
 
@@ -24,8 +25,11 @@ print(peak() - before)
 @pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's peak of memory")
 def test_memory_is_as_estimated():
-    """The run has a process of its own: memory that other tests freed would hide its needs."""
-    command = [sys.executable, "-c", MEASURED, "fill"]
+    """The drive is held in tables. The run has a process of its own.
+
+    Memory that other tests freed would hide its needs.
+    """
+    command = [sys.executable, "-c", MEASURED]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
     estimated = cost.cost(flashatlas.Drive("ufs-128gb").layout, "fill").bytes
     assert int(done.stdout) == pytest.approx(estimated, rel=0.25)
@@ -53,7 +57,9 @@ def test_a_long_run_is_announced(cli, monkeypatch):
     assert cost.cost(layout, "trace:x").seconds is None
     assert estimate.why == "--base dense asks for it"
     on_flash = flashatlas.Drive("tlc-nvme-1tb", set={"map.store": "dftl"}).layout
-    assert "flash or NVM" in cost.cost(on_flash, "steady", "dftl", "computed").why
+    assert not cost.cost(on_flash, "steady", "dftl", base="computed").is_worth_saying
+    failing = flashatlas.Drive("tlc-nvme-1tb", set={"errors.program_failures": 1}).layout
+    assert "may fail" in cost.cost(failing, "steady", base="computed").why
     monkeypatch.setattr(cost, "LARGE_BYTES", 1)
     assert "tiny: 1,024 units, about 24.0 KiB of memory" in cli(*few).stderr
     monkeypatch.setattr("flashatlas.cli.before.free_memory", lambda: 1000)

@@ -51,15 +51,14 @@ impl Engine {
                 }
                 None => None,
             }
-        } else if die.cached != NIL {
-            // while the cache register holds a page that is still to be transferred out, the cells
-            // can only sense another page
-            die.queue.first(self.now, self.times.passed_max).filter(|&n| {
-                self.nodes.at(n).work == NodeKind::Read
-                    && self.nodes.at(die.cached).work == NodeKind::Read
-            })
         } else {
-            die.queue.first(self.now, self.times.passed_max)
+            let is_read = |n| self.nodes.at(n).work == NodeKind::Read;
+            match die.queue.first(self.now, self.times.passed_max) {
+                // while the cache register holds a page that is still to be transferred out, the
+                // cells can only sense another page
+                Some(n) if die.cached != NIL && !(is_read(n) && is_read(die.cached)) => None,
+                first => first,
+            }
         };
         if let Some(n) = next {
             die.queue.pop(&self.nodes, n, self.now);

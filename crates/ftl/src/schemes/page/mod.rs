@@ -229,7 +229,8 @@ impl PageMapped {
         f: FrontierId,
         padded: bool,
     ) -> Result<(), FtlError> {
-        if self.steps.is_some() {
+        let has_steps = self.steps.is_some();
+        if has_steps {
             self.finish_newer_than_copies(cx, lane, f)?;
             self.make_room_again(cx, lane, f)?;
         }
@@ -268,7 +269,7 @@ impl PageMapped {
                 after.push(p.ready);
             }
         }
-        if self.steps.is_some() && self.mode_of(f) == BlockMode::Native {
+        if has_steps && self.mode_of(f) == BlockMode::Native {
             return self.begin_program(cx, (lane, f), (frame, full), buffer, (cause, &after));
         }
         let has_backup = self.back_up(cx, (lane, f), frame, cause, &mut after)?;
@@ -282,7 +283,7 @@ impl PageMapped {
             Ok(programmed) => programmed,
         };
         self.endangers(cx, lane, frame, (op, has_backup));
-        if self.steps.is_some() && self.mode_of(f) == BlockMode::Slc {
+        if has_steps && self.mode_of(f) == BlockMode::Slc {
             self.programmed_at_once(cx, &buffer, op);
         }
         if copies > 0 {

@@ -151,8 +151,8 @@ def _errors(add: mechanism_runs.Add) -> None:
     add("failing", HOT, *failing, "nand.spare_blocks=8", "drive.blocks=64")
     parity = ["ecc.parity=die", "drive.frame_channels=2", "drive.frame_ways=2"]
     add("parity", MIXED, *parity, "errors.unreadable=2000", "drive.blocks=64")
-    late = ["ecc.parity_time=5us", "drive.logical_pages=400", "ecc.codeword=512"]
-    add("parity, late", MIXED, *parity, *late, *erring[1:3], *erring[4:], "drive.cell=tlc")
+    late = ["ecc.parity_time=5us", "errors.unreadable=10000", "drive.blocks=64"]
+    add("parity, late", MIXED, *parity, *late)
     due = ["ftl.refresh=0.4", "ftl.refresh_check=10ms"]
     add("refreshed", mechanism_runs.PAUSES, *erring, *due, mode="open")
     add("refreshed at work", MIXED, *erring, *due)

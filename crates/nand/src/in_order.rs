@@ -4,9 +4,10 @@
 
 use crate::medium::cell::{Cell, Header, PADDING};
 use crate::medium::{Block, FrameState};
-use crate::{Medium, OobRole};
-use flashatlas_types::{BlockId, BlockMode, Cause, Layout, Lpn, Stamp, at_once, share};
+use crate::{Medium, Oob, OobRole};
+use flashatlas_types::{BlockId, BlockMode, Cause, Layout, Lpn, Ppn, Stamp, at_once, share};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The largest number of times that `go_on` is called. The number is smaller if fewer than
 /// [`TOGETHER`] units would be programmed between two calls.
@@ -59,13 +60,13 @@ impl Lane<'_> {
 
 impl Medium {
     /// Returns `true` if the medium was never changed, no program failure or power cut is planned,
-    /// and neither a journal nor bytes are kept.
+    /// and neither a journal nor bytes elsewhere are kept.
     pub fn is_untouched(&self) -> bool {
         let as_new = |b: &Block| b.next == 0 && !b.program_fails && b.role == OobRole::default();
         self.sequence == 0
             && self.operations_until_cut().is_none()
             && self.journal.is_none()
-            && !self.rules.keep_bytes
+            && self.elsewhere.is_none()
             && self.failing_program == 0
             && self.blocks.iter().all(as_new)
     }
@@ -74,9 +75,9 @@ impl Medium {
     /// lanes get one frame each in turn. Returns `false` if `go_on` stopped the work.
     ///
     /// `order` lists the blocks of each lane in the order in which they are programmed. The last
-    /// frame is padded. `stamp` returns the content of each unit. `go_on` is called from time to
-    /// time with the number of programmed units, and stops the work by returning `false`. After
-    /// that, the medium must not be used.
+    /// frame is padded. `stamp` returns the content of each unit; where bytes are kept, all of them
+    /// are zero. `go_on` is called from time to time with the number of programmed units, and stops
+    /// the work by returning `false`. After that, the medium must not be used.
     ///
     /// # Panics
     /// Panics if the medium is not untouched, a block belongs to another lane, or `order` has too
@@ -119,8 +120,32 @@ impl Medium {
             self.counters.programs[cause as usize] += u64::from(frames) * u64::from(pages);
         }
         self.counters.padded_slots += u64::from(frames) * u64::from(slots) - u64::from(units);
+        if self.rules.keep_bytes {
+            self.keep_zeros(order);
+        }
         true
     }
+
+    /// Keeps bytes of zeros for all units in these blocks, and the spare areas of their frames.
+    fn keep_zeros(&mut self, order: &[Vec<BlockId>]) {
+        let layout = self.layout.clone();
+        let zeros: Arc<[u8]> = vec![0; layout.unit_bytes as usize].into();
+        let native = BlockMode::Native;
+        for &block in order.iter().flatten() {
+            for frame in (0..self.write_pointer(block)).map(|i| layout.frame_in(block, i)) {
+                let spare = self.spare(frame).expect("the frame is programmed");
+                let (sequence, lpns) = (spare.sequence, spare.lpns().collect::<Vec<_>>());
+                for (slot, _) in
+                    (layout.first_slot(frame).0..).zip(&lpns).filter(|slot| *slot.1 != Lpn::NONE)
+                {
+                    self.bytes.insert(Ppn(slot), zeros.clone());
+                }
+                let oob = Oob { role: OobRole::default(), mode: native, sequence, lpns };
+                self.spare.insert(frame, oob.encode());
+            }
+        }
+    }
+
     /// Returns the arrays of each lane.
     fn lanes<'a>(&'a mut self, order: &'a [Vec<BlockId>]) -> Vec<Lane<'a>> {
         let of_lane = self.layout.blocks_per_lane as usize;

@@ -3,8 +3,8 @@
 
 use flashatlas_device::{DriveConfig, Registry, Ssd, Storage};
 use flashatlas_fixtures::proofs;
-use flashatlas_nand::Image;
-use flashatlas_types::{Lpn, Rng, Seed, Stamp};
+use flashatlas_nand::{Counters, Image, Unit};
+use flashatlas_types::{Lpn, Ppn, Rng, Seed, Stamp};
 use std::collections::BTreeMap;
 
 const CASES: usize = 4_000;
@@ -30,8 +30,7 @@ const SETTINGS: &[(&str, &[&str])] = &[
 ];
 
 /// Settings with which the result of a fill depends on more than the page order.
-const BY_WRITES: &[&str] =
-    &["ftl.classifier=dac", "ftl.scheme=fast", "ftl.streams=2", "nand.data=ram"];
+const BY_WRITES: &[&str] = &["ftl.classifier=dac", "ftl.scheme=fast", "ftl.streams=2"];
 
 /// Draws a value of each key, and returns the settings that differ from the first value.
 pub(crate) fn drawn_settings(rng: &mut Rng, choices: &[(&str, &[&str])]) -> Vec<String> {
@@ -68,11 +67,19 @@ fn stamp(lpn: Lpn) -> Stamp {
     Stamp(lpn.0 * 3 + 1)
 }
 
-/// Returns the medium of a drive as an image, and the counters of the medium.
-fn left(drive: Ssd) -> (Image, flashatlas_nand::Counters) {
+/// Returns the medium of a drive as an image, and the counters of the medium. If the drive keeps
+/// bytes, which no image holds, returns all units with their bytes instead.
+fn left(drive: Ssd) -> (Option<Image>, Vec<Option<Unit>>, Counters) {
     let medium = drive.into_medium();
     let counters = medium.counters;
-    (medium.into_image(), counters)
+    if !medium.rules().keep_bytes {
+        return (Some(medium.into_image()), Vec::new(), counters);
+    }
+    let units: Vec<_> =
+        (0..medium.layout().slots()).map(|slot| medium.unit(Ppn(slot)).ok()).collect();
+    let bytes = |unit: &Unit| unit.bytes.is_some() || unit.lpn == Lpn::NONE;
+    assert!(units.iter().flatten().all(bytes));
+    (None, units, counters)
 }
 
 #[test]

@@ -116,7 +116,7 @@ impl DriveConfig {
             drop_of_others(&registry, &mut raw).map_err(|e| elsewhere(&registry, &raw, e))?;
         let resolved = |raw: &_| resolve(&registry, raw).map_err(|e| elsewhere(&registry, raw, e));
         if capacity::is_given(&raw) {
-            raw = capacity::in_blocks_and_pages(raw, &resolved, DriveConfig::flash)?;
+            raw = capacity::in_blocks_and_pages(raw, resolved, DriveConfig::flash)?;
         }
         let params = resolved(&raw)?;
         let config = DriveConfig { name: name.to_owned(), params, registry, dropped };

@@ -186,10 +186,11 @@ impl Cells {
         words.is_some_and(|&words| Header::of(words).state == state as u8)
     }
 
-    /// Returns the values of the states of frames, if the drive has no base.
-    pub fn plain_states(&self, frames: Range<u32>) -> Option<impl Iterator<Item = u8>> {
+    /// Returns the headers of frames, if the drive has no base.
+    #[inline]
+    pub fn plain_headers(&self, frames: Range<u32>) -> Option<impl Iterator<Item = Header>> {
         let headers = self.headers.get(frames.start as usize..frames.end as usize)?;
-        Some(headers.iter().map(|&words| Header::of(words).state))
+        Some(headers.iter().map(|&words| Header::of(words)))
     }
 
     /// Returns the content of a slot of a frame that is programmed, if the drive has no base.

@@ -268,12 +268,12 @@ impl Medium {
         }
         let is_lost = |state: &FrameState| matches!(state, FrameState::Torn | FrameState::Lost);
         let first = self.layout.frame_in(block, 0).0;
-        match self.cells.plain_states(first..first + self.write_pointer(block)) {
-            Some(states) => {
+        match self.cells.plain_headers(first..first + self.write_pointer(block)) {
+            Some(headers) => {
                 let is_lost = |state: u8| {
                     (state == FrameState::Torn as u8) | (state == FrameState::Lost as u8)
                 };
-                states.map(|state| u32::from(is_lost(state))).sum()
+                headers.map(|header| u32::from(is_lost(header.state))).sum()
             }
             None => self.written(block).filter(is_lost).count() as u32,
         }

@@ -4,7 +4,7 @@
 use super::cell::{believed, has_name};
 use super::{FrameState, Medium, Spare};
 use crate::OobRole;
-use flashatlas_types::{FrameId, Lpn, MediumError, Ppn};
+use flashatlas_types::{BlockId, FrameId, Lpn, MediumError, Ppn};
 
 impl Medium {
     /// Returns the spare areas of a frame.
@@ -28,6 +28,30 @@ impl Medium {
             return Err(MediumError::Unreadable(frame));
         }
         Ok(header.sequence)
+    }
+
+    /// Returns the smallest and the largest number of the programs of a block whose spare areas can
+    /// be read. Without any, the first is larger than the second.
+    #[inline]
+    pub fn sequences(&self, block: BlockId) -> (u64, u64) {
+        let widen =
+            |(least, greatest): (u64, u64), number: u64| (least.min(number), greatest.max(number));
+        let frames = self.write_pointer(block);
+        let first = self.layout.frame_in(block, 0).0;
+        let mut range = (u64::MAX, 0);
+        if let Some(headers) = self.cells.plain_headers(first..first + frames) {
+            let programmed = FrameState::Programmed as u8;
+            let mut all = true;
+            for header in headers {
+                all &= header.state == programmed;
+                range = widen(range, header.sequence);
+            }
+            if all {
+                return range;
+            }
+        }
+        let numbers = (first..first + frames).flat_map(|f| self.frame_sequence(FrameId(f)));
+        numbers.fold((u64::MAX, 0), widen)
     }
 
     /// Checks that the data of a frame can be read.

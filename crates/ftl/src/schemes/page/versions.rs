@@ -20,12 +20,7 @@ impl<'a> Versions<'a> {
     /// Reads the spare areas of a block.
     pub fn read(&mut self, block: BlockId) {
         beat(BLOCK_STEPS);
-        let layout = self.medium.layout();
-        let frames = (0..self.medium.write_pointer(block)).map(|i| layout.frame_in(block, i));
-        let numbers = frames.flat_map(|frame| self.medium.frame_sequence(frame));
-        self.numbers[block] = numbers.fold((u64::MAX, 0), |(least, greatest), number| {
-            (least.min(number), greatest.max(number))
-        });
+        self.numbers[block] = self.medium.sequences(block);
     }
 
     /// Returns `true` if a slot was programmed after slot `known`. Within one frame, the later slot

@@ -155,9 +155,10 @@ pub fn print() {
         large.begin - small.begin,
         large.begin_mib - small.begin_mib
     );
-    let lanes = f64::from(
-        STANDARD.load("tlc-nvme-1tb", None, &[]).and_then(|c| c.layout()).expect("a preset").lanes,
-    );
+    let layout =
+        STANDARD.load("tlc-nvme-1tb", None, &[]).and_then(|c| c.layout()).expect("a preset");
+    // an erase counts once for each plane of a block
+    let erases_of_all = f64::from(layout.lanes * layout.planes_per_frame);
     for (name, what, goal) in
         [("1tb-mixed", "1 TB", 0.6), ("61tb-mixed", "61.44 TB in units of 16 KiB", 0.5)]
     {
@@ -165,10 +166,10 @@ pub fn print() {
         println!(
             "computed, {what}, 100,000 reads and writes of 16 KiB: begin {begin:.2} s, requests \
              {requests:.2} s, end {end:.2} s (goal of 1 TB 0.2); {:.2} GiB (goal {goal}); {:.0} k \
-             programs, {:.1} erases a lane",
+             programs, {:.1} blocks erased a lane",
             mib / 1024.0,
             programs / 1e3,
-            erases / lanes
+            erases / erases_of_all
         );
     }
     match command() {

@@ -67,8 +67,8 @@ impl Medium {
     /// this. The frame can be read until it loses a second part.
     ///
     /// # Panics
-    /// Panics if frames have no parity, if the frame is not programmed, or if it is not on so many
-    /// dies.
+    /// Panics if frames have no parity, if the frame is not programmed, or if it has no die with
+    /// this number.
     pub fn lose_part(&mut self, frame: FrameId, die: u32) {
         assert!(
             self.layout.has_parity() && die < self.layout.dies_per_frame,
@@ -156,7 +156,7 @@ impl Medium {
     }
 
     /// Returns whether no two dies of a frame have a codeword at the same place that nothing
-    /// corrects. `codewords` are those of the pages with number `of_line` on the word line.
+    /// corrects. `codewords` belong to the pages with number `of_line` on the word line.
     pub(super) fn can_rebuild(
         &mut self,
         frame: FrameId,

@@ -1,4 +1,4 @@
-//! What a frame holds, and whether it can be read. Most reads are of a drive without a base, so
+//! The content of frames, and whether it can be read. Most reads are of a drive without a base, so
 //! that case comes first and calls nothing.
 
 use super::cell::{believed, has_name};

@@ -1,4 +1,4 @@
-//! What a FLUSH does with programs in several steps (`ftl.flush`).
+//! The ways of a FLUSH with programs in several steps (`ftl.flush`).
 //!
 //! Data of the host that is between the steps of a program, or that waits for its frame to fill, is
 //! not on flash yet. With `ftl.flush = slc` a FLUSH programs a copy of it in SLC mode, in one step.

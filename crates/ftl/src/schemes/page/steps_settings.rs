@@ -39,7 +39,7 @@ pub(super) const FLUSH_BLOCKS: Param<u32> = Param::int(
 )
 .or("0");
 
-/// What a FLUSH does with data of the host that is between the steps of a program.
+/// The way of a FLUSH with data of the host that is between the steps of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum AtFlush {
     /// It finishes the programs.

@@ -7,7 +7,8 @@
 
 use crate::{environment, now, peak_mib, setup};
 use flashatlas_host::STANDARD;
-use flashatlas_sim::{Progress, RunSpec, run};
+use flashatlas_sim::{Column, Outcome, Progress, RunSpec, run};
+use flashatlas_types::Layout;
 use serde_json::{Value, json};
 use std::process::Command;
 
@@ -16,6 +17,9 @@ const LARGE: [&str; 3] = ["map.unit=16KiB", "drive.blocks=13600", "drive.logical
 
 /// 100,000 requests, half of them writes.
 const MIXED: &str = "uniform:requests=100000,size=16KiB,read=0.5";
+
+/// As many requests as each lane of 1 TB needs to be collected at least twice.
+const COLLECTING: &str = "uniform:requests=250000,size=16KiB,read=0.5";
 
 /// The drives of 16 and 64 GiB, each with three counts of writes: the end of the cold part, the
 /// begin of the warm part, and the end. In the warm part, nearly all blocks have been collected.
@@ -37,6 +41,8 @@ struct Found {
     mib: f64,
     programs: f64,
     erases: f64,
+    /// Number of blocks that were erased at least in the lane with the fewest.
+    fewest: f64,
 }
 
 /// Returns the seconds that cores have worked for this process, or for its children that have
@@ -60,6 +66,7 @@ fn named(name: &str) -> (RunSpec, [u64; 3]) {
         }
         ["1tb"] => value["workload"] = json!("uniform:requests=1,size=4KiB"),
         ["1tb", "mixed"] => value["workload"] = json!(MIXED),
+        ["1tb", "collecting"] => value["workload"] = json!(COLLECTING),
         ["61tb", "mixed"] => {
             value["set"] = json!(LARGE);
             value["workload"] = json!(MIXED);
@@ -76,6 +83,33 @@ fn named(name: &str) -> (RunSpec, [u64; 3]) {
         _ => panic!("{name} is no run"),
     }
     (serde_json::from_value(value).expect("a specification"), parts)
+}
+
+/// Returns the number of blocks that were erased at least in each lane, according to the last
+/// picture of the blocks. A cell of the picture that belongs to two lanes counts for neither.
+fn fewest_erases(outcome: &Outcome, layout: &Layout) -> f64 {
+    let blocks = outcome.tables.iter().find(|table| table.name == "blocks").expect("a picture");
+    let ints = |name: &str| match blocks.column(name) {
+        Some(Column::Int(values)) => values,
+        _ => panic!("{name} is no column of numbers"),
+    };
+    let Some(Column::Float(erases)) = blocks.column("erases") else { panic!("no erases") };
+    let last = ints("frame").iter().max();
+    let mut of_lanes = vec![0.0; layout.lanes as usize];
+    let mut first = 0;
+    for (row, frame) in ints("frame").iter().enumerate() {
+        if Some(frame) != last {
+            continue;
+        }
+        let count = ints("blocks")[row] as u32;
+        let [from, to] =
+            [first, first + count - 1].map(|block| (block / layout.blocks_per_lane) as usize);
+        if from == to {
+            of_lanes[from] += erases[row] * f64::from(count);
+        }
+        first += count;
+    }
+    of_lanes.into_iter().fold(f64::INFINITY, f64::min)
 }
 
 /// Carries out the run of this name, and prints its numbers.
@@ -102,15 +136,18 @@ pub fn work(name: &str) {
     };
     let nothing = |path: &str| Err(std::io::Error::other(path.to_owned()));
     let outcome = run(&spec, &environment(&nothing), &mut progress);
-    let record = outcome.unwrap_or_else(|e| panic!("{e}")).record;
+    let outcome = outcome.unwrap_or_else(|e| panic!("{e}"));
     let all = core_seconds(false);
     let [run, check] = [at_run, at_check].map(|at| at.expect("a phase of every run"));
     let [cold, warm] = [at_cold, at_warm].map(|at| at.unwrap_or(check));
     let sum = |value: &Value| -> u64 {
         value.as_object().into_iter().flatten().filter_map(|(_, n)| n.as_u64()).sum()
     };
+    let config = STANDARD.load(&spec.drive, spec.drive_toml.as_deref(), &spec.set);
+    let layout = config.and_then(|config| config.layout()).unwrap_or_else(|e| panic!("{e}"));
+    let record = &outcome.record;
     println!(
-        "{run} {} {} {} {} {begin_mib} {} {} {}",
+        "{run} {} {} {} {} {begin_mib} {} {} {} {}",
         check - run,
         all - check,
         cold - run,
@@ -118,6 +155,7 @@ pub fn work(name: &str) {
         peak_mib(),
         sum(&record["nand"]["programs"]),
         sum(&record["nand"]["erases"]),
+        fewest_erases(&outcome, &layout),
     );
 }
 
@@ -128,10 +166,11 @@ fn carried_out(name: &str) -> Found {
     assert!(done.status.success(), "{name}: {}", String::from_utf8_lossy(&done.stderr));
     let text = String::from_utf8(done.stdout).expect("numbers");
     let numbers: Vec<f64> = text.split_whitespace().filter_map(|n| n.parse().ok()).collect();
-    let [begin, requests, end, cold, warm, begin_mib, mib, programs, erases] = numbers[..] else {
+    let [begin, requests, end, cold, warm, begin_mib, mib, programs, erases, fewest] = numbers[..]
+    else {
         panic!("{name}: {text}")
     };
-    Found { begin, requests, end, cold, warm, begin_mib, mib, programs, erases }
+    Found { begin, requests, end, cold, warm, begin_mib, mib, programs, erases, fewest }
 }
 
 /// Returns the seconds of a core and of the clock that the whole command `flashatlas run` takes on
@@ -155,21 +194,19 @@ pub fn print() {
         large.begin - small.begin,
         large.begin_mib - small.begin_mib
     );
-    let layout =
-        STANDARD.load("tlc-nvme-1tb", None, &[]).and_then(|c| c.layout()).expect("a preset");
-    // an erase counts once for each plane of a block
-    let erases_of_all = f64::from(layout.lanes * layout.planes_per_frame);
-    for (name, what, goal) in
-        [("1tb-mixed", "1 TB", 0.6), ("61tb-mixed", "61.44 TB in units of 16 KiB", 0.5)]
-    {
-        let Found { begin, requests, end, mib, programs, erases, .. } = carried_out(name);
+    for (name, what, goal) in [
+        ("1tb-mixed", "1 TB, 100,000", 0.6),
+        ("1tb-collecting", "1 TB, 250,000", 0.6),
+        ("61tb-mixed", "61.44 TB in units of 16 KiB, 100,000", 0.5),
+    ] {
+        let Found { begin, requests, end, mib, programs, erases, fewest, .. } = carried_out(name);
         println!(
-            "computed, {what}, 100,000 reads and writes of 16 KiB: begin {begin:.2} s, requests \
+            "computed, {what} reads and writes of 16 KiB: begin {begin:.2} s, requests \
              {requests:.2} s, end {end:.2} s (goal of 1 TB 0.2); {:.2} GiB (goal {goal}); {:.0} k \
-             programs, {:.1} blocks erased a lane",
+             programs, {erases:.0} erases (each plane counts), at least {fewest:.0} blocks erased \
+             in each lane",
             mib / 1024.0,
             programs / 1e3,
-            erases / erases_of_all
         );
     }
     match command() {

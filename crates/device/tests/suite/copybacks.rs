@@ -152,6 +152,21 @@ fn whole_frames_stay_inside_their_die_and_parts_of_frames_do_not() {
     assert_eq!(stamps(&drive), stamps(&other));
 }
 
+/// A unit that was copied as lost has a slot in a frame that can be read. A copyback of this frame
+/// keeps it lost, and all other units keep their data.
+#[test]
+fn lost_units_are_copied_back_as_lost() {
+    let small = ["map.unit=512", "drive.spare_bytes=64"];
+    let (plain, _) = written(&[&small, &[ON]], 4000, 4);
+    let (drive, counters) = written(&[&small, &[ON, "errors.unreadable=20000"]], 4000, 4);
+    assert!(counters.copybacks > 100);
+    let units = (0..drive.layout().logical_units).map(Lpn);
+    let said = |unit| (drive.peek_stamp(unit), plain.peek_stamp(unit));
+    let (lost, kept): (Vec<_>, Vec<_>) = units.map(said).partition(|(found, _)| found.is_err());
+    assert!(lost.len() > 10 && kept.len() > 10 * lost.len(), "{} lost", lost.len());
+    assert!(kept.iter().all(|(found, expected)| found == expected));
+}
+
 /// Word lines of three pages are filled from three pages in SLC mode.
 #[test]
 fn folds_stay_inside_their_die() {

@@ -224,7 +224,7 @@ impl PageMapped {
             (first..first + medium.slots_mask(frame).count_ones()).map(Ppn)
         });
         let pending = |from| {
-            let unit = medium.unit(from)?;
+            let unit = medium.unit_or_lost(from)?;
             Ok(Pending { unit, from, ready: OpId::NONE, cause, copied: false })
         };
         slots.map(pending).collect()

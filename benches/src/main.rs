@@ -15,6 +15,7 @@ mod lookup;
 mod maps;
 mod plugins;
 mod setup;
+mod today;
 
 use flashatlas_device::{Cmd, Device, Done, Reply, Ssd, Storage};
 use flashatlas_host::STANDARD;
@@ -253,7 +254,7 @@ fn large_drive() {
     );
 }
 
-/// Factor by which `--times` multiplies the requests of engine, costs and lookup.
+/// Factor by which `--times` multiplies the requests of engine, costs, lookup and today.
 static TIMES: OnceLock<u64> = OnceLock::new();
 
 /// Returns `requests` times [`TIMES`]. If a result depends on the factor, it was not steady.
@@ -266,7 +267,9 @@ fn main() {
     if wanted.first().is_some_and(|first| first == "--times") {
         let times = wanted.drain(..wanted.len().min(2)).nth(1).and_then(|n| n.parse().ok());
         let Some(times @ 1..=1000) = times else {
-            eprintln!("--times: from 1 to 1000 times as many requests in engine, costs, lookup");
+            eprintln!(
+                "--times: from 1 to 1000 times as many requests in engine, costs, lookup, today"
+            );
             std::process::exit(2);
         };
         TIMES.set(times).expect("the factor is set once");
@@ -284,13 +287,15 @@ fn main() {
         }
         _ => {}
     }
-    let is_longer = |part: &String| ["engine", "costs", "lookup"].contains(&part.as_str());
+    let is_longer = |part: &String| ["engine", "costs", "lookup", "today"].contains(&part.as_str());
     let others = wanted.is_empty() || !wanted.iter().all(is_longer);
     if TIMES.get().is_some() && others {
-        eprintln!("--times is for the parts engine, costs and lookup: name some of them alone");
+        eprintln!(
+            "--times is for the parts engine, costs, lookup and today: name some of them alone"
+        );
         std::process::exit(2);
     }
-    let parts: [(&str, fn()); 16] = [
+    let parts: [(&str, fn()); 17] = [
         ("large", large_drive),
         ("writes", writes),
         ("reads", reads),
@@ -300,6 +305,7 @@ fn main() {
         ("traces", traces::print),
         ("reading", reading::print),
         ("setup", setup::print),
+        ("today", today::print),
         ("checkpoint", checkpoint::print),
         ("log-blocks", log_blocks::print),
         ("maps", maps::print),

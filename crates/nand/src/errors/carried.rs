@@ -7,7 +7,7 @@
 //! again: with a rate below one in a hundred, this is less than one in a hundred of the carried
 //! bits.
 
-use super::draw::{self, Places, WrongBits};
+use super::draw::{self, CarriedPlaces};
 use super::{BitErrors, Outcome};
 use crate::Medium;
 use flashatlas_types::{BlockId, FrameId};
@@ -38,8 +38,9 @@ impl Medium {
             let errors = self.errors.as_ref().expect("a medium with errors");
             let key = draw::key(errors.seed, frame.0, sequence);
             let carried = errors.carried.get(&frame);
-            for number in of_line * count..(of_line + 1) * count {
-                let own = Places::of(key, [number]).wrong_bits(8 * codeword, rate).worst;
+            let numbers = of_line * count..(of_line + 1) * count;
+            let own = draw::each_wrong(key, numbers.clone(), 8 * codeword, rate);
+            for (number, own) in numbers.zip(own) {
                 let before = carried.map_or(0, |carried| carried[number as usize].into());
                 let all = (own + before).min(8 * codeword);
                 wrong.push(u16::try_from(all).unwrap_or(u16::MAX));
@@ -115,17 +116,7 @@ impl BitErrors {
         factor: f64,
     ) -> Outcome {
         let bits = 8 * self.correction.codeword;
-        let all: Vec<(Places, u32)> = codewords
-            .map(|number| (Places::of(key, [number]), carried[number as usize].into()))
-            .collect();
-        self.read_with(rates, factor, |rate| {
-            let mut found = WrongBits::default();
-            for (place, carried) in &all {
-                let wrong = (place.wrong_bits(bits, rate).worst + carried).min(bits);
-                found.worst = found.worst.max(wrong);
-                found.sum += u64::from(wrong);
-            }
-            found
-        })
+        let places = CarriedPlaces::of(key, codewords, carried);
+        self.read_with(rates, factor, |rate| places.wrong_bits(bits, rate))
     }
 }

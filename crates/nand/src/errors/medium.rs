@@ -297,6 +297,18 @@ impl Medium {
         of_line: u32,
         codewords: impl IntoIterator<Item = u32>,
     ) -> Outcome {
+        self.ending_at(frame, of_line, codewords, Places::of)
+    }
+
+    /// Returns the ending that [`Medium::ending`] returns, if `places` gives the codewords that
+    /// decide it.
+    fn ending_at<C: IntoIterator<Item = u32>>(
+        &mut self,
+        frame: FrameId,
+        of_line: u32,
+        codewords: C,
+        places: impl Fn(u64, C) -> Places,
+    ) -> Outcome {
         const CLEAN: Outcome = Outcome { ending: Ending::Corrected(0), corrected: 0 };
         let block = self.layout.block_of_frame(frame);
         let index = self.layout.index_in(block, frame);
@@ -309,7 +321,7 @@ impl Medium {
         if let Some(carried) = errors.carried.get(&frame) {
             return bits.read_carried(key, codewords.into_iter(), carried, rates, factor);
         }
-        bits.read(&Places::of(key, codewords), rates, factor)
+        bits.read(&places(key, codewords), rates, factor)
     }
 
     /// Reads codewords of a part of a programmed frame, and counts the read. Returns the ending of
@@ -374,9 +386,9 @@ impl Medium {
                 let mut pages = 0..layout.pages_at_once(self.mode(block));
                 let is_lost = pages.any(|of_line| {
                     let those = of_line * codewords..(of_line + 1) * codewords;
-                    let fails =
-                        self.ending(frame, of_line, those.clone()).ending == Ending::Uncorrectable;
-                    fails && !self.can_rebuild(frame, of_line, those)
+                    let worst = self.ending_at(frame, of_line, those.clone(), Places::worst_of);
+                    worst.ending == Ending::Uncorrectable
+                        && !self.can_rebuild(frame, of_line, those)
                 });
                 if is_lost {
                     self.counters.errors.found_unreadable += 1;

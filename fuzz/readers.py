@@ -141,13 +141,15 @@ def inputs(folder: Path) -> Iterator[Reader]:
     yield Reader("NVMeVirt", Path("drives"), ["n.h"], [["run", "-d", header, *few]])
 
 
-def nodes(tree: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield the path of every value of a tree."""
-    yield at
-    if not isinstance(tree, (dict, list)):
-        return
-    for key, value in list(tree.items()) if isinstance(tree, dict) else enumerate(tree):
-        yield from nodes(value, (*at, key))
+def nodes(tree: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of every value of a tree, which may be nested deeply."""
+    ahead: list[tuple[Any, tuple[Any, ...]]] = [(tree, ())]
+    while ahead:
+        value, at = ahead.pop()
+        yield at
+        if isinstance(value, (dict, list)):
+            keys = list(value) if isinstance(value, dict) else range(len(value))
+            ahead += [(value[key], (*at, key)) for key in reversed(keys)]
 
 
 def changed_tree(content: bytes, draw: random.Random) -> bytes:

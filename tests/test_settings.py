@@ -43,7 +43,7 @@ def bases() -> list[Run]:
         timed = {} if options.get("mode") == "open" else {"depth": 4}
         found.append({**run, **timed, "set": list(settings), **options})
 
-    for part in (_collection, _lookups, _shapes, _errors, _stores, _hosts):
+    for part in (_collection, _lookups, _shapes, _errors, _stores, _hosts, _controllers):
         part(add)
     return found
 
@@ -196,6 +196,20 @@ def _hosts(add: mechanism_runs.Add) -> None:
     add("hpb replaces", "zipf:requests=6000,size=2KiB,read=0.95", *hpb, *seldom, *host)
     add("hpb forgets", both, *hpb, *often, "hpb.remark=true", "hpb.max_read=2KiB", depth=16)
     add("hpb long", "uniform:requests=3000,size=8KiB,read=0.8", *hpb, "hpb.max_read=8KiB")
+
+
+def _controllers(add: mechanism_runs.Add) -> None:
+    cores = ["firmware.cores=2", "firmware.unit_time=4us", "firmware.flash_time=6us"]
+    add("cores", MIXED, *cores, depth=16)
+    rates = [f"energy.{part}_nj=7000" for part in ("read", "program", "erase")]
+    rates += [f"power.{part}_mw=20" for part in ("channel", "link", "core", "work", "idle")]
+    rates += ["host.link_rate=100MB", *cores]
+    states = ["power.ps3_after=1ms", "power.ps3_entry=2ms", "power.ps3_exit=3ms", "power.ps3_mw=9"]
+    states += ["power.ps4_after=140ms", "power.ps4_entry=9ms", "power.ps4_exit=8ms"]
+    states += ["power.ps4_mw=4"]
+    add("low power", mechanism_runs.PAUSES, *rates, *states, mode="open")
+    slc = [f"energy.{part}_slc_nj=3000" for part in ("read", "program", "erase")]
+    add("energy in SLC mode", mechanism_runs.PAUSES, *mechanism_runs.SLC, *slc, mode="open")
 
 
 def mode_of(params: dict[str, Any], key: str) -> str:

@@ -9,6 +9,7 @@ use crate::params::{
     PAGE_BYTES, PAGE_ORDER, PAGES, PLANES, PROGRAM_UNIT, SPARE_BYTES, UNSAID, WAYS, drop_of_others,
     resolve,
 };
+use crate::power;
 use crate::{DeviceShape, Registry, Ssd, Stack};
 use flashatlas_ftl::{PROGRAM_STEPS, SCHEME, SchemeConfig, SchemeDef, UNIT};
 use flashatlas_nand::errors::params::PARITY;
@@ -120,6 +121,7 @@ impl DriveConfig {
         }
         let params = resolved(&raw)?;
         let config = DriveConfig { name: name.to_owned(), params, registry, dropped };
+        let drives = config.drives();
         let drive = |layout| DeviceShape::of(&layout);
         config
             .layout()
@@ -127,6 +129,7 @@ impl DriveConfig {
             .and_then(|drive| {
                 layer::exported(&config.layers(), &config.registry, &config.params, drive)
             })
+            .and_then(|_| power::fits(&config.params, drives))
             .map_err(|e| {
                 let place = raw.place(&e.key).to_owned();
                 e.at(place)

@@ -3,6 +3,7 @@
 use crate::Registry;
 pub use crate::capacity::BLOCKS;
 pub(crate) use crate::capacity::{CAPACITY, LOGICAL_PAGES, OVER_PROVISIONING};
+use crate::power::PARAMS as POWER_PARAMS;
 use flashatlas_ftl::maps::MapStoreDef;
 use flashatlas_lookup::hashes::HashDef;
 use flashatlas_types::{
@@ -120,6 +121,13 @@ pub(crate) const COMMAND_TIME: Param<Dur> = Param::time(
 )
 .or("0");
 
+pub(crate) const UNIT_TIME: Param<Dur> = Param::time(
+    "firmware.unit_time",
+    "time that the controller takes for each mapping unit of a read, write or trim, in addition to \
+     host.command_time",
+)
+.or("0");
+
 pub(crate) const LAYERS: Param<Text> = Param::text(
     "layers",
     "layers that the host puts over the drive, from the top down: names, separated by commas; see \
@@ -159,6 +167,12 @@ pub(crate) const UNSAID: &[(&str, &str)] = &[
     ("ecc.soft_correctable", "0"),
     ("ecc.soft_decode", "0ns"),
     ("ecc.soft_reads", "0"),
+    ("energy.erase_nj", "0"),
+    ("energy.erase_slc_nj", "0"),
+    ("energy.program_nj", "0"),
+    ("energy.program_slc_nj", "0"),
+    ("energy.read_nj", "0"),
+    ("energy.read_slc_nj", "0"),
     ("errors.a", "-1"),
     ("errors.b", "-1"),
     ("errors.block_spread", "0.2"),
@@ -179,6 +193,9 @@ pub(crate) const UNSAID: &[(&str, &str)] = &[
     ("errors.slc_factor", "0.1"),
     ("errors.time_unit", "day"),
     ("errors.unreadable", "0"),
+    ("firmware.cores", "0"),
+    ("firmware.flash_time", "0ns"),
+    ("firmware.unit_time", "0ns"),
     ("ftl.copyback", "none"),
     ("ftl.copyback_max", "3"),
     ("ftl.flush", "pad"),
@@ -195,6 +212,19 @@ pub(crate) const UNSAID: &[(&str, &str)] = &[
     ("ftl.worn_out", "stop"),
     ("nand.plp_bytes", "0"),
     ("nand.slc_wear", "1"),
+    ("power.channel_mw", "0"),
+    ("power.core_mw", "0"),
+    ("power.idle_mw", "0"),
+    ("power.link_mw", "0"),
+    ("power.ps3_after", "0ns"),
+    ("power.ps3_entry", "0ns"),
+    ("power.ps3_exit", "0ns"),
+    ("power.ps3_mw", "0"),
+    ("power.ps4_after", "0ns"),
+    ("power.ps4_entry", "0ns"),
+    ("power.ps4_exit", "0ns"),
+    ("power.ps4_mw", "0"),
+    ("power.work_mw", "0"),
     ("timing.erase_suspends_max", "0"),
     ("timing.plane_reads", "together"),
     ("timing.plane_reads_kinds", "any"),
@@ -238,6 +268,7 @@ pub const PARAMS: &[ParamDef] = &[
     CACHE_LOW.def,
     CACHE_AHEAD.def,
     COMMAND_TIME.def,
+    UNIT_TIME.def,
     LAYERS.def,
     QUEUE_DEPTH.def,
     IDLE_AFTER.def,
@@ -245,10 +276,16 @@ pub const PARAMS: &[ParamDef] = &[
 
 /// Returns the parameters that every drive has, whatever its scheme.
 pub fn common_params() -> Vec<&'static ParamDef> {
-    [PARAMS, flashatlas_nand::PARAMS, flashatlas_timing::PARAMS, flashatlas_ftl::PARAMS]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        PARAMS,
+        &POWER_PARAMS,
+        flashatlas_nand::PARAMS,
+        flashatlas_timing::PARAMS,
+        flashatlas_ftl::PARAMS,
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// Checks `raw` against all parameters that the drive's parts declare, and returns the values.

@@ -287,7 +287,7 @@ fn described(op: OpKind, cause: Option<Cause>) -> String {
         OpKind::Dram { count, .. } => format!("{count} accesses to timed DRAM"),
         OpKind::Link { inbound: true, bytes } => format!("{bytes} bytes to the drive"),
         OpKind::Link { inbound: false, bytes } => format!("{bytes} bytes to the host"),
-        OpKind::Delay(_) => "the controller".into(),
+        OpKind::Delay(_) | OpKind::Core(_) => "the controller".into(),
         OpKind::AwaitSlots(_) => "a slot of the write cache".into(),
         OpKind::Join | OpKind::Complete(_) | OpKind::FreeSlots(_) => String::new(),
     }

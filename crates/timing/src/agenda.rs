@@ -20,6 +20,8 @@ pub(crate) enum Event {
     Link(u32),
     /// The timer of an operation has run out.
     Timer(u32),
+    /// A core has finished its work on an operation.
+    Core(u32),
 }
 
 /// An event encoded as one number, so that a heap compares and moves little data. From the highest
@@ -36,6 +38,9 @@ const DIE: u64 = 0;
 const CHANNEL: u64 = 1;
 const LINK: u64 = 2;
 const TIMER: u64 = 3;
+
+/// Number of directions of the link. Events of their kind with higher numbers are of cores.
+const WAYS: u32 = 2;
 
 const fn number_of(key: Key) -> u64 {
     key as u64 >> NUMBER_AT
@@ -152,6 +157,11 @@ impl Agenda {
     }
 
     #[inline]
+    pub fn set_core(&mut self, at: Ps, operation: u32) {
+        self.set(at, LINK, WAYS + operation);
+    }
+
+    #[inline]
     pub fn set_timer(&mut self, at: Ps, operation: u32) {
         self.set(at, TIMER, operation);
     }
@@ -184,7 +194,8 @@ impl Agenda {
             DIE if self.of_dies[which as usize] != number_of(key) => Event::Void,
             DIE => Event::Die(which),
             CHANNEL => Event::Channel(which),
-            LINK => Event::Link(which),
+            LINK if which < WAYS => Event::Link(which),
+            LINK => Event::Core(which - WAYS),
             _ => Event::Timer(which),
         };
         Some((at, event))

@@ -22,9 +22,9 @@ use crate::map_waits::{HostRead, MapWaits};
 use crate::memory::Memory;
 use crate::nodes::{Copyback, NIL, Node, NodeKind, Nodes, Slab};
 use crate::paths::{Paths, State, Step};
-use crate::resources::{Bus, Die, Phase, Planes, Slots};
+use crate::resources::{Bus, Cores, Die, Phase, Planes, Slots};
 use crate::statistics::Resource;
-use crate::{Statistics, Times, Trajectory};
+use crate::{CoreTimes, Statistics, Times, Trajectory};
 use flashatlas_types::{Class, DieBlock, Dur, Layout, Op, OpId, OpKind, Plan, Ps, Tag, beat};
 
 /// A host command that is complete.
@@ -49,6 +49,10 @@ pub struct Engine {
     pub(crate) links: [Bus; 2],
     pub(crate) planes: Planes,
     memory: Option<Memory>,
+    pub(crate) cores: Option<Box<Cores>>,
+    /// Time up to which the time at work is counted. While no operation is unfinished, it is the
+    /// time since which the drive rests.
+    counted: Ps,
     slots: Slots,
     pub(crate) copybacks: Slab<Copyback>,
     pub(crate) statistics: Statistics,
@@ -107,6 +111,7 @@ fn describe(t: &Times, op: &Op, node: &mut Node) {
             node.work = if inbound { NodeKind::LinkIn } else { NodeKind::LinkOut };
             node.time = Dur::transfer(bytes, t.link_rate);
         }
+        OpKind::Core(time) => (node.work, node.time) = (NodeKind::Core, time),
         OpKind::Delay(time) => (node.work, node.time) = (NodeKind::Timer, time),
         OpKind::Join => {}
         OpKind::Dram { .. } => node.work = NodeKind::Dram,
@@ -123,9 +128,11 @@ impl Engine {
         let dies = layout.geometry.die_count();
         let channels = layout.geometry.channels as usize;
         let memory = times.dram.as_ref().map(Memory::new);
+        let cores = times.cores.map(Cores::new);
         let planes =
             if times.plane_reads.is_some() { Planes::new(layout) } else { Planes::default() };
         let mut statistics = Statistics::new(dies as usize, channels);
+        statistics.cores = times.cores.map_or(0, CoreTimes::number);
         statistics.dram = memory.is_some().then(Box::default);
         Engine {
             times,
@@ -138,6 +145,8 @@ impl Engine {
             links: [Bus::new(), Bus::new()],
             planes,
             memory,
+            cores,
+            counted: Ps::ZERO,
             slots: Slots::default(),
             copybacks: Slab::default(),
             statistics,
@@ -261,12 +270,27 @@ impl Engine {
     /// Returns the busy times of the resources until now. Work under way is counted up to now.
     pub fn statistics(&mut self) -> Statistics {
         self.statistics.dies_change(self.now, 0);
+        if self.nodes.live > 0 {
+            self.count_time_at_work();
+        }
         let mut so_far = self.statistics.clone();
         self.each_under_way(|resource, left| {
             let busy = so_far.of(resource);
             *busy = Dur(busy.0 - left.0);
         });
         so_far
+    }
+
+    /// Counts the time at work up to now.
+    fn count_time_at_work(&mut self) {
+        self.statistics.at_work = self.statistics.at_work + self.now.since(self.counted);
+        self.counted = self.now;
+    }
+
+    /// Returns the time since which no operation is unfinished, or `None` if an operation is.
+    #[inline]
+    pub fn rests_since(&self) -> Option<Ps> {
+        (self.nodes.live == 0).then_some(self.counted)
     }
 
     /// Returns a hash of all flash operations so far and the times of their ends, in order.
@@ -277,6 +301,9 @@ impl Engine {
     /// Sets the busy times to zero.
     pub fn reset_statistics(&mut self) {
         self.statistics.reset(self.now);
+        if self.nodes.live > 0 {
+            self.counted = self.now;
+        }
         // all of the work under way was counted when it began; its remaining part belongs to the
         // time from now on
         let mut left_over = Vec::new();
@@ -293,6 +320,9 @@ impl Engine {
         }
         for (c, bus) in self.channels.iter().enumerate().filter(|(_, bus)| bus.current != NIL) {
             show(Resource::Channel(c), bus.until.since(self.now));
+        }
+        if let Some(cores) = &self.cores {
+            show(Resource::Cores, cores.left(self.now));
         }
         for link in self.links.iter().filter(|link| link.current != NIL) {
             let out = usize::from(self.nodes.at(link.current).work == NodeKind::LinkOut);
@@ -312,6 +342,9 @@ impl Engine {
             "events before the time of issue were not handled"
         );
         self.now = now;
+        if self.nodes.live == 0 {
+            self.counted = now;
+        }
         for (id, op, after) in plan.iter() {
             beat(1); // a plan may hold millions of operations
             self.inherit(id, op, after);
@@ -376,6 +409,7 @@ impl Engine {
                 Event::Timer(n) if self.is_of_a_plane(n) => self.plane_sensed(n),
                 Event::Timer(n) => self.complete(n),
                 Event::Link(way) => self.link_done(way),
+                Event::Core(n) => self.core_done(n),
                 Event::Channel(channel) => self.channel_done(channel),
                 Event::Die(die) => self.die_done(die),
                 Event::Void => {}
@@ -412,7 +446,14 @@ impl Engine {
             let node = self.nodes.at(n);
             match node.work {
                 NodeKind::Read | NodeKind::Program | NodeKind::Erase | NodeKind::Copyback => {
-                    self.queue_on_die(n);
+                    if self.cores.is_none() || !self.queue_on_core(n) {
+                        self.queue_on_die(n);
+                    }
+                }
+                NodeKind::Core => {
+                    if !self.queue_on_core(n) {
+                        self.complete(n);
+                    }
                 }
                 NodeKind::Dram => self.begin_on_dram(n),
                 NodeKind::AwaitSlots if node.value > self.slots.freed => {
@@ -471,6 +512,9 @@ impl Engine {
         let (work, value) = (node.work, node.value);
         let first = self.ready.len();
         self.nodes.remove(n, &mut self.ready);
+        if self.nodes.live == 0 {
+            self.count_time_at_work();
+        }
         if work == NodeKind::FreeSlots {
             self.slots.free(value, &mut self.ready);
             self.ready[first..].sort_unstable_by_key(|&n| self.nodes.at(n).id);

@@ -94,6 +94,14 @@ impl Engine {
         let node = self.nodes.at_mut(n);
         node.host_read = HostRead::OfItsMap;
         let (before, waiting, d) = (node.rank, node.waiting, node.die);
+        if let Some(cores) = &mut self.cores
+            && waiting == 0
+            && cores.queue.take(&mut self.nodes, n, before, self.now)
+        {
+            self.nodes.at_mut(n).rank = rank;
+            // all cores are at work while an operation waits for one
+            return cores.queue.push(&mut self.nodes, n, self.now);
+        }
         let die = &mut self.dies[d as usize];
         let has_die = die.current == n || die.cached == n || die.planes.contains(&n);
         let queue = if has_die {

@@ -43,6 +43,7 @@
 mod agenda;
 mod buses;
 mod copybacks;
+mod cores;
 mod dies;
 pub mod engine;
 mod inherit;
@@ -62,5 +63,5 @@ pub use engine::{Engine, Finished};
 pub use params::PARAMS;
 pub use paths::{Reason, Step};
 pub use statistics::{DramStatistics, OperationTimes, Statistics};
-pub use times::{MemoryTimes, PlaneReads, Suspend, Times};
+pub use times::{CoreTimes, MemoryTimes, PlaneReads, Suspend, Times};
 pub use trajectory::Trajectory;

@@ -180,6 +180,22 @@ pub(crate) const DRAM_RATE: Param<u64> =
 pub(crate) const NVM_RATE: Param<u64> =
     Param::rate("memory.nvm_rate", "bytes a second of NVM; 0: as memory.nvm").or("0");
 
+/// The parameter `firmware.cores`.
+pub const CORES: Param<u32> = Param::int(
+    "firmware.cores",
+    0,
+    1024,
+    "cores of the controller, each of which works on one command, or on the start of one operation \
+     on flash, at a time; 0: there is always a core that has no work",
+)
+.or("0");
+
+pub(crate) const FLASH_TIME: Param<Dur> = Param::time(
+    "firmware.flash_time",
+    "time of a core before each operation on flash, for whatever cause",
+)
+.or("0");
+
 pub(crate) const LINK_RATE: Param<u64> =
     Param::rate("host.link_rate", "bytes a second between host and drive, each way; 0: no limit")
         .or("0");
@@ -231,6 +247,8 @@ pub const PARAMS: &[ParamDef] = &[
     SRAM_RATE.def,
     DRAM_RATE.def,
     NVM_RATE.def,
+    CORES.def,
+    FLASH_TIME.def,
     LINK_RATE.def,
     FULL_DUPLEX.def,
 ];

@@ -23,7 +23,7 @@ pub enum Reason {
     HostQueue,
     /// A layer above the drive delays the request, or a command that it sends for the request.
     Layer,
-    /// Fixed times of the controller.
+    /// Fixed times of the controller, its work on the operation, and waits for a core.
     Controller,
     /// Accesses to tables in memory.
     Tables,

@@ -1,5 +1,6 @@
 //! Queues by priority, dies, planes and channels.
 
+use crate::CoreTimes;
 use crate::map_waits::HostRead;
 use crate::nodes::{NIL, Nodes};
 use flashatlas_types::{Class, DieBlock, Dur, Layout, Ps, TiVec};
@@ -216,6 +217,27 @@ impl Bus {
     /// operations may wait for a bus that no operation uses.
     pub fn is_vacant(&self) -> bool {
         self.current == NIL && self.queue.is_empty()
+    }
+}
+
+/// The cores of the controller, which share one queue.
+#[derive(Debug)]
+pub(crate) struct Cores {
+    pub queue: Queue,
+    pub idle: u32,
+    pub flash: Dur,
+    /// The times at which the cores at work end.
+    pub until: Vec<Ps>,
+}
+
+impl Cores {
+    pub fn new(CoreTimes { count, flash }: CoreTimes) -> Box<Cores> {
+        Box::new(Cores { queue: Queue::new(), idle: count, flash, until: Vec::new() })
+    }
+
+    /// Returns the sum of the times that the cores at work still take.
+    pub fn left(&self, now: Ps) -> Dur {
+        Dur(self.until.iter().map(|until| until.since(now).0).sum())
     }
 }
 

@@ -12,6 +12,12 @@ pub struct Statistics {
     pub channel_busy: Vec<Dur>,
     /// Time during which the host link transferred, towards the drive and from it.
     pub link_busy: [Dur; 2],
+    /// Number of cores of the controller, or 0 if there is always a core that has no work.
+    pub cores: u32,
+    /// Time during which cores of the controller worked, summed over the cores.
+    pub core_busy: Dur,
+    /// Time during which any operation was unfinished.
+    pub at_work: Dur,
     /// Number of suspensions of programs and erases for a read.
     pub suspends: u64,
     /// Sum over time of the number of dies at work (one die at work for 1 ps adds 1).
@@ -72,6 +78,7 @@ pub struct DramStatistics {
 pub(crate) enum Resource {
     Die(usize),
     Channel(usize),
+    Cores,
     /// Way of the host link: 0 towards the drive, 1 from it.
     Link(usize),
 }
@@ -82,6 +89,7 @@ impl Statistics {
         match resource {
             Resource::Die(d) => &mut self.die_busy[d],
             Resource::Channel(c) => &mut self.channel_busy[c],
+            Resource::Cores => &mut self.core_busy,
             Resource::Link(way) => &mut self.link_busy[way],
         }
     }
@@ -98,8 +106,12 @@ impl Statistics {
     pub(crate) fn reset(&mut self, now: Ps) {
         let dies = self.dies;
         let dram = self.dram.is_some().then(Box::default);
-        *self =
-            Statistics { dram, ..Statistics::new(self.die_busy.len(), self.channel_busy.len()) };
+        let cores = self.cores;
+        *self = Statistics {
+            dram,
+            cores,
+            ..Statistics::new(self.die_busy.len(), self.channel_busy.len())
+        };
         (self.dies, self.dies_max, self.since) = (dies, dies, now);
     }
 

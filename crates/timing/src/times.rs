@@ -2,11 +2,12 @@
 
 use crate::nvm::{TECHNOLOGIES, Technology};
 use crate::params::{
-    CACHE_PROGRAM, CACHE_READ, CHANNEL_RATE, DRAM_LATENCY, DRAM_RATE, ERASE_SUSPENDS_MAX,
-    FULL_DUPLEX, LINK_RATE, NVM, NVM_RATE, NVM_READ_LATENCY, NVM_WRITE_LATENCY, PASSED_MAX,
-    PLANE_READS, PLANE_READS_KINDS, PLANE_READS_MAX, PRIORITY, SRAM_LATENCY, SRAM_RATE, SUSPEND,
-    SUSPENDED_MAX, SUSPENDS_MAX, T_COMMAND, T_PROGRAM_MIDDLE, T_PROGRAM_TOP, T_PROGRAM_UPPER,
-    T_READ_MIDDLE, T_READ_TOP, T_READ_UPPER, T_RESUME, T_RESUME_SUSPEND, T_STATUS, T_SUSPEND,
+    CACHE_PROGRAM, CACHE_READ, CHANNEL_RATE, CORES, DRAM_LATENCY, DRAM_RATE, ERASE_SUSPENDS_MAX,
+    FLASH_TIME, FULL_DUPLEX, LINK_RATE, NVM, NVM_RATE, NVM_READ_LATENCY, NVM_WRITE_LATENCY,
+    PASSED_MAX, PLANE_READS, PLANE_READS_KINDS, PLANE_READS_MAX, PRIORITY, SRAM_LATENCY, SRAM_RATE,
+    SUSPEND, SUSPENDED_MAX, SUSPENDS_MAX, T_COMMAND, T_PROGRAM_MIDDLE, T_PROGRAM_TOP,
+    T_PROGRAM_UPPER, T_READ_MIDDLE, T_READ_TOP, T_READ_UPPER, T_RESUME, T_RESUME_SUSPEND, T_STATUS,
+    T_SUSPEND,
 };
 use flashatlas_dram::{self as dram, Device, Rules, Timings};
 use flashatlas_types::flash_times::{
@@ -54,6 +55,35 @@ impl Suspend {
     }
 }
 
+/// Number of cores of a controller on which no operation waits for a core.
+const WITHOUT_LIMIT: u32 = u32::MAX;
+
+/// The number of cores, and the time that an operation on flash takes there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoreTimes {
+    /// Number of cores.
+    pub count: u32,
+    /// Time of a core before each operation on flash.
+    pub flash: Dur,
+}
+
+impl CoreTimes {
+    /// Returns the cores that `params` describe, or `None` if no core is ever busy.
+    pub(crate) fn of(params: &Params) -> Option<CoreTimes> {
+        let (count, flash) = (params.get(CORES), params.get(FLASH_TIME));
+        match (count, flash) {
+            (0, Dur::ZERO) => None,
+            (0, _) => Some(CoreTimes { count: WITHOUT_LIMIT, flash }),
+            _ => Some(CoreTimes { count, flash }),
+        }
+    }
+
+    /// Returns the number of cores, or 0 without a limit.
+    pub(crate) fn number(self) -> u32 {
+        if self.count == WITHOUT_LIMIT { 0 } else { self.count }
+    }
+}
+
 /// Latency and bandwidth of one kind of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryTimes {
@@ -97,6 +127,8 @@ pub struct Times {
     pub memory: [MemoryTimes; 3],
     /// The DRAM whose commands are timed one by one, if a table is in such a DRAM.
     pub dram: Option<(Device, Timings, Rules)>,
+    /// The cores of the controller, if they can be busy.
+    pub cores: Option<CoreTimes>,
     /// Bytes a second of the host link in each direction; 0 for no limit.
     pub link_rate: u64,
     /// `true` if the host link transfers in both directions at once.
@@ -155,6 +187,7 @@ impl Times {
             } else {
                 None
             },
+            cores: CoreTimes::of(params),
             link_rate: params.get(LINK_RATE),
             full_duplex: params.get(FULL_DUPLEX),
         })

@@ -108,6 +108,8 @@ pub enum OpKind {
     },
     /// A fixed time, such as the time in which the controller handles a command.
     Delay(Dur),
+    /// A time of one of the controller's cores, for which the operation waits.
+    Core(Dur),
     /// No work. The operation is complete when all operations that it waits for are.
     Join,
     /// Like [`OpKind::Join`]. The end of this operation completes the host command.
@@ -318,8 +320,8 @@ impl Plan {
     /// Returns `true` if `ops` wait for no operation on flash.
     ///
     /// The function examines `ops` and all operations of this plan that they wait for. Each must be
-    /// an [`OpKind::Delay`], [`OpKind::Memory`] or [`OpKind::Join`]. If an operation belongs to an
-    /// earlier plan, it must be complete (`is_complete`).
+    /// an [`OpKind::Delay`], [`OpKind::Core`], [`OpKind::Memory`] or [`OpKind::Join`]. If an
+    /// operation belongs to an earlier plan, it must be complete (`is_complete`).
     pub fn waits_for_time_alone(&self, ops: &[OpId], is_complete: &impl Fn(OpId) -> bool) -> bool {
         ops.iter().all(|&op| {
             if op < self.first_id() {
@@ -327,8 +329,10 @@ impl Plan {
             }
             let place = (op.0 - self.base) as usize;
             let kind = self.ops[place].kind;
-            matches!(kind, OpKind::Delay(_) | OpKind::Memory { .. } | OpKind::Join)
-                && self.waits_for_time_alone(self.after(place), is_complete)
+            matches!(
+                kind,
+                OpKind::Delay(_) | OpKind::Core(_) | OpKind::Memory { .. } | OpKind::Join
+            ) && self.waits_for_time_alone(self.after(place), is_complete)
         })
     }
 

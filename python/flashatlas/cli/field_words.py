@@ -121,12 +121,10 @@ COMMANDS = {
 }
 """FlashAtlas's name for a command of other tools."""
 
-FEMU, SIMPLESSD, MQSIM = "FEMU", "SimpleSSD", "MQSim"
+FEMU, MQSIM = "FEMU", "MQSim"
 
 NOT_MODELLED: dict[str, tuple[str, str]] = {
     "plc": ("cells of five bits; `drive.cell` has slc, mlc, tlc and qlc", ""),
-    "power": ("energy and power", SIMPLESSD),
-    "energy": ("energy and power", SIMPLESSD),
     "temperature": ("heat and throttling", ""),
     "zns": ("zoned namespaces", FEMU),
     "fdp": ("flexible data placement", FEMU),

@@ -89,6 +89,9 @@ impl Storage for Ssd {
         }
         self.ftl.reset_counters();
         self.engine.reset_statistics();
+        if let Some(power) = &mut self.power {
+            power.reset_counters(self.engine.now());
+        }
     }
 
     fn drives(&self) -> Vec<&Ssd> {

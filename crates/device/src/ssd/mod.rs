@@ -2,6 +2,7 @@
 //! the write cache, and hands plans to the timing engine.
 
 mod errors;
+mod firmware;
 mod hpb;
 mod inspect;
 mod paths;
@@ -15,7 +16,9 @@ pub(crate) use state::{mount, write_map};
 use crate::cache::WriteCache;
 use crate::hpb::Manager;
 use crate::pieces::{Content, pieces};
+use crate::power::{EnergyRates, PowerStates};
 use crate::{Cmd, Device, DeviceShape, Done, Reply, Submission, SubmitError};
+use firmware::Firmware;
 use flashatlas_ftl::units::unit_by_stamp_at;
 use flashatlas_ftl::{Command, Copies, Ftl, FtlContext, FtlReport, Idle, Outcome, Place, Role};
 use flashatlas_nand::{Flash, Medium, Unit};
@@ -49,7 +52,7 @@ pub struct DeviceCounters {
 }
 
 struct ControllerSettings {
-    command_time: Dur,
+    firmware: Firmware,
     idle_after: Dur,
     keep_bytes: bool,
     /// `true` if programs have several steps.
@@ -120,6 +123,8 @@ pub struct Ssd {
     completes_unreadable: bool,
     /// Manager that exports entries of the map, if a host caches them.
     hpb: Option<Box<Manager>>,
+    power: Option<Box<PowerStates>>,
+    energy: Option<EnergyRates>,
     /// Error that stopped the drive. The tables in memory are no longer valid, and every command
     /// returns this error.
     failed: Option<FtlError>,
@@ -292,13 +297,15 @@ impl Ssd {
     /// Begins a command and its plan, after the last plan was issued. The first operation is the
     /// controller's work on the command. It waits for `sent_after`, and all other operations of the
     /// command wait for it.
-    fn begin(&mut self, now: Ps, sent_after: &[OpId]) -> Begun {
+    fn begin(&mut self, now: Ps, cmd: &Cmd<'_>, sent_after: &[OpId]) -> Begun {
         self.plan.clear();
         self.medium.set_now(now);
         self.commands += 1;
-        let first = match self.settings.command_time {
-            Dur::ZERO => self.plan.join(Class::HostRead, sent_after),
-            time => self.plan.push(OpKind::Delay(time), Class::HostRead, sent_after),
+        let awake = self.wake_for_command(now, sent_after);
+        let sent_after = awake.as_ref().map_or(sent_after, std::slice::from_ref);
+        let first = match self.settings.firmware.work_on(cmd, &self.layout) {
+            None => self.plan.join(Class::HostRead, sent_after),
+            Some(work) => self.plan.push(work, Class::HostRead, sent_after),
         };
         self.plan.set_first(first);
         Begun {
@@ -424,7 +431,7 @@ impl Device for Ssd {
         }
         self.prune_unflushed();
         let sent_after = self.completions_of(after);
-        let mut begun = self.begin(now, &sent_after);
+        let mut begun = self.begin(now, &cmd, &sent_after);
         let changed = match cmd {
             Cmd::Read { lba, sectors } => {
                 let read = self.read(&mut begun, tag, (lba, sectors), &[], reply);
@@ -520,6 +527,7 @@ impl Device for Ssd {
                 Idle::Wait(due) => at = at.max(due),
                 Idle::Worked => {
                     self.settle();
+                    self.wake(at);
                     self.engine.issue(at, &self.plan);
                 }
             }

@@ -1,12 +1,12 @@
 //! Changes of a drive's state in no simulated time: mounting, power cycles, filling.
 
+use super::firmware::Firmware;
 use super::worn_out::WornOut;
 use super::write::Leaving;
 use super::{Begun, ControllerSettings, DeviceCounters, InFlight, Ssd};
 use crate::cache::{Limits, WriteCache};
-use crate::params::{
-    CACHE_AHEAD, CACHE_BYTES, CACHE_HIGH, CACHE_LOW, CACHE_MODE, COMMAND_TIME, IDLE_AFTER,
-};
+use crate::params::{CACHE_AHEAD, CACHE_BYTES, CACHE_HIGH, CACHE_LOW, CACHE_MODE, IDLE_AFTER};
+use crate::power::{EnergyRates, PowerStates};
 use crate::{DriveConfig, Storage, SubmitError};
 use flashatlas_ftl::{Command, Copies, Ftl, FtlContext, MountReport, Outcome};
 use flashatlas_ftl::{FLUSH, PROGRAM_STEPS, WORN_OUT};
@@ -182,7 +182,7 @@ impl Ssd {
             plan,
             cache: write_cache(config, &layout, 0),
             settings: ControllerSettings {
-                command_time: p.get(COMMAND_TIME),
+                firmware: Firmware::of(p),
                 idle_after: p.get(IDLE_AFTER),
                 keep_bytes: rules.keep_bytes,
                 stepped: p.has(PROGRAM_STEPS) && p.get(PROGRAM_STEPS) > 1,
@@ -197,6 +197,8 @@ impl Ssd {
             instant: false,
             completes_unreadable: false,
             hpb: None,
+            power: PowerStates::of(p),
+            energy: EnergyRates::of(p),
             layout,
         })
     }

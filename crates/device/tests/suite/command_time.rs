@@ -1,7 +1,7 @@
 //! Tests that no operation of a command begins before the controller has handled the command.
 
 use flashatlas_device::{Cmd, Device, DriveConfig, Registry, Reply, Ssd};
-use flashatlas_types::{Dur, Lba, OpId, OpKind, Ps, Rng, Seed, Tag};
+use flashatlas_types::{Dur, Lba, OpId, OpKind, Ps, Rng, Seed, Stamp, Tag};
 use std::collections::BTreeSet;
 
 fn config(settings: &[&str]) -> DriveConfig {
@@ -115,4 +115,61 @@ fn every_operation_of_a_command_waits_for_its_first() {
         }
         assert_eq!(begun_at_once, 3000, "one operation of each command");
     }
+}
+
+/// Returns the picoseconds after which each of some reads of `sectors` sectors ends, if all of them
+/// come at once to an empty drive, whose flash has nothing to read.
+fn at_once(settings: &[&str], reads: u64, sectors: u32) -> Vec<u64> {
+    let common = ["host.link_rate=0", "memory.dram_latency=0", "host.command_time=3us"];
+    let mut drive = config(&[&common, settings].concat()).build(Seed(1)).unwrap();
+    for tag in 0..reads {
+        let read = Cmd::Read { lba: Lba(0), sectors };
+        drive.submit(Ps::ZERO, Tag(tag), read, &mut Reply::default()).unwrap();
+    }
+    let mut done = Vec::new();
+    drive.advance(Ps::MAX, &mut done);
+    done.iter().map(|done| done.at.0).collect()
+}
+
+/// A command takes 3 us, and each unit of 2 KiB another 2 us: a read of 12 sectors has three units.
+#[test]
+fn commands_wait_for_a_core() {
+    const US: u64 = 1_000_000;
+    let unit = "firmware.unit_time=2us";
+    assert_eq!(at_once(&[unit], 3, 12), [9 * US; 3]);
+    assert_eq!(at_once(&[unit, "firmware.cores=1"], 3, 12), [9 * US, 18 * US, 27 * US]);
+    assert_eq!(at_once(&[unit, "firmware.cores=2"], 3, 12), [9 * US, 9 * US, 18 * US]);
+    assert_eq!(at_once(&["firmware.cores=2"], 3, 12), [3 * US, 3 * US, 6 * US]);
+}
+
+/// A page is sensed in 25 us, and 2 KiB cross the channel in 51.2 us (25 ns a byte). A read of
+/// flash takes a core first, so the second of two reads waits for the first.
+#[test]
+fn operations_on_flash_wait_for_a_core() {
+    let read = |settings: &[&str]| {
+        let common = [
+            "host.link_rate=0",
+            "memory.dram_latency=0",
+            "host.command_time=0",
+            "timing.t_command=0",
+            "cache.mode=write-through",
+            "drive.channels=2",
+        ];
+        let mut drive = config(&[&common, settings].concat()).build(Seed(1)).unwrap();
+        drive.fill(|lpn| Stamp(lpn.0 + 1)).unwrap();
+        let begin = drive.drain();
+        for unit in 0..2 {
+            let read = Cmd::Read { lba: Lba(4 * unit), sectors: 4 };
+            drive.submit(begin, Tag(unit), read, &mut Reply::default()).unwrap();
+        }
+        let mut done = Vec::new();
+        drive.advance(Ps::MAX, &mut done);
+        done.iter().map(|done| done.at.since(begin).0).collect::<Vec<_>>()
+    };
+    let alone = 25_000_000 + 51_200_000;
+    assert_eq!(read(&[]), [alone; 2], "two dies on two channels");
+    let flash = "firmware.flash_time=7us";
+    assert_eq!(read(&[flash]), [alone + 7_000_000; 2]);
+    let one = [alone + 7_000_000, alone + 14_000_000];
+    assert_eq!(read(&[flash, "firmware.cores=1"]), one);
 }

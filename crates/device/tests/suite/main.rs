@@ -10,6 +10,7 @@ mod map_pages_that_rest;
 mod map_reads;
 mod modes_and_errors;
 mod parity;
+mod power;
 mod program_steps;
 mod refresh;
 mod retries;

@@ -19,6 +19,8 @@ pub struct ErrorCounters {
     pub lost: u64,
     /// Further reads of the flash: retries, and reads for soft decoding.
     pub further_reads: u64,
+    /// Pages of planes that these further reads sensed.
+    pub further_pages: u64,
     /// Bits that were corrected in the last read of a page.
     pub corrected_bits: u64,
     /// Frames that a mount found beyond correction.
@@ -43,6 +45,7 @@ impl ErrorCounters {
             (&mut self.rebuilt, other.rebuilt),
             (&mut self.lost, other.lost),
             (&mut self.further_reads, other.further_reads),
+            (&mut self.further_pages, other.further_pages),
             (&mut self.corrected_bits, other.corrected_bits),
             (&mut self.found_unreadable, other.found_unreadable),
             (&mut self.program_failures, other.program_failures),
@@ -53,7 +56,8 @@ impl ErrorCounters {
         }
     }
 
-    pub(super) fn count(&mut self, outcome: Outcome, further: u32) {
+    /// Counts a read of `pages` pages, and `further` further reads of them.
+    pub(super) fn count(&mut self, outcome: Outcome, pages: u32, further: u32) {
         self.reads += 1;
         match outcome.ending {
             Ending::Corrected(retries) => self.by_retries[retries as usize] += 1,
@@ -62,5 +66,6 @@ impl ErrorCounters {
         }
         self.corrected_bits += outcome.corrected;
         self.further_reads += u64::from(further);
+        self.further_pages += u64::from(further) * u64::from(pages);
     }
 }

@@ -347,7 +347,7 @@ impl Medium {
         let correction = errors.rules.bits.map(|bits| bits.correction);
         let further = correction.map_or(0, |correction| correction.further_reads(outcome.ending));
         self.count_reads(block, part.pages * (1 + further));
-        self.counters.errors.count(outcome, further);
+        self.counters.errors.count(outcome, part.pages, further);
         if fails && self.layout.has_parity() {
             self.lose_part(frame, part.die);
         }

@@ -7,6 +7,7 @@
 
 mod blocks;
 mod drives;
+mod energy;
 mod faults;
 mod host;
 mod latency;
@@ -224,6 +225,7 @@ pub const METRICS: &[MetricDef] = &[
     latency::DEF,
     throughput::DEF,
     utilisation::DEF,
+    energy::DEF,
     map::DEF,
     lookup::DEF,
     mount::DEF,

@@ -38,6 +38,10 @@ fn finish(end: &Snapshot<'_>, found: &mut Findings) {
             "suspends": s.suspends,
         }),
     );
+    if s.cores > 0 {
+        let one = share(s.core_busy) / f64::from(s.cores);
+        found.record["utilisation"]["cores"] = json!({ "count": s.cores, "mean": one });
+    }
     let of = |kind: u8, busy: &[Dur]| {
         (0..).zip(busy).map(|(i, &b)| (kind, i, share(b))).collect::<Vec<_>>()
     };

@@ -3,6 +3,7 @@
 mod base;
 mod beside_fio;
 mod damaged_texts;
+mod energy;
 mod explain;
 mod flash_parts;
 mod golden;

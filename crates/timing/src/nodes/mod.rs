@@ -24,6 +24,8 @@ pub(crate) enum NodeKind {
     Copyback,
     /// The operation takes a fixed time, and occupies no resource.
     Timer,
+    /// The operation takes a fixed time of a core of the controller.
+    Core,
     /// Accesses to DRAM. The node's `page` is their number in [`crate::memory::Memory`].
     Dram,
     /// A transfer on the host link, towards the drive or from it.

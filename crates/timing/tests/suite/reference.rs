@@ -7,7 +7,7 @@
 
 use crate::common::{Player, block, board, times_with};
 use crate::naive::{Naive, Step, Totals};
-use flashatlas_timing::{MemoryTimes, Reason, Suspend, Times};
+use flashatlas_timing::{CoreTimes, MemoryTimes, Reason, Suspend, Times};
 use flashatlas_types::{
     Class, CopySource, Dur, MemoryKind, OpId, OpKind, PAGE_KINDS, Ps, Rng, Seed, Tag,
 };
@@ -36,6 +36,8 @@ struct Family {
     five_kinds: bool,
     /// `true` if some programs are copybacks.
     copybacks: bool,
+    /// `true` if commands, and sometimes operations on flash, take the time of a core.
+    cores: bool,
 }
 
 impl Family {
@@ -71,6 +73,10 @@ fn random_times(rng: &mut Rng, family: Family) -> Times {
         (t.link_rate, t.full_duplex) = (1_000_000_000_000 * rng.below(3), rng.below(2) == 0);
         t.channel_rate = [0, 1, 1, 1, 3][rng.below(5) as usize] * 1_000_000_000_000;
         (t.cache_read, t.cache_program) = (family.cache_read, family.cache_program);
+        if family.cores {
+            let flash = Dur(rng.below(2) * rng.below(family.span));
+            t.cores = Some(CoreTimes { count: 1 + rng.below(3) as u32, flash });
+        }
         if family.passed {
             t.passed_max = Dur(rng.below(4 * family.span));
         }
@@ -94,6 +100,7 @@ fn random_kind(rng: &mut Rng, family: Family, dies: u32) -> OpKind {
     match rng.below(100) {
         0..45 => OpKind::Read { die, block, page, level, bytes, back: 0 },
         45..80 => OpKind::Program { die, block, page, level, bytes },
+        80..91 if family.cores && rng.below(2) == 0 => OpKind::Core(Dur(rng.below(family.span))),
         80..88 => OpKind::Erase { die, block },
         88..91 => OpKind::Delay(Dur(rng.below(3 * family.span))),
         91..94 => {
@@ -193,7 +200,7 @@ fn engine(
     }
     let s = player.statistics();
     let ps = |times: &[Dur]| times.iter().map(|t| t.0).collect::<Vec<_>>();
-    let bus_busy = [ps(&s.channel_busy), ps(&s.link_busy)].concat();
+    let bus_busy = [ps(&s.channel_busy), ps(&s.link_busy), vec![s.core_busy.0]].concat();
     let (die_busy, active) = (ps(&s.die_busy), s.active.0);
     let totals = Totals { die_busy, bus_busy, die_time: s.die_time, active, suspends: s.suspends };
     (ids.into_iter().map(|op| player.done(op)).collect(), totals)
@@ -262,6 +269,15 @@ fn plain() {
 #[test]
 fn plain_with_coincidences() {
     compare(Family { name: "plain, ties", span: 4, ..Family::default() });
+}
+
+#[test]
+fn cores() {
+    let cores = Family { name: "cores", span: 1_000_000, cores: true, ..Family::default() };
+    compare(cores);
+    compare(Family { name: "cores, ties", span: 4, passed: true, ..cores });
+    compare(Family { name: "cores, suspension", span: 6, command: true, suspend: true, ..cores });
+    compare(Family { name: "cores, map", span: 50, command: true, map: true, ..cores });
 }
 
 #[test]
@@ -396,6 +412,7 @@ fn everything_at_once() {
         map: true,
         five_kinds: false,
         copybacks: false,
+        cores: false,
     };
     compare(all);
     compare(Family { name: "all, ties", span: 6, ..all });
@@ -403,4 +420,6 @@ fn everything_at_once() {
     compare(Family { name: "all, many ties", span: 3, five_kinds: true, ..all });
     compare(Family { name: "all, copybacks", copybacks: true, five_kinds: true, ..all });
     compare(Family { name: "all, copybacks, ties", span: 6, copybacks: true, ..all });
+    compare(Family { name: "all, cores", cores: true, copybacks: true, ..all });
+    compare(Family { name: "all, cores, ties", span: 6, cores: true, ..all });
 }

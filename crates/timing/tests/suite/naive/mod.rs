@@ -48,6 +48,11 @@
 //!     the bytes and tPROG follow. Only tPROG is suspended. It takes no register, and nothing goes
 //!     into the register beside it.
 
+//! 11. Cores: an operation that takes a time of a core waits for one of the cores, and is complete
+//!     after this time. With a time of a core for each operation on flash, a released operation on
+//!     flash first waits for a core, and arrives at its die after this time. The cores are a bus
+//!     with places for as many operations at once.
+
 mod dies;
 mod inherit;
 
@@ -85,8 +90,10 @@ enum Stage {
     /// The cells are about to stop for a host read, or have stopped.
     Stopping,
     Resting,
-    /// The operation is on a timer or on the host link.
+    /// The operation is on a timer, on the host link or on a core.
     Elsewhere,
+    /// The operation on flash waits for a core, or is on one.
+    Core,
     Done,
 }
 
@@ -200,7 +207,7 @@ impl Naive<'_> {
         };
         let totals = Totals {
             die_busy: vec![0; (channels * dies) as usize],
-            bus_busy: vec![0; channels as usize + 2],
+            bus_busy: vec![0; channels as usize + 3],
             ..Totals::default()
         };
         let mut naive = Naive {
@@ -379,11 +386,15 @@ impl Naive<'_> {
                     let latency = if write { m.write } else { m.read };
                     self.timer(op, u64::from(accesses) * (latency.0 + ps(bytes, m.rate)));
                 }
-                OpKind::Link { .. } => self.ask_bus(op),
+                OpKind::Link { .. } | OpKind::Core(_) => self.ask_bus(op),
                 OpKind::Join
                 | OpKind::Complete(_)
                 | OpKind::FreeSlots(_)
                 | OpKind::AwaitSlots(_) => self.complete(op),
+                _ if self.t.cores.is_some_and(|cores| cores.flash.0 > 0) => {
+                    self.ops[op].stage = Stage::Core;
+                    self.ask_bus(op);
+                }
                 _ => self.arrive_at_die(op),
             }
         }
@@ -407,6 +418,8 @@ impl Naive<'_> {
 
     fn bus_of(&self, op: usize) -> usize {
         match self.steps[op].kind {
+            OpKind::Core(_) => self.channels + 2,
+            _ if self.ops[op].stage == Stage::Core => self.channels + 2,
             OpKind::Link { inbound, .. } => {
                 self.channels + usize::from(self.t.full_duplex && !inbound)
             }
@@ -416,6 +429,8 @@ impl Naive<'_> {
 
     fn bus_time(&self, op: usize) -> u64 {
         match (self.steps[op].kind, self.ops[op].stage) {
+            (OpKind::Core(time), _) => time.0,
+            (_, Stage::Core) => self.t.cores.unwrap().flash.0,
             (OpKind::Link { bytes, .. }, _) => ps(bytes, self.t.link_rate),
             (OpKind::Copyback { bytes, .. }, _) if self.next_source(op).is_none() => {
                 self.t.command.0 + ps(bytes, self.t.channel_rate)
@@ -452,9 +467,11 @@ impl Naive<'_> {
     fn grant(&mut self, bus: usize) {
         let here: Vec<usize> =
             (0..self.ops.len()).filter(|&i| self.ops[i].bus == Some(bus)).collect();
-        if here.iter().any(|&i| self.ops[i].on_bus) {
+        let places = if bus == self.channels + 2 { self.t.cores.unwrap().count } else { 1 };
+        if here.iter().filter(|&&i| self.ops[i].on_bus).count() >= places as usize {
             return;
         }
+        let here = here.into_iter().filter(|&i| !self.ops[i].on_bus).collect();
         let Some(op) = self.next(here, Where::Bus(bus)) else { return };
         self.step_out(op, Where::Bus(bus));
         let time = self.bus_time(op);
@@ -504,6 +521,7 @@ impl Naive<'_> {
         let stage = self.ops[op].stage;
         match stage {
             Stage::Elsewhere => self.complete(op),
+            Stage::Core => self.arrive_at_die(op),
             Stage::Command => self.begin_cells(op),
             Stage::Load if !self.ops[op].in_register => self.begin_cells(op),
             Stage::Load => {

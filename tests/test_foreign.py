@@ -144,6 +144,9 @@ def test_mqsims_drive_is_ours(mqsim):
         "t_suspend": 20,
     }
     drive_file = flashatlas.foreign.drive_file(mqsim())
+    # MQSim bounds no suspension; our defaults are 16 suspensions, of 1 ms each
+    assert found["timing.suspends_max"] == 255 and found["timing.suspended_max"] == "0ps"
+    assert "suspends_max" not in flashatlas.foreign.drive_file(mqsim(CMD_Suspension_Support="NONE"))
     for name, us in times.items():
         assert f'\n{name} = "{us * 1000}ns"' in drive_file
     cached = flashatlas.foreign.drive_file(mqsim(Ideal_Mapping_Table="false"))
@@ -186,10 +189,12 @@ CHANGED = {
     "mapping_cache_mb": "2,mapping=dftl",
     "cell_pages": "2,pgtype_lat=1",
     "gc_thres_pcent_high": "50",
+    "nand_cell_type": "3",
 }
 """Values that differ from FEMU's defaults, for properties that do not take 7."""
 
 
+@pytest.mark.filterwarnings("ignore::flashatlas.foreign.NoCounterpart")
 def test_each_property_of_femu_does_what_its_class_says():
     """A used property changes the drive; any other does nothing, gives a note, or is an error."""
     plain = drive_file("femu:femu")
@@ -224,6 +229,30 @@ def test_femus_spare_space_policy_and_cache_are_ours():
     levels = drive_file("femu:femu,pgtype_lat=1,cell_pages=3")
     for line in ('t_program = "120000ns"', 't_program_upper = "280000ns"', 'cell = "tlc"'):
         assert f"\n{line}" in levels
+    # 500 and 1500 thousandths of 200 us
+    levels = drive_file("femu:femu,pgtype_lat=1,cell_pages=4")
+    for line in ('t_program = "100000ns"', 't_program_top = "300000ns"', 'cell = "qlc"'):
+        assert f"\n{line}" in levels
+    with pytest.raises(InputError, match="cell_pages = 5 is out of range; give 1 to 4"):
+        drive_file("femu:femu,pgtype_lat=1,cell_pages=5")
+
+
+def test_femus_types_of_cells_have_the_times_of_its_table():
+    """The times of QLC are 1.05 to 1.6 times the times of TLC (``nand.h``)."""
+    with pytest.warns(NoCounterpart, match="nand_cell_type's order of pages in a block$"):
+        tlc = drive_file("femu:femu,nand_cell_type=3,pg_rd_lat=1")
+    for line in ('t_read = "56500ns"', 't_program_upper = "5734000ns"', 't_erase = "3000000ns"'):
+        assert tlc.count(f"\n{line}") == 1
+    with pytest.warns(NoCounterpart):
+        found = params("femu:femu,blks_per_pl=16,devsz_mb=96,nand_cell_type=4")
+    assert found["drive.cell"] == "qlc"
+    with pytest.warns(NoCounterpart):
+        qlc = drive_file("femu:femu,nand_cell_type=4")
+    for line in (f't_read_top = "{106_000 * 8 // 5}ns"', f't_read = "{56_500 * 21 // 20}ns"'):
+        assert f"\n{line}" in qlc
+    assert 'cell = "slc"' in drive_file("femu:femu,nand_cell_type=1")
+    with pytest.raises(InputError, match=r"nand_cell_type = '5' is not known"):
+        drive_file("femu:femu,nand_cell_type=5")
 
 
 def test_spare_space_of_femu_has_the_write_amplification_of_its_share():
@@ -297,6 +326,9 @@ def test_nvmevirts_drive_is_ours(header):
     text = flashatlas.foreign.drive_file(f"{header},capacity=64MiB,model=FAST")
     for line in ('t_read = "30013ns"', 't_read_middle = "42013ns"', "bytes = 524288"):
         assert f"\n{line}" in text
+    # a program of two flash pages of 16 KiB writes both bits of a word line
+    for line in ('program_unit = "word-line"', "page_bytes = 16384", "pages = 8"):
+        assert f"\n{line}" in text
 
 
 @pytest.mark.parametrize(
@@ -340,7 +372,7 @@ def test_other_texts_are_refused(tmp_path, header):
         header: "add the memory that the module gets",
         f"{header},capacity=1GiB": "no model is named: add ,model= and one of FAST, SLOW",
         f"{header},capacity=1GiB,model=ZONES": "model=ZONES is not a conventional",
-        f"{header},capacity=1GiB,model=SLOW": "SLOW has no NAND_CHANNELS",
+        f"{header},capacity=1GiB,model=SLOW": "SLOW has no CELL_MODE",
         f"{header},size=1": "`size` is not known; write capacity= or model=",
         f"nvmevirt:{tmp_path / 'empty.h'},capacity=1GiB": "give NVMeVirt's ssd_config.h",
     }

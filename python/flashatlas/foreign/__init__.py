@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 
-from flashatlas.foreign import femu, mqsim, mqsim_flows, nvmevirt
+from flashatlas.foreign import conzone, femu, mqsim, mqsim_flows, nvmevirt
 from flashatlas.foreign.description import DriveFile
 from flashatlas.foreign.mqsim_flows import JobFile, TraceText
 
@@ -18,6 +18,7 @@ KINDS: dict[str, Callable[[str], DriveFile]] = {
     "mqsim": mqsim.described,
     "femu": femu.described,
     "nvmevirt": nvmevirt.described,
+    "conzone": conzone.described,
 }
 """Readers of each kind of description."""
 

@@ -82,8 +82,25 @@ LEVELS = {
     1: ("slc", {"": 1000}),
     2: ("mlc", {"": 600, "_middle": 1400}),
     3: ("tlc", {"": 600, "_middle": 1000, "_upper": 1400}),
+    4: ("qlc", {"": 500, "_middle": 850, "_upper": 1150, "_top": 1500}),
 }
 """The cell of each ``cell_pages``; page times in thousandths of pg_wr_lat (``ftl-media.c``)."""
+
+KINDS = ("", "_middle", "_upper", "_top")
+"""Endings of our times, for the pages of a word line in order."""
+
+CELL_TYPES = {
+    "1": ("slc", (40_000,), (800_000,), 2_000_000),
+    "2": ("mlc", (48_000, 64_000), (850_000, 2_300_000), 3_000_000),
+    "3": ("tlc", (56_500, 77_500, 106_000), (820_500, 2_225_000, 5_734_000), 3_000_000),
+    "4": (
+        "qlc",
+        (59_325, 85_250, 127_200, 169_600),
+        (861_525, 2_447_500, 6_880_800, 9_174_400),
+        3_000_000,
+    ),
+}
+"""The cell of each ``nand_cell_type``, and its times to read, program and erase (``nand.h``)."""
 
 OTHER_MODES = "belongs to another mode than black-box"
 IDENTIFY = "the controller announces it to the guest; here the workload decides what is sent"
@@ -108,17 +125,17 @@ KEYS = table(
     used("mapping", "`map.store`: page sets `dram`, dftl sets `demand` (it caches map pages)"),
     used("mapping_cache_mb", "`map.cache_bytes`; an error without `mapping=dftl`"),
     used("pgtype_lat", "`timing.t_program*`: a time for each kind of page of `cell_pages`"),
-    used("cell_pages", "`drive.cell` and `timing.t_program*`, if `pgtype_lat` is on: 1 to 3"),
+    used("cell_pages", "`drive.cell` and `timing.t_program*`, if `pgtype_lat` is on: 1 to 4"),
     used("queues", "`host.queue_depth`: queues x entries, if one is given; otherwise ours"),
     used("entries", "`host.queue_depth`: queues x entries, if one is given; otherwise ours"),
     used("pcie_bandwidth_mbps", "`host.link_rate`"),
     used("pcie_prop_delay_ns", "`host.command_time`"),
     refused("read_cache_mb", "0", "our drive has no read cache"),
     *nothing("cache_evict", "belongs to the read cache, which is refused"),
-    refused(
+    used(
         "nand_cell_type",
-        "0",
-        "chooses FEMU's tables of times; give `pgtype_lat=1,cell_pages=N`, or set `timing.t_read*`",
+        "`drive.cell`, `timing.t_read`, `timing.t_program`, `timing.t_erase`: the times of FEMU's "
+        "table; 1 to 4, and a note about the order of pages",
     ),
     refused(
         "trim_lat_ns",
@@ -128,8 +145,18 @@ KEYS = table(
     refused(
         "fw_cpu_ns", "0", "a CPU that all commands share is not modelled; set `host.command_time`"
     ),
-    refused("err_read_unc_ppm", "0", "no errors are drawn in a run"),
-    refused("err_write_fail_ppm", "0", "no errors are drawn in a run"),
+    refused(
+        "err_read_unc_ppm",
+        "0",
+        "there, a read fails and the next one does not; set `errors.unreadable`, which makes a "
+        "page unreadable for good",
+    ),
+    refused(
+        "err_write_fail_ppm",
+        "0",
+        "there, the host gets an error; set `errors.program_failures`, which takes the block out "
+        "of use, and the host gets none",
+    ),
     refused("namespaces", "1", "a drive has one namespace"),
     refused("namespace_sizes", "", "a drive has one namespace; give `devsz_mb`"),
     refused("namespace_modes", "", "a drive has one namespace"),
@@ -205,6 +232,7 @@ def _drive(given: Given) -> DriveFile:
     for name, key in TIMES.items():
         drive.set(key, f"{values[name]}ns", name)
     _programs(values, drive)
+    _cells(given, drive)
     if transfer := values["ch_xfer_lat"]:
         drive.set("timing.channel_rate", f"{page * 1000 / transfer}MB", "a page in ch_xfer_lat")
     else:
@@ -244,7 +272,7 @@ def _programs(values: dict[str, int], drive: DriveFile) -> None:
         bits = values["cell_pages"] or 3
         if bits not in LEVELS:
             raise InputError(
-                f"femu: cell_pages = {bits} is out of range; give 1 to 3: cells are SLC to TLC"
+                f"femu: cell_pages = {bits} is out of range; give 1 to 4: cells are SLC to QLC"
             )
         cell, thousandths = LEVELS[bits]
     source = "cell_pages" if values["pgtype_lat"] else "all pages of FEMU take the same time"
@@ -252,6 +280,22 @@ def _programs(values: dict[str, int], drive: DriveFile) -> None:
     for kind, share in thousandths.items():
         time = values["pg_wr_lat"] * share // 1000
         drive.set(f"timing.t_program{kind}", f"{time}ns", "pg_wr_lat")
+
+
+def _cells(given: Given, drive: DriveFile) -> None:
+    """Set the times of a cell type, which take the place of all other times of the flash."""
+    chosen = given.one_of("nand_cell_type", {"0": None, **CELL_TYPES}, "0")
+    if chosen is None:
+        return
+    cell, reads, programs, erase = chosen
+    source = "nand_cell_type"
+    drive.set("drive.cell", cell, source)
+    for kind, read, program in zip(KINDS, reads, programs, strict=False):
+        drive.set(f"timing.t_read{kind}", f"{read}ns", source)
+        drive.set(f"timing.t_program{kind}", f"{program}ns", source)
+    drive.set("timing.t_erase", f"{erase}ns", source)
+    if len(reads) > 1:
+        drive.leave(["nand_cell_type's order of pages in a block"])
 
 
 def _host(given: Given, values: dict[str, int], drive: DriveFile) -> None:

@@ -61,6 +61,10 @@ def _suspends_nothing(found: Found) -> bool:
     return found.get("CMD_Suspension_Support") == "NONE"
 
 
+def _suspends_no_erase(found: Found) -> bool:
+    return found.get("CMD_Suspension_Support") in ("NONE", "PROGRAM")
+
+
 def _not_preemptible(found: Found) -> bool:
     return found.get("Preemptible_GC_Enabled") == "false"
 
@@ -129,16 +133,24 @@ KEYS = table(
         for name in (
             "Preferred_suspend_erase_time_for_read",
             "Prefered_suspend_erase_time_for_read",
-            "Preferred_suspend_erase_time_for_write",
             "Preferred_suspend_write_time_for_read",
         )
     ],
+    left_out(
+        "Preferred_suspend_erase_time_for_write",
+        "MQSim suspends erases for programs, too; our drive suspends for reads only",
+        _suspends_no_erase,
+    ),
     *[used(tag, f"`{key}`") for tag, key in GEOMETRY.items()],
     used("Flash_Channel_Width", "`timing.channel_rate`: transfers x bytes"),
     used("Channel_Transfer_Rate", "`timing.channel_rate`: transfers x bytes"),
     refused("Flash_Comm_Protocol", "NVDDR2", "MQSim has no other protocol"),
     used("Flash_Technology", "`drive.cell`"),
-    used("CMD_Suspension_Support", "`timing.suspend`"),
+    used(
+        "CMD_Suspension_Support",
+        "`timing.suspend`; MQSim bounds no suspension, so `timing.suspends_max` is 255 and "
+        "`timing.suspended_max` 0",
+    ),
     *[used(tag, f"`{key}`, in nanoseconds") for tag, key in TIMES.items()],
     *[
         used(f"Page_{does}_Latency_{name}", f"`timing.t_{key}_*`, if the cell has such a page")
@@ -245,6 +257,9 @@ def _times(tags: Given, drive: DriveFile) -> None:
     # our drive has one suspend time: the longer one if both operations are suspended
     used = [tag for what, tag in times.items() if suspend in (what, "both")]
     if used:
+        unbounded = "CMD_Suspension_Support: MQSim bounds no suspension"
+        drive.set("timing.suspends_max", 255, unbounded)
+        drive.set("timing.suspended_max", "0ns", unbounded)
         tag = max(used, key=lambda tag: tags.whole(tag, 0))
         drive.set("timing.t_suspend", f"{tags.whole(tag, 0)}ns", tag)
 

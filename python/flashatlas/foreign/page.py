@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from flashatlas.foreign import femu, mqsim, mqsim_flows, nvmevirt
+from flashatlas.foreign import conzone, femu, mqsim, mqsim_flows, nvmevirt
 from flashatlas.foreign.keys import rows
 
 HEAD = """\
@@ -29,6 +29,10 @@ unknown key is an error that names the most similar key.
 """
 
 SECTIONS = (
+    (
+        "ConZone: macros of the model `CONZONE_PROTOTYPE`, DingcuiYu/ConZone at commit 9983bca",
+        conzone.KEYS,
+    ),
     ("FEMU: properties of the device, MoatLab/FEMU at commit 99ce4fb", femu.KEYS),
     ("MQSim: `ssdconfig.xml`, CMU-SAFARI/MQSim at commit 7ec40e3", mqsim.KEYS),
     ("MQSim: a synthetic flow of `workload.xml`", mqsim_flows.KEYS),

@@ -11,7 +11,7 @@ import pytest
 from conftest import ROOT
 from flashatlas.cli import explain
 from flashatlas.cli.root import load
-from flashatlas.foreign import femu, mqsim, mqsim_flows, nvmevirt
+from flashatlas.foreign import conzone, femu, mqsim, mqsim_flows, nvmevirt, simplessd
 from flashatlas.foreign.keys import Does, Key
 
 PAGES = {
@@ -126,6 +126,13 @@ def ours(key: Key) -> set[str]:
     return {match[1] for match in map(KEY.fullmatch, SPAN.findall(key.says)) if match}
 
 
+def of_simplessd(section: str) -> dict[str, Key]:
+    """Return the keys of a section of SimpleSSD, without its name."""
+    at = f"{section}."
+    keys = simplessd.KEYS.items()
+    return {name.removeprefix(at): key for name, key in keys if name.startswith(at)}
+
+
 @pytest.mark.parametrize(
     ("section", "parts", "keys"),
     [
@@ -134,6 +141,11 @@ def ours(key: Key) -> set[str]:
         ("MQSim", ("Drive",), mqsim.KEYS),
         ("MQSim", ("Flows",), mqsim_flows.KEYS),
         ("MQSim", ("Flows: tags of all", "Traces"), mqsim_flows.TRACE_KEYS),
+        ("ConZone", ("Constants",), conzone.KEYS),
+        *[
+            ("SimpleSSD", (f"Drive: `[{name}]`",), of_simplessd(name))
+            for name in ("cpu", "nvme", "sata", "ufs", "pal", "ftl", "icl", "dram")
+        ],
     ],
 )
 def test_the_page_has_every_key_of_the_importer_and_agrees_with_it(section, parts, keys):
@@ -232,3 +244,11 @@ CONZONE = {
 )
 def test_the_page_has_every_option_of_the_program(section, part, options):
     assert sorted(names(section, part)) == sorted(options.split())
+
+
+def test_the_importers_know_every_option_of_a_drive():
+    drive = {part: of for part, of in SIMPLESSD.items() if part.startswith("Drive")}
+    sections = {part.strip("`]").partition("[")[2]: of.split() for part, of in drive.items()}
+    assert set(simplessd.KEYS) == {f"{at}.{name}" for at, of in sections.items() for name in of}
+    # an array of C, which is no macro
+    assert set(conzone.KEYS) == set(CONZONE["Constants"].split()) - {"map_type"}

@@ -1,8 +1,8 @@
 """Drives that other simulators and emulators describe, turned into drive files of ours.
 
-A description is named ``KIND:WHAT``: ``mqsim:ssdconfig.xml``, ``femu:femu,devsz_mb=12288`` or
-``nvmevirt:ssd_config.h,capacity=60GiB``. Each kind has a module here and an entry in :data:`KINDS`.
-The drive's summary names the settings that have no counterpart here.
+A description is named ``KIND:WHAT``: ``mqsim:ssdconfig.xml``, ``femu:femu,devsz_mb=12288``,
+``simplessd:sample.cfg`` or ``nvmevirt:ssd_config.h,capacity=60GiB``. Each kind has a module here
+and an entry in :data:`KINDS`. The drive's summary names the settings that have no counterpart here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 
-from flashatlas.foreign import conzone, femu, mqsim, mqsim_flows, nvmevirt
+from flashatlas.foreign import conzone, femu, mqsim, mqsim_flows, nvmevirt, simplessd
 from flashatlas.foreign.description import DriveFile
 from flashatlas.foreign.mqsim_flows import JobFile, TraceText
 
@@ -19,6 +19,7 @@ KINDS: dict[str, Callable[[str], DriveFile]] = {
     "femu": femu.described,
     "nvmevirt": nvmevirt.described,
     "conzone": conzone.described,
+    "simplessd": simplessd.described,
 }
 """Readers of each kind of description."""
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from flashatlas.foreign import conzone, femu, mqsim, mqsim_flows, nvmevirt
+from flashatlas.foreign import conzone, femu, mqsim, mqsim_flows, nvmevirt, simplessd
 from flashatlas.foreign.keys import rows
 
 HEAD = """\
@@ -38,6 +38,10 @@ SECTIONS = (
     ("MQSim: a synthetic flow of `workload.xml`", mqsim_flows.KEYS),
     ("MQSim: a flow of `workload.xml` that plays a trace", mqsim_flows.TRACE_KEYS),
     ("NVMeVirt: macros of a conventional model, snu-csl/nvmevirt at commit 61c90f7", nvmevirt.KEYS),
+    (
+        "SimpleSSD: sections and options of a drive, SimpleSSD/SimpleSSD at commit 2be3716",
+        simplessd.KEYS,
+    ),
 )
 
 

@@ -110,6 +110,7 @@ def inputs(folder: Path) -> Iterator[Reader]:
     Path("drives").mkdir()
     Path("drives/d.toml").write_text('[drive]\nsummary = "small"\nblocks = 32\npages = 8\n')
     Path("drives/n.h").write_text("#define NR_PARTITIONS 1\n#define FLASH_PAGE_SIZE KB(32)\n")
+    Path("drives/s.cfg").write_text("[pal]\nPageAllocation = CWDP\nBlock = 32\nPage = 8\n")
     Path("drives/m.xml").write_text(
         "<Execution_Parameter_Set><Device_Parameter_Set><Flash_Channel_Count>2"
         "</Flash_Channel_Count></Device_Parameter_Set></Execution_Parameter_Set>"
@@ -137,8 +138,10 @@ def inputs(folder: Path) -> Iterator[Reader]:
     few = ["-w", "uniform:requests=5,size=2KiB", "-q"]
     yield Reader("drive", Path("drives"), ["d.toml"], [["run", "-d", "@/d.toml", *few]])
     yield Reader("MQSim", Path("drives"), ["m.xml"], [["run", "-d", "mqsim:@/m.xml", *few]])
-    header = "nvmevirt:@/n.h,capacity=64MiB"
-    yield Reader("NVMeVirt", Path("drives"), ["n.h"], [["run", "-d", header, *few]])
+    yield Reader("SimpleSSD", Path("drives"), ["s.cfg"], [["run", "-d", "simplessd:@/s.cfg", *few]])
+    for kind, program in (("nvmevirt", "NVMeVirt"), ("conzone", "ConZone")):
+        header = f"{kind}:@/n.h,capacity=64MiB"
+        yield Reader(program, Path("drives"), ["n.h"], [["run", "-d", header, *few]])
 
 
 def nodes(tree: Any) -> Iterator[tuple[Any, ...]]:

@@ -479,7 +479,7 @@ def test_what_of_a_workload_cannot_be_is_said(cli, tmp_path):
     assert "scenario 1, flow 2: Read_Percentage = 101" in said({}, {"Read_Percentage": "101"})
     assert "'ZIPF' is not known (allowed: STREAMING" in said({"Address_Distribution": "ZIPF"})
     assert "there is no scenario 2: the file has 1" in said({}, option=",scenario=2")
-    assert "'NORMAL' is not possible; give FIXED" in said({"Request_Size_Distribution": "NORMAL"})
+    assert "'GAMMA' is not known" in said({"Request_Size_Distribution": "GAMMA"})
     path.write_text("<Execution_Parameter_Set/>")
     done = cli("job", "mqsim:workload.xml")
     assert done.returncode == 2 and "instead of MQSim's <MQSim_IO_Scenarios>" in done.stderr

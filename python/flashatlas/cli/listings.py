@@ -37,8 +37,9 @@ def drives(
         str | None,
         typer.Argument(
             help="For a preset, show its file, with the source of every number. For a TOML file, "
-            "show the sizes of the drive. For 'mqsim:FILE', 'femu:…' or 'nvmevirt:FILE,…', show "
-            "the drive file into which FlashAtlas converts it."
+            "show the sizes of the drive. For 'mqsim:FILE', 'femu:…', 'simplessd:FILE', "
+            "'nvmevirt:FILE,…' or 'conzone:FILE,…', show the drive file into which FlashAtlas "
+            "converts it."
         ),
     ] = None,
 ) -> None:

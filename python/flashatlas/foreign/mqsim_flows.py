@@ -8,16 +8,22 @@ Flows that play traces are the parts of a merge. The tags are taken from CMU-SAF
 
 from __future__ import annotations
 
+import math
 import xml.etree.ElementTree as ET
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import PurePath
+from statistics import NormalDist
 
 from flashatlas._core import InputError, trace_with_files
 from flashatlas.foreign.description import number
-from flashatlas.foreign.keys import Given, Key, left_out, nothing, refused, table, used
+from flashatlas.foreign.keys import Given, Key, left_out, nothing, table, used
 from flashatlas.foreign.mqsim import leaves_of, root_of
 
 SECTOR = 512
+
+PARTS_OF_SIZES = 100
+"""Parts of a distribution of sizes: fio's shares are whole percents."""
 
 TRACE_BASED = "IO_Flow_Parameter_Set_Trace_Based"
 
@@ -47,9 +53,11 @@ KEYS = table(
     used("Percentage_of_Hot_Region", "`random_distribution=zoned`, with RANDOM_HOTCOLD"),
     used("Generated_Aligned_Addresses", "`blockalign`"),
     used("Address_Alignment_Unit", "`blockalign`, with Generated_Aligned_Addresses"),
-    refused("Request_Size_Distribution", "FIXED", "every request of a job has the average size"),
-    used("Average_Request_Size", "`bs`"),
-    *nothing("Variance_Request_Size", "belongs to NORMAL sizes, which are refused"),
+    used(
+        "Request_Size_Distribution", "`bs` for FIXED, `bssplit` for NORMAL: a hundred equal parts"
+    ),
+    used("Average_Request_Size", "`bs`, or the mean of `bssplit`"),
+    used("Variance_Request_Size", "`bssplit`, with NORMAL: the standard deviation"),
     used("Seed", "`randseed`"),
     used("Average_No_of_Reqs_in_Queue", "`iodepth`, with QUEUE_DEPTH"),
     used("Bandwidth", "`rate_iops`, with BANDWIDTH"),
@@ -232,19 +240,43 @@ def _pattern(flow: Given) -> list[str]:
 
 
 def _sizes(flow: Given, left: list[str]) -> list[str]:
-    sectors = flow.whole("Average_Request_Size", 1)
-    flow.text("Request_Size_Distribution")
-    lines = [f"bs={sectors * SECTOR}"]
+    drawn = _drawn_sizes(flow)
+    sectors = drawn[0]
+    shares = Counter(drawn)
+    if len(shares) == 1:
+        lines = [f"bs={sectors * SECTOR}"]
+    else:
+        split = ":".join(f"{size * SECTOR}/{share}" for size, share in shares.items())
+        # without bs_unaligned, fio rounds sizes down to multiples of the smallest one
+        lines = [f"bssplit={split}", "bs_unaligned=1"]
     if flow.flag("Generated_Aligned_Addresses"):
         unit = flow.whole("Address_Alignment_Unit", 1)
         # after each request a stream skips to the next multiple; fio has no option for this
         if flow.text("Address_Distribution") != "STREAMING":
             lines.append(f"blockalign={unit * SECTOR}")
-        elif sectors % unit:
+        elif any(size % unit for size in shares):
             left.append("Address_Alignment_Unit of a stream (requests follow each other)")
     else:
         lines.append(f"blockalign={SECTOR}")
     return lines
+
+
+def _drawn_sizes(flow: Given) -> list[int]:
+    """Return the sectors of a request at each hundredth of its distribution.
+
+    MQSim rounds up what it draws, and a request has at least one sector. What it calls the variance
+    is the standard deviation (``IO_Flow_Synthetic.cpp``, ``RandomGenerator.cpp``).
+    """
+    average = flow.whole("Average_Request_Size", 1)
+    normal = flow.one_of("Request_Size_Distribution", {"FIXED": False, "NORMAL": True})
+    deviation = flow.whole("Variance_Request_Size", 0, "0") if normal else 0
+    if deviation == 0:
+        return [average] * PARTS_OF_SIZES
+    if max(average, deviation) >= 2**32:
+        raise InputError(f"{flow.place}: sizes of requests in MQSim are below 2^32 sectors")
+    sizes = NormalDist(average, deviation)
+    middles = ((part + 0.5) / PARTS_OF_SIZES for part in range(PARTS_OF_SIZES))
+    return [max(math.ceil(sizes.inv_cdf(middle)), 1) for middle in middles]
 
 
 def _pace(flow: Given, left: list[str]) -> list[str]:
@@ -267,4 +299,4 @@ def _length(flow: Given) -> list[str]:
         return ["time_based=1", f"runtime={-(-nanoseconds // 1000)}us"]
     requests = flow.whole("Total_Requests_To_Generate", 1)
     # the number of bytes does not depend on the working set
-    return [f"io_size={requests * flow.whole('Average_Request_Size', 1) * SECTOR}"]
+    return [f"io_size={requests * sum(_drawn_sizes(flow)) // PARTS_OF_SIZES * SECTOR}"]

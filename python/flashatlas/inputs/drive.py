@@ -26,7 +26,8 @@ class Drive:
 
     Args:
         base: Preset (see ``flashatlas drives``), path of a TOML file, or the file of another
-            simulator: ``mqsim:FILE``, ``femu:…``, ``nvmevirt:FILE,…`` (:mod:`flashatlas.foreign`).
+            simulator: ``mqsim:FILE``, ``femu:…``, ``simplessd:FILE``, ``nvmevirt:FILE,…``,
+            ``conzone:FILE,…`` (:mod:`flashatlas.foreign`).
         set: Parameters that differ from the base.
 
     Raises:

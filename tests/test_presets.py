@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
-import tomllib
+import sys
 from pathlib import Path
 from typing import Any
 
 import flashatlas
 import pytest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 DEVICES = Path(__file__).parents[1] / "devices"
 PUBLISHED = DEVICES / "published"

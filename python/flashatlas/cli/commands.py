@@ -58,6 +58,12 @@ ENTRIES = (
         "sweep:sweep",
         "Carry out the runs of a study, and save their results in a store.",
     ),
+    Entry(
+        "calibrate",
+        STUDY,
+        "calibrate:calibrate",
+        "Find the parameters of a drive from fio's measurements of a real one.",
+    ),
     Entry("results", STUDY, "results:app", "Inspect a store of results that `sweep` made."),
     Entry(
         "figure",

@@ -255,7 +255,7 @@ class _Sampler:
     """Sampler that asks Optuna for configurations, and tells it their results."""
 
     def __init__(self, study: Study, search: Search) -> None:
-        optuna = _library()
+        optuna = library()
         self._states = optuna.trial.TrialState
         self.planner = Planner(study)
         self._groups = [group for group in study.axes if group[0].name != REPLICATES]
@@ -278,7 +278,7 @@ class _Sampler:
         # conditions refer to unconditional axes, which come first
         for group in sorted(self._groups, key=lambda group: group[0].when is not None):
             if self.planner.applies(group[0], steps):
-                at = _suggested(trial, group[0])
+                at = suggested(trial, group[0])
                 steps |= {one.name: one.values[at] for one in group}
         names = [one.name for group in self._groups for one in group if one.name in steps]
         return trial, {name: steps[name] for name in names}
@@ -293,7 +293,7 @@ class _Sampler:
             self._optuna.tell(trial, state=self._states.FAIL)
 
 
-def _suggested(trial: Any, axis: Axis) -> int:
+def suggested(trial: Any, axis: Axis) -> int:
     """Return the index of a trial's value on an axis: numbers have an order, names have none."""
     numeric = all(
         isinstance(value, (int, float)) and not isinstance(value, bool) for value in axis.values
@@ -303,7 +303,13 @@ def _suggested(trial: Any, axis: Axis) -> int:
     return int(trial.suggest_categorical(axis.name, list(range(len(axis.values)))))
 
 
-def _library() -> Any:
+def library() -> Any:
+    """Return the module ``optuna``.
+
+    Raises:
+        InputError: The module is not installed.
+
+    """
     try:
         import optuna  # noqa: PLC0415
     except ImportError as error:

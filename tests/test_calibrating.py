@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import calibrated_drives
 import flashatlas
 import numpy as np
+import published_curves
 import pyarrow as pa
 import pytest
 from conftest import ONE_IN
@@ -425,3 +426,20 @@ def test_nine_of_ten_ranges_have_the_hidden_value(tmp_path, seed):
     rows = made.rows()
     assert made.found.deviation < 0.1
     assert sum(row.is_right for row in rows) >= len(rows) - 1
+
+
+@pytest.mark.parametrize("name", published_curves.CURVES)
+def test_a_published_curve_becomes_a_log_with_its_levels(tmp_path, name):
+    curve = published_curves.CURVES[name]
+    path = tmp_path / "fill_bw.1.log"
+    path.write_text(published_curves.log_text(curve))
+    found = logs.read_log(path).curves["write"]
+    (at,) = logs.breaks("bandwidth", found)
+    assert at / found.end == pytest.approx(curve.cache / curve.gigabytes, abs=0.006)
+    assert 1 / found.mean(0, at * 0.9) == pytest.approx(curve.fast * 1e9, rel=0.01)
+    assert 1 / found.mean(at * 1.1, found.end) == pytest.approx(curve.slow * 1e9, rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["980-pro-static"] if ONE_IN == 1 else [])
+def test_a_drive_with_a_static_cache_has_the_curve_of_a_980_pro(tmp_path, name):
+    assert published_curves.calibrated(tmp_path, name).deviation < 0.03

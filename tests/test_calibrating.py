@@ -23,7 +23,7 @@ from flashatlas.calibration.space import clipped, parameters
 from flashatlas.calibration.trials import Trial
 from flashatlas.sweep.store import Store
 
-JOB = "[one]\nfilename=/dev/sdx\nrw=randread\nbs=4k\niodepth=4\nnumber_ios=200\n"
+JOB = "[one]\nfilename=/dev/sdx\nrw=randread\nbs=4k\niodepth=1\nnumber_ios=100\n"
 
 
 def direction(ios=10, **more):
@@ -261,7 +261,7 @@ class Linear:
 def fitted(slopes, truth, noise=0.0):
     trials = Linear(np.array(slopes), truth, noise)
     found = fit.begun(trials, (350,) * len(truth), 400, 1)
-    fit.search(found, [2, 3, 4, 5], lambda _: None)
+    fit.search(found, [2, 3, 4, 5])
     return found, ranges.found(found)
 
 
@@ -362,6 +362,15 @@ def test_a_calibration_is_a_study_that_goes_on_and_repeats_itself(files):
     again = once()
     assert again.to_json() == first.to_json()
     assert len(list(Store.open(files / "store").all_keys())) == count
+
+
+def test_names_and_few_values_are_tried_one_by_one(files):
+    measured_one(files)
+    space = parameters(["timing.t_read=15us,30us,60us", "ftl.victim=greedy,fifo"])
+    own = {"drive": "tiny", "count": 30, "store": files / "store"}
+    read, victim = calibrate(measurements([ONE], ["fill"]), space, **own).found
+    assert read.value == "30us" and read.range.is_told and read.range_text() == "30 µs"
+    assert not victim.range.is_limited and victim.range_text() == "any of greedy or fifo"
 
 
 def test_other_jobs_than_fio_ran_are_refused(files):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -217,7 +217,6 @@ def calibrate(
     jobs: int | None = None,
     seconds: float | None = None,
     watcher: Watcher | None = None,
-    say: Callable[[str], None] = lambda _: None,
 ) -> Calibration:
     """Find the values of parameters with which a simulated drive is like the measured one.
 
@@ -233,7 +232,6 @@ def calibrate(
         jobs: Number of runs at the same time.
         seconds: Time limit.
         watcher: Object that is told about the runs.
-        say: Function that is told the stage.
 
     Raises:
         InputError: A key is unknown, or the drive to begin with cannot run the job files.
@@ -263,8 +261,7 @@ def calibrate(
         runs.told = lambda: {"calibration": {"best": runs.drive(fit.best.point)}}
         ranges: list[Range] | None = None
         try:
-            fits.search(fit, seeds[1:], say)
-            say("ranges")
+            fits.search(fit, seeds[1:])
             ranges = ends.found(fit)
             result.pairs = ends.pairs(fit)
         except TimeIsUp:

@@ -6,7 +6,7 @@ fewer trials than a sampler. Every trial is a trial of one Optuna study.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -240,6 +240,8 @@ def step(fit: Fit, start: Trial, slopes: Numbers, numbers: Sequence[int], dampin
         damping: Share of the squares of the slopes that is added to them.
 
     """
+    if not numbers:
+        return start.point
     columns = slopes[:, numbers]
     square = columns.T @ columns
     scale = np.diag(square).copy()
@@ -279,11 +281,9 @@ def begun(trials: Trials, start: Point, most: int, seed: int) -> Fit:
     return fit
 
 
-def search(fit: Fit, seeds: Sequence[int], say: Callable[[str], None]) -> None:
+def search(fit: Fit, seeds: Sequence[int]) -> None:
     """Carry out the whole search, up to the ranges."""
-    say("Optuna looks around")
     fit.explore(int(EXPLORED * fit.most) - fit.asked)
-    say("least squares")
     fit.measure_noise(seeds)
     for _ in range(3):
         fit.descend()

@@ -207,7 +207,7 @@ def _at(fit: Fit, slopes: Numbers, side: _Side, near: Trial) -> Point:
     change = slopes[:, n] * (target - base.point[n]) / fit.weights
     predicted = Trial(base.point, base.residuals + change)
     others = [m for m in fit.fine() if m != n]
-    point = step(fit, predicted, slopes, others, DAMPING[0]) if others else base.point
+    point = step(fit, predicted, slopes, others, DAMPING[0])
     return (*point[:n], target, *point[n + 1 :])
 
 

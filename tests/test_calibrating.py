@@ -242,24 +242,24 @@ def test_a_simulated_curve_is_the_measured_one_if_the_drive_is_the_same():
 class Linear:
     """Trials whose residuals are linear in the parameters: slopes, truth and noise are known."""
 
-    def __init__(self, slopes, truth, noise=0.0):
+    def __init__(self, slopes, truth, noise=0.0, misfit=0.0):
         self.space = parameters([f"a.p{n}=1.0..1000.0" for n in range(slopes.shape[1])])
         names = [f"job {n}" for n in range(slopes.shape[0])]
         self.quantities = [quantities.Quantity(one, "x", "", 1.0) for one in names]
         self.tried, self._slopes, self._truth = {}, slopes, np.array(truth)
-        self._noise = noise
+        self._noise, self._misfit = noise, np.array(misfit)
 
     def carry_out(self, points, seed=None):
         draw = np.random.default_rng(0 if seed is None else seed)
-        noise = self._noise * draw.normal(size=len(self.quantities))
-        made = [Trial(p, self._slopes @ (np.array(p) - self._truth) + noise) for p in points]
+        more = self._misfit + self._noise * draw.normal(size=len(self.quantities))
+        made = [Trial(p, self._slopes @ (np.array(p) - self._truth) + more) for p in points]
         if seed is None:
             self.tried |= {trial.point: trial for trial in made}
         return made
 
 
-def fitted(slopes, truth, noise=0.0):
-    trials = Linear(np.array(slopes), truth, noise)
+def fitted(slopes, truth, **more):
+    trials = Linear(np.array(slopes), truth, **more)
     found = fit.begun(trials, (350,) * len(truth), 400, 1)
     fit.search(found, [2, 3, 4, 5])
     return found, ranges.found(found)
@@ -292,23 +292,34 @@ def test_a_parameter_without_influence_is_not_told():
 def test_noise_widens_a_range():
     slopes = [[0.01], [0.01], [0.02]]
     (quiet,) = fitted(slopes, (300,))[1]
-    (noisy,) = fitted(slopes, (300,), noise=0.05)[1]
+    found, (noisy,) = fitted(slopes, (300,), noise=0.05)
     assert noisy.high - noisy.low > 2 * (quiet.high - quiet.low)
+    # the measured number has as much noise as the simulated one
+    assert found.weights == pytest.approx(1 / np.sqrt(0.01**2 + 2 * found.noise**2))
+
+
+def test_what_no_value_explains_widens_a_range():
+    slopes = [[0.001], [0.001], [0.002]]
+    (quiet,) = fitted(slopes, (300,))[1]
+    # at right angles to the slopes, so the best value stays; 50 squares for 2 spare groups
+    found, (wide,) = fitted(slopes, (300,), misfit=[0.05, -0.05, 0.0])
+    assert found.best.point == (300,)
+    assert (wide.high - wide.low) / (quiet.high - quiet.low) == pytest.approx(5, rel=0.15)
 
 
 def test_a_drive_file_holds_base_settings_and_values(tmp_path):
     text = preset(
         "tiny", ["timing.t_erase=1ms", "ftl.gc_parallel=false"],
-        {"timing.t_read": "41250000ps", "ftl.victim": "fifo", "host.queue_depth": 7},
+        {"timing.t_read": "41025000ps", "ftl.victim": "fifo", "host.queue_depth": 7},
         {"timing.t_read": 'a "b"', "ftl.victim": "c", "host.queue_depth": "d"}, "small",
     )  # fmt: skip
     path = tmp_path / "p.toml"
     path.write_text(text)
-    assert 't_read = { us = 41.25, source = "a \\"b\\"" }' in text
-    same = ["timing.t_erase=1ms", "ftl.gc_parallel=false", "timing.t_read=41.25us",
+    assert 't_read = { us = 41.025, source = "a \\"b\\"" }' in text
+    same = ["timing.t_erase=1ms", "ftl.gc_parallel=false", "timing.t_read=41.025us",
             "ftl.victim=fifo", "host.queue_depth=7"]  # fmt: skip
     must_be_the_same(path, "tiny", same)
-    with pytest.raises(InputError, match=r"timing.t_read is 41250ns in this file and 40us"):
+    with pytest.raises(InputError, match=r"timing.t_read is 41025ns in this file and 40us"):
         must_be_the_same(path, "tiny", [*same, "timing.t_read=40us"])
 
 

@@ -19,7 +19,7 @@ from flashatlas.calibration.measured import Measurement
 from flashatlas.calibration.preset import params_of, preset
 from flashatlas.calibration.quantities import Quantity
 from flashatlas.calibration.ranges import Pair, Range
-from flashatlas.calibration.space import TRIALS, Parameter
+from flashatlas.calibration.space import TRIALS, Parameter, number_of, word
 from flashatlas.calibration.trials import TimeIsUp, Trials, study_of, trials
 from flashatlas.inputs.drive import setting_list
 from flashatlas.names import hint
@@ -60,6 +60,12 @@ class Found:
     def value(self) -> Any:
         """The value that fits best."""
         return self.parameter.values[self.at]
+
+    def started_text(self) -> str:
+        """Return the value in the drive to begin with, in words."""
+        if not self.parameter.is_ordered:
+            return str(self.started)
+        return word(self.parameter.key, self.started, number_of(self.started))
 
     def range_text(self) -> str:
         """Return the allowed values in words."""
@@ -134,7 +140,7 @@ class Calibration:
         jobs = ", ".join(one.label for one in self.measured)
         sources = {
             one.parameter.key: f"calibrated to {jobs}: {one.range_text()}; {self.drive} has "
-            f"{one.started}"
+            f"{one.started_text()}"
             for one in self.found
         }
         summary = (

@@ -40,8 +40,8 @@ def calibrate(
             "-m",
             metavar="JOB.fio=RESULT",
             help="A fio job file, and what fio wrote about it on the real drive: its output as "
-            "JSON (*.json), a bandwidth log (*_bw.*.log) or a latency log (*_lat.*.log, "
-            "*_clat.*.log); may be repeated, also for several results of one job file.",
+            "JSON (NAME.json), a bandwidth log (NAME_bw.1.log) or a latency log (NAME_lat.1.log, "
+            "NAME_clat.1.log); may be repeated, also for several results of one job file.",
             rich_help_panel=INPUT,
         ),
     ] = [],  # noqa: B006
@@ -187,7 +187,7 @@ def _in_unit(value: float, unit: str) -> str:
 
 def _show(found: Calibration, to: Path | None) -> None:
     rows = [
-        (one.parameter.key, one.parameter.word(one.at), one.range_text(), str(one.started))
+        (one.parameter.key, one.parameter.word(one.at), one.range_text(), one.started_text())
         for one in found.found
     ]
     out.print(tables.listing(["parameter", "best value", "fits as well", "at first"], rows))
@@ -197,20 +197,22 @@ def _show(found: Calibration, to: Path | None) -> None:
     for one in said:
         say(f"  {escape(one)}")
     say("\nResiduals:")
-    rows = [
+    residuals = [
         (
             one.quantity.name,
             _in_unit(one.quantity.value, one.quantity.unit),
             _in_unit(one.simulated, one.quantity.unit),
             f"{one.ratio - 1:+.1%}",
+            f"± {one.noise:.1%}",
         )
         for one in found.residuals
     ]
     for name, real, ours in found.breaks:
-        seen = ours is not None
-        rows.append((name, units.size(real), units.size(ours) if ours is not None else "not seen",
-                     f"{ours / real - 1:+.1%}" if ours is not None and seen else "–"))  # fmt: skip
-    out.print(tables.listing(["quantity", "measured", "simulated", "deviation"], rows))
+        own = ("not seen", "–") if ours is None else (units.size(ours), f"{ours / real - 1:+.1%}")
+        residuals.append((name, units.size(real), *own, ""))
+    out.print(
+        tables.listing(["quantity", "measured", "simulated", "deviation", "seeds"], residuals)
+    )
     say(f"Root mean square deviation: {found.deviation:.1%}")
     if found.cut:
         say(f"[yellow]ended early[/]: {found.cut}; more --trials or --seconds go on from there")

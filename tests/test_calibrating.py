@@ -200,6 +200,13 @@ def test_levels_of_a_bandwidth_log_end_where_the_speed_falls(tmp_path):
     assert logs.nearest_break(8 << 30, [1 << 30]) is None
 
 
+def test_nothing_was_written_in_windows_that_a_log_leaves_out(tmp_path):
+    path = tmp_path / "fill_bw.1.log"
+    path.write_text("\n".join(f"{10 * n}, 1024, 1, 0, 0" for n in range(1, 101) if n % 10 < 5))
+    curve = logs.read_log(path).curves["write"]
+    assert curve.end == pytest.approx(50 * 1024 * 1024 * 0.01)
+
+
 def test_a_log_of_single_requests_counts_their_bytes(tmp_path):
     path = tmp_path / "fill_bw.1.log"
     path.write_text("\n".join(f"{n // 4}, 999, 1, 131072, 0" for n in range(4000)))
@@ -373,6 +380,27 @@ def test_a_calibration_is_a_study_that_goes_on_and_repeats_itself(files):
     again = once()
     assert again.to_json() == first.to_json()
     assert len(list(Store.open(files / "store").all_keys())) == count
+
+
+def test_logs_alone_tell_the_time_of_a_program(files):
+    (files / "one.fio").write_text(JOB.replace("randread", "write").replace("100", "300"))
+    hidden = flashatlas.run("tiny", set=["timing.t_program=400us"], job=files / "one.fio", seed=9)
+    rows = hidden.to_arrow("series").to_pylist()
+    ends = [round((row["start_ns"] + row["width_ns"]) / 1e6) for row in rows]
+    # a row has a millisecond: KiB per second are bytes * 1000 / 1024
+    speeds = [round(row["write_bytes"] * 1000 / 1024) for row in rows]
+    delays = [round(row["write_mean_ns"] or 0) for row in rows]
+    assert [row["width_ns"] for row in rows[:-1]] == [10**6] * (len(rows) - 1)
+    for name, values in (("x_bw.1.log", speeds), ("x_clat.1.log", delays)):
+        lines = [f"{at}, {value}, 1, 0, 0" for at, value in zip(ends, values, strict=True) if value]
+        (files / name).write_text("\n".join(lines))
+    given = measurements(["one.fio=x_bw.1.log", "one.fio=x_clat.1.log"], [])
+    space = parameters(["timing.t_program=100us..2ms"])
+    found = calibrate(given, space, drive="tiny", count=60, store=files / "store")
+    (one,) = found.found
+    assert one.range.is_told and one.range.low <= space[0].nearest("400us") + 1
+    assert one.range.high >= space[0].nearest("400us") - 1
+    assert {row.quantity.what for row in found.residuals} == {"bandwidth", "latency"}
 
 
 def test_names_and_few_values_are_tried_one_by_one(files):

@@ -40,6 +40,9 @@ NEAR = 2.0
 EXPLAINED = 0.5
 """The least share of the squared deviations that a step explains."""
 
+JITTER = 1.5
+"""The largest distance of two entries of neighbouring windows, in windows."""
+
 KIB = 1024
 
 
@@ -168,13 +171,17 @@ def _curve(rows: Sequence[tuple[float, float, float]]) -> Curve | None:
 def _bandwidth(entries: Sequence[tuple[float, float, int]]) -> Curve | None:
     """Return the curve of a bandwidth log.
 
-    An averaged entry has no size of a request, and its value is the KiB per second since the
-    entry before. An entry of a single request has its size.
+    An averaged entry has no size of a request, and its value is the KiB per second of a window
+    that ends there. Nothing is logged for a window without a request. An entry of a single request
+    has its size.
     """
+    times = [0.0, *(at for at, _, _ in entries)]
+    window = statistics.median(b - a for a, b in itertools.pairwise(times)) / 1000
     rows, before = [], 0.0
     for at, value, size in entries:
         seconds = (at - before) / 1000
-        done = float(size) if size else value * KIB * seconds
+        busy = seconds if seconds <= JITTER * window else window
+        done = float(size) if size else value * KIB * busy
         rows.append((done, seconds, done))
         before = at
     return _curve(rows)

@@ -218,6 +218,7 @@ class Record(TypedDict):
     iops: NotRequired[float]
     bandwidth_bytes_per_s: NotRequired[float]
     utilisation: NotRequired[dict[str, Any]]
+    energy: NotRequired[dict[str, Any]]
     steady: NotRequired[bool]
     steadiness: NotRequired[dict[str, Any]]
     settling: NotRequired[dict[str, Any]]

@@ -52,6 +52,12 @@ def test_there_are_ten_products_and_each_is_a_preset():
     assert set(PRODUCTS) <= presets
 
 
+def test_names_of_presets_are_names_of_parts():
+    """A name of a part has neither capitals nor dots, and begins with a letter."""
+    presets = [preset["name"] for preset in flashatlas.registries()["drives"]]
+    assert [name for name in presets if not re.fullmatch(r"[a-z][a-z0-9_-]*", name)] == []
+
+
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_every_number_has_a_source_and_few_are_assumed(name):
     for key, value in values(name).items():
@@ -114,3 +120,14 @@ def test_a_cache_ends_where_its_curve_says(name):
     first = published["curve"][0]
     close = 0.01 if first["used_until"] == "tuned" else 0.2
     assert blocks * block_bytes / bits == pytest.approx(first["until_gb"] * 1e9, rel=close)
+
+
+def test_more_flash_may_be_what_the_other_settings_need(cli):
+    """20 blocks of each lane in SLC mode do not fit into 88 blocks, but into 200."""
+    static = ["--set", "ftl.slc=hybrid", "--set", "ftl.slc_static=20"]
+    run = ["run", "-d", "tlc-slc-small", "-w", "uniform:requests=10,size=4KiB", *static]
+    refused = cli(*run)
+    assert refused.returncode == 2
+    assert "88 blocks" in refused.stderr
+    taken = cli(*run, "--set", "drive.blocks=200")
+    assert taken.returncode == 0, taken.stderr

@@ -24,12 +24,18 @@ pub const PRESETS: &[Preset] = &[
     Preset { name: "ufs4-1tb", toml: include_str!("../devices/ufs4-1tb.toml") },
     Preset { name: "ssd-470-256gb", toml: include_str!("../devices/ssd-470-256gb.toml") },
     Preset { name: "z-ssd-800gb", toml: include_str!("../devices/z-ssd-800gb.toml") },
-    Preset { name: "970-evo-plus-1tb", toml: include_str!("../devices/970-evo-plus-1tb.toml") },
-    Preset { name: "980-pro-1tb", toml: include_str!("../devices/980-pro-1tb.toml") },
+    Preset {
+        name: "samsung-970-evo-plus-1tb",
+        toml: include_str!("../devices/samsung-970-evo-plus-1tb.toml"),
+    },
+    Preset {
+        name: "samsung-980-pro-1tb",
+        toml: include_str!("../devices/samsung-980-pro-1tb.toml"),
+    },
     Preset { name: "p1-1tb", toml: include_str!("../devices/p1-1tb.toml") },
     Preset { name: "p41-plus-1tb", toml: include_str!("../devices/p41-plus-1tb.toml") },
-    Preset { name: "pm9a3-3.84tb", toml: include_str!("../devices/pm9a3-3.84tb.toml") },
-    Preset { name: "d5-p5316-15.36tb", toml: include_str!("../devices/d5-p5316-15.36tb.toml") },
+    Preset { name: "pm9a3-3840gb", toml: include_str!("../devices/pm9a3-3840gb.toml") },
+    Preset { name: "d5-p5316-15360gb", toml: include_str!("../devices/d5-p5316-15360gb.toml") },
 ];
 
 #[cfg(test)]

@@ -34,7 +34,11 @@ def say_spare(drive: Any, settings: Sequence[str]) -> None:
         return
     name, toml, own = drive_and_text(drive)
     others = [s for s in settings if s.partition("=")[0].strip() not in changed]
-    before, now = (_spare(name, toml, [*own, *some]) for some in (others, settings))
+    now = _spare(name, toml, [*own, *settings])
+    try:
+        before = _spare(name, toml, [*own, *others])
+    except InputError:
+        return  # the other settings need the changed flash, so there is nothing to compare with
     if abs(before - now) > 1e-9:
         _say(
             f"{', '.join(changed)}: {percent(now)} spare ({percent(before)} before): "

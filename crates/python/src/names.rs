@@ -1,7 +1,7 @@
 //! The registries as JSON, for help texts and the parameter reference.
 
 use crate::environment::environment;
-use crate::papers::PAPERS;
+use crate::papers::{PAPERS, PUBLISHED};
 use flashatlas_device::Preset;
 use flashatlas_device::params::SUMMARY;
 use flashatlas_dram::PRESETS as DRAM;
@@ -173,6 +173,7 @@ pub fn all() -> Result<Value, ConfigError> {
             json!({ "name": g.name, "summary": g.summary, "params": params(g.params) })
         }),
         "papers": list(PAPERS, |(name, toml)| json!({ "name": name, "toml": toml })),
+        "published": list(PUBLISHED, |(name, toml)| json!({ "name": name, "toml": toml })),
         "caching": entries(ftl.caching, |c| part(c.name, c.summary, c.paper, c.params)),
         "hashes": entries(hashes, |h| part(h.name, h.summary, h.paper, h.params)),
         "policies": list(POLICIES, |p| part(p.name, p.summary, p.paper, &[])),

@@ -28,7 +28,7 @@ def carry_out(
     """Carry out an experiment.
 
     Args:
-        name: ``mast``, ``nvm-map``, ``demand-map``, ``lpmt``, ``hard`` or ``hpb``.
+        name: ``mast``, ``nvm-map``, ``demand-map``, ``lpmt``, ``hard``, ``hpb`` or ``drives``.
         traces: Folder of recorded traces; by default the folder in ``FLASHATLAS_TRACES``. A
             generated workload replaces a missing trace.
         stand_ins: Use generated workloads only.

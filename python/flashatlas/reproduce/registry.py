@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flashatlas.reproduce import demand_map, hard, hpb, lpmt, mast, nvm_map
+from flashatlas.reproduce import demand_map, drives, hard, hpb, lpmt, mast, nvm_map
 from flashatlas.reproduce.protocol import Experiment
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -12,4 +12,5 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     lpmt.EXPERIMENT,
     hard.EXPERIMENT,
     hpb.EXPERIMENT,
+    drives.EXPERIMENT,
 )

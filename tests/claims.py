@@ -1,7 +1,7 @@
-"""The numbers that the five papers published, beside ours: `docs/CLAIMS.md`.
+"""The numbers that papers and vendors published, beside ours: `docs/CLAIMS.md`.
 
-`make claims` repeats the experiments of all papers (an hour on two cores, with the recorded traces
-in FLASHATLAS_TRACES), keeps their tables in `papers/*/results.json`, and writes the page.
+`make claims` repeats all experiments (an hour on two cores, with the recorded traces in
+FLASHATLAS_TRACES), keeps their tables in `papers/*/results.json`, and writes the page.
 `python tests/claims.py --collect DIR` uses the experiments that the command `flashatlas reproduce
 NAME --out DIR/NAME` has carried out; `--show PAPER` prints the tables of a paper as its README has
 them. `tests/test_claims.py` compares page and READMEs with the kept tables.
@@ -39,10 +39,10 @@ VERDICTS = {
 INTRODUCTION = """\
 # What the papers say, and what comes out
 
-This page has the claims of the five papers about their results, our results beside them, and a
-verdict on each claim. `make claims` makes this page: it repeats the experiments and keeps their
-tables in `papers/*/results.json`. A test compares the page, and the tables of each paper's README,
-with the kept tables.
+This page has the claims of the five papers about their results, and what is published of ten
+products, our results beside them, and a verdict on each claim. `make claims` makes this page: it
+repeats the experiments and keeps their tables in `papers/*/results.json`. A test compares the page,
+and the tables of each README, with the kept tables.
 
 The map stores of the DFTL family (`dftl`, `cdftl`, `sftl`, `tpftl`, `leaftl`, `learnedftl`) are
 built after their papers too, and have **no** published number beside them: no row here is about the

@@ -12,10 +12,12 @@ from flashatlas import InputError, reproduce, run
 from flashatlas.cli import main
 from flashatlas.reproduce.drives.plan import drives_of, plan
 from flashatlas.reproduce.drives.published import Drive, Measured, compared, verdict
-from flashatlas.reproduce.drives.tables import listings, short
+from flashatlas.reproduce.drives.tables import HEAD, listings, number, short
 from flashatlas.reproduce.workloads import load
 
 SMALL = ["ssd-470-256gb", "980-pro-1tb"]
+PAPER = ROOT / "papers/5-drives"
+WORST_FIRST = "contradicted", "direction only", "not reproducible", "by construction", "reproduced"
 PUBLISHED = sorted((ROOT / "devices/published").glob("*.toml"))
 
 
@@ -177,3 +179,35 @@ def test_the_command_and_the_report(made, monkeypatch, tmp_path, capsys):
 def test_a_source_is_short_in_a_table():
     assert short("Digit, review of the 970 EVO Plus") == "Digit"
     assert short("Neowin (excerpt)") == "Neowin"
+
+
+def test_the_kept_tables_have_every_published_number():
+    """A number that changes in ``devices/published`` needs a new run of the experiment."""
+    tables = {table["title"]: table for table in claims.results(PAPER)["listings"]}
+    for drive in drives_of(load("5-drives")["presets"]):
+        numbers = [(n["value"], n["unit"]) for n in drive.published["number"]]
+        if parts := drive.published.get("curve", [])[:2]:
+            numbers += [(parts[0]["until_gb"], "GB")]
+            numbers += [(part["mb_per_s"], "MB/s") for part in parts]
+        kept = [cells[1] for cells in tables[drive.preset]["rows"]]
+        assert kept == [number(*one) for one in numbers]
+
+
+def test_each_published_number_has_a_claim_with_the_worst_verdict():
+    tables = {table["title"]: table for table in claims.results(PAPER)["listings"]}
+    found = claims.tomllib.loads((PAPER / "claims.toml").read_text())["claim"]
+    claimed = []
+    for claim in found:
+        verdicts = []
+        for title, test, published, _ in claim["ours"]:
+            rows = [row for row in tables[title]["rows"] if row[:2] == [test, published]]
+            verdicts += [row[HEAD.index("verdict")] for row in rows]
+            claimed.append((title, test, published))
+        assert claim["verdict"] == min(verdicts, key=WORST_FIRST.index), claim["says"]
+    every = [
+        (title, *row[:2])
+        for title, table in tables.items()
+        if tuple(table["head"]) == HEAD
+        for row in table["rows"]
+    ]
+    assert sorted(claimed) == sorted(every)

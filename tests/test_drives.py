@@ -15,7 +15,7 @@ from flashatlas.reproduce.drives.published import Drive, Measured, compared, ver
 from flashatlas.reproduce.drives.tables import HEAD, listings, number, short
 from flashatlas.reproduce.workloads import load
 
-SMALL = ["ssd-470-256gb", "980-pro-1tb"]
+SMALL = ["ssd-470-256gb", "samsung-980-pro-1tb"]
 PAPER = ROOT / "papers/5-drives"
 WORST_FIRST = "contradicted", "direction only", "not reproducible", "by construction", "reproduced"
 PUBLISHED = sorted((ROOT / "devices/published").glob("*.toml"))
@@ -69,7 +69,7 @@ class Faked(NamedTuple):
 
 def test_a_number_is_compared_with_its_own_test():
     """Each run of the plan has numbers of its own: a row shows which run it was compared with."""
-    planned = plan(preset=["d5-p5316-15.36tb", "z-ssd-800gb"])
+    planned = plan(preset=["d5-p5316-15360gb", "z-ssd-800gb"])
     tested, numbers = [], {}
     for n, (preset, test, depth, _) in enumerate(planned.runs(), 1):
         result = Faked(n, {"any": {"mean": 1000 * n}}, {"bandwidth_bytes_per_s": n * 10**6})
@@ -77,7 +77,7 @@ def test_a_number_is_compared_with_its_own_test():
         size = [test["size"]] if "size" in test else []
         numbers[(preset, test["what"], *size, test["state"], depth)] = n
     rows = compared(planned.experiment, planned.drives, tested)
-    d5, z = "d5-p5316-15.36tb", "z-ssd-800gb"
+    d5, z = "d5-p5316-15360gb", "z-ssd-800gb"
     # sustained random writes at the published sizes, latencies at depth 1, all else at its best
     assert [row.ours for row in rows] == [
         numbers[z, "sequential-read", "fresh", 32],
@@ -103,7 +103,7 @@ def test_the_link_of_a_drive_bounds_its_sequential_reads(made):
 
 
 def test_a_cache_is_off_for_reads_and_blank_for_writes(made):
-    own = [t for t in made.tested if t.preset == "980-pro-1tb"]
+    own = [t for t in made.tested if t.preset == "samsung-980-pro-1tb"]
     assert {t.test["state"] for t in own} == {"fresh"}
     for one in own:
         slc = one.result.record["config"]["params"].get("ftl.slc", "none")
@@ -112,7 +112,7 @@ def test_a_cache_is_off_for_reads_and_blank_for_writes(made):
 
 
 def test_a_curve_that_ends_in_the_cache_has_no_end_of_it(made):
-    rows = {row.test: row for row in made.of("980-pro-1tb")}
+    rows = {row.test: row for row in made.of("samsung-980-pro-1tb")}
     end = rows["curve: end of the cache"]
     # 500 requests of 128 KiB are 66 MB: the cache of 113 GB is not full
     assert (end.published, end.ours, end.verdict) == (113, None, "not run")
@@ -124,9 +124,9 @@ def test_a_curve_that_ends_in_the_cache_has_no_end_of_it(made):
 
 def test_a_cliff_is_found_and_continued_over_the_whole_drive():
     """A drive of 64 GB with a small cache takes the place of a whole one."""
-    (drive,) = drives_of(["980-pro-1tb"])
+    (drive,) = drives_of(["samsung-980-pro-1tb"])
     few = ["drive.capacity=64GB", "ftl.slc_dynamic=8"]  # of 16 MiB on 16 dies: 2.15 GB
-    result = run("980-pro-1tb", workload="sequential:requests=24000,size=128KiB", depth=32, set=few)
+    result = run("samsung-980-pro-1tb", workload="sequential:requests=24000,size=128KiB", depth=32, set=few)
     test = {"what": "write-curve", "state": "fresh", "whole": False}
     cut = {
         "number": [n for n in drive.published["number"] if n["what"] == "fill-rate"],
@@ -145,7 +145,7 @@ def test_a_cliff_is_found_and_continued_over_the_whole_drive():
 
 
 def test_what_cannot_be_run_is_refused():
-    with pytest.raises(InputError, match="did you mean `980-pro-1tb`"):
+    with pytest.raises(InputError, match="did you mean `samsung-980-pro-1tb`"):
         plan(preset=["980-pro"])
     with pytest.raises(InputError, match="plays no recorded trace"):
         plan(traces="somewhere")

@@ -18,12 +18,15 @@ pub const PUBLISHED: &[(&str, &str)] = &[
     ("ufs4-1tb", include_str!("../devices/published/ufs4-1tb.toml")),
     ("ssd-470-256gb", include_str!("../devices/published/ssd-470-256gb.toml")),
     ("z-ssd-800gb", include_str!("../devices/published/z-ssd-800gb.toml")),
-    ("970-evo-plus-1tb", include_str!("../devices/published/970-evo-plus-1tb.toml")),
-    ("980-pro-1tb", include_str!("../devices/published/980-pro-1tb.toml")),
+    (
+        "samsung-970-evo-plus-1tb",
+        include_str!("../devices/published/samsung-970-evo-plus-1tb.toml"),
+    ),
+    ("samsung-980-pro-1tb", include_str!("../devices/published/samsung-980-pro-1tb.toml")),
     ("p1-1tb", include_str!("../devices/published/p1-1tb.toml")),
     ("p41-plus-1tb", include_str!("../devices/published/p41-plus-1tb.toml")),
-    ("pm9a3-3.84tb", include_str!("../devices/published/pm9a3-3.84tb.toml")),
-    ("d5-p5316-15.36tb", include_str!("../devices/published/d5-p5316-15.36tb.toml")),
+    ("pm9a3-3840gb", include_str!("../devices/published/pm9a3-3840gb.toml")),
+    ("d5-p5316-15360gb", include_str!("../devices/published/d5-p5316-15360gb.toml")),
 ];
 
 #[cfg(test)]

@@ -126,7 +126,9 @@ def test_a_cliff_is_found_and_continued_over_the_whole_drive():
     """A drive of 64 GB with a small cache takes the place of a whole one."""
     (drive,) = drives_of(["samsung-980-pro-1tb"])
     few = ["drive.capacity=64GB", "ftl.slc_dynamic=8"]  # of 16 MiB on 16 dies: 2.15 GB
-    result = run("samsung-980-pro-1tb", workload="sequential:requests=24000,size=128KiB", depth=32, set=few)
+    result = run(
+        "samsung-980-pro-1tb", workload="sequential:requests=24000,size=128KiB", depth=32, set=few
+    )
     test = {"what": "write-curve", "state": "fresh", "whole": False}
     cut = {
         "number": [n for n in drive.published["number"] if n["what"] == "fill-rate"],
@@ -146,7 +148,7 @@ def test_a_cliff_is_found_and_continued_over_the_whole_drive():
 
 def test_what_cannot_be_run_is_refused():
     with pytest.raises(InputError, match="did you mean `samsung-980-pro-1tb`"):
-        plan(preset=["980-pro"])
+        plan(preset=["samsung-980-pro"])
     with pytest.raises(InputError, match="plays no recorded trace"):
         plan(traces="somewhere")
 

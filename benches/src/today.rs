@@ -6,12 +6,10 @@ use flashatlas_sim::{Progress, RunSpec, run};
 use serde_json::{Value, json};
 
 /// Settings of a drive without an SLC cache.
-
 const PLAIN: &[&str] = &["ftl.slc=none", "ftl.slc_dynamic=0"];
 
 /// Bits that go wrong after 2,000 cycles and a year of rest, refresh, read reclaim, failures at
 /// random, copies inside dies, and planes that read alone. The SLC cache is the drive's own.
-
 const ALL: &[&str] = &[
     "errors.model=tlc-72l",
     "errors.cycles=2000",

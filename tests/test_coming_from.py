@@ -23,7 +23,7 @@ PAGES = {
 NOT_THERE = "not there"
 
 SPAN = re.compile(r"`([^`]+)`")
-KEY = re.compile(r"([a-z]+\.[a-z_]+)(?:=(\S+))?")
+KEY = re.compile(r"([a-z]+\.[a-z0-9_]+)(?:=(\S+))?")
 OPTION = re.compile(r"(?:([a-z-]+) )?(--[a-z-]+)(?: \S+)?")
 
 

@@ -98,9 +98,9 @@ ON = {"1": True, "true": True, "0": False, "false": False}
 NUMBERED = re.compile(r"^DiskImageFile[0-9]+$")
 """The option with the number of a namespace."""
 
-FIRMWARE = "no CPU is modelled; set `host.command_time`"
+FIRMWARE = "instructions are not counted; set `host.command_time` and `firmware.cores`"
 LOOP = "a command is taken as soon as it arrives"
-ENERGY = "energy is not modelled"
+ENERGY = "currents are not read; set `energy.read_nj` and its like"
 CACHE_DRAM = "the write cache takes no time here"
 CONTENT = "where SimpleSSD keeps the content of the drive"
 OFFERED = "the controller offers it; here the workload decides what is sent"

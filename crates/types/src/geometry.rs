@@ -154,7 +154,7 @@ fn too_many(slots: u64, per_frame: u32, unit: u64) -> String {
     match fits {
         Some((slots, unit)) => format!(
             "{why}; the smallest unit that fits has {unit} bytes: {slots} units of this size take \
-             about {} GiB of memory",
+             about {} GiB of memory in tables",
             (slots * MEMORY_PER_UNIT).div_ceil(1 << 30)
         ),
         None => format!(

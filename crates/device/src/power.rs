@@ -228,14 +228,14 @@ pub(crate) fn fits(params: &Params, drives: u32) -> Result<(), ConfigError> {
         );
         return Err(ConfigError::new(PS4[0].key(), why));
     }
-    let key = match (EnergyRates::of(params), PowerStates::of(params)) {
-        (None, None) => return Ok(()),
-        (_, Some(_)) => "power.ps3_after",
-        (Some(_), None) => "energy.read_nj",
+    let is_set = |key: &&str| {
+        params.iter().any(|(of, value)| of == *key && !matches!(&*value.to_string(), "0" | "0ns"))
     };
-    if drives > 1 {
-        let why = "power and energy are of one drive; the layers here combine several";
-        return Err(ConfigError::new(key, why));
+    match PARAMS.iter().map(|def| def.key).find(is_set) {
+        Some(key) if drives > 1 => {
+            let why = "power and energy are of one drive; the layers here combine several";
+            Err(ConfigError::new(key, why))
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }

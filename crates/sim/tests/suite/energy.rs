@@ -1,14 +1,9 @@
 //! Energy of a run: its parts by hand, and that they add up.
 
 use crate::environment;
-use flashatlas_sim::{Outcome, RunSpec, run};
+use crate::tables::outcome;
+use flashatlas_sim::{RunSpec, run};
 use serde_json::{Value, json};
-
-fn outcome(spec: &Value) -> Outcome {
-    let spec: RunSpec = serde_json::from_value(spec.clone()).unwrap();
-    let none = |path: &str| Err(std::io::Error::other(format!("{path}: no test needs a file")));
-    run(&spec, &environment(&none), &mut |_| true).unwrap()
-}
 
 const RATES: [&str; 11] = [
     "energy.read_nj=3000",
@@ -97,4 +92,19 @@ fn retries_take_the_energy_of_reads() {
 fn a_drive_without_rates_has_no_energy() {
     let spec = json!({ "drive": "tiny", "workload": "uniform:requests=10,size=2KiB" });
     assert_eq!(outcome(&spec).record["energy"], Value::Null);
+}
+
+/// The error names a key that was set.
+#[test]
+fn several_drives_are_refused_by_the_key_that_was_set() {
+    for key in ["power.idle_mw", "energy.erase_nj", "power.ps4_after"] {
+        let value = if key.ends_with("after") { "1ms" } else { "5" };
+        let set = ["layers=mirror".to_owned(), format!("{key}={value}")];
+        let spec = json!({ "drive": "tiny", "set": set,
+            "workload": "uniform:requests=10,size=2KiB" });
+        let spec: RunSpec = serde_json::from_value(spec).unwrap();
+        let none = |path: &str| Err(std::io::Error::other(path.to_owned()));
+        let refused = run(&spec, &environment(&none), &mut |_| true).err().unwrap().to_string();
+        assert!(refused.contains(key) && refused.contains("of one drive"), "{refused}");
+    }
 }

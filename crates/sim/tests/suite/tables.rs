@@ -8,7 +8,7 @@ fn open(path: &str) -> std::io::Result<Stream> {
     Err(std::io::Error::other(format!("{path}: no test needs a file")))
 }
 
-fn outcome(spec: &Value) -> Outcome {
+pub(super) fn outcome(spec: &Value) -> Outcome {
     let spec: RunSpec = serde_json::from_value(spec.clone()).unwrap();
     run(&spec, &environment(&open), &mut |_| true).unwrap()
 }

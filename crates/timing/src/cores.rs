@@ -34,7 +34,7 @@ impl Engine {
         let node = self.nodes.at(n);
         match node.work {
             NodeKind::Core => node.time,
-            _ => self.cores.as_ref().map_or(Dur::ZERO, |cores| cores.flash),
+            _ => self.times.cores.map_or(Dur::ZERO, |cores| cores.flash),
         }
     }
 

@@ -225,14 +225,13 @@ impl Bus {
 pub(crate) struct Cores {
     pub queue: Queue,
     pub idle: u32,
-    pub flash: Dur,
     /// The times at which the cores at work end.
     pub until: Vec<Ps>,
 }
 
 impl Cores {
-    pub fn new(CoreTimes { count, flash }: CoreTimes) -> Box<Cores> {
-        Box::new(Cores { queue: Queue::new(), idle: count, flash, until: Vec::new() })
+    pub fn new(times: CoreTimes) -> Box<Cores> {
+        Box::new(Cores { queue: Queue::new(), idle: times.count, until: Vec::new() })
     }
 
     /// Returns the sum of the times that the cores at work still take.

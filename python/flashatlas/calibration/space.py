@@ -49,7 +49,7 @@ class Parameter:
 
     @property
     def is_fine(self) -> bool:
-        """``True`` if there are so many values that differences tell slopes."""
+        """``True`` if differences between its values tell slopes."""
         return self.is_ordered and len(self.values) >= FINE
 
     def nearest(self, value: Any) -> int:

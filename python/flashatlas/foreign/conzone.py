@@ -12,7 +12,7 @@ from pathlib import PurePath
 
 from flashatlas.foreign.description import DriveFile
 from flashatlas.foreign.keys import Found, left_out, nothing, refused, table, used
-from flashatlas.foreign.macros import CELLS, Macros, capacity_and_model
+from flashatlas.foreign.macros import CELLS, Macros, model_of
 from flashatlas.foreign.nvmevirt import FIRMWARE, controller_of, flash_of
 
 READS = {
@@ -119,17 +119,15 @@ def described(what: str) -> DriveFile:
         InputError: The file, the model or the capacity does not make a drive.
 
     """
-    path, capacity, model = capacity_and_model("conzone", what)
-    macros = Macros(
+    macros, capacity = model_of(
         "conzone",
-        path,
-        model,
+        what,
         KEYS,
         of_type="SSD_TYPE_CONZONE",
         program="ConZone",
         drive="a drive of ConZone",
     )
-    drive = DriveFile(f"ConZone's {macros.model} ({PurePath(path).name})")
+    drive = DriveFile(f"ConZone's {macros.model} ({PurePath(macros.path).name})")
     cell = macros.cell()
     flash_of(macros, capacity, cell, drive)
     drive.set("drive.frame_planes", macros.whole("PLNS_PER_LUN", 1), "PLNS_PER_LUN: all together")

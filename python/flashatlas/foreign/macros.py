@@ -51,6 +51,22 @@ def capacity_and_model(kind: str, what: str) -> tuple[str, int, str | None]:
     return path, int(quantity(given["capacity"])), given.get("model")
 
 
+def model_of(
+    kind: str, what: str, keys: Mapping[str, Key], *, of_type: str, program: str, drive: str
+) -> tuple[Macros, int]:
+    """Return the macros and the capacity of ``FILE,capacity=60GiB[,model=NAME]``.
+
+    The other arguments are those of :class:`Macros`.
+
+    Raises:
+        InputError: The file, the model or the capacity does not make a drive.
+
+    """
+    path, capacity, model = capacity_and_model(kind, what)
+    macros = Macros(kind, path, model, keys, of_type=of_type, program=program, drive=drive)
+    return macros, capacity
+
+
 class Macros:
     """The macros of a model, checked against their table.
 

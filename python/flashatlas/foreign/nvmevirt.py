@@ -13,7 +13,7 @@ from pathlib import PurePath
 from flashatlas._core import InputError
 from flashatlas.foreign.description import DriveFile
 from flashatlas.foreign.keys import left_out, nothing, refused, table, used
-from flashatlas.foreign.macros import CELLS, Macros, capacity_and_model
+from flashatlas.foreign.macros import CELLS, Macros, model_of
 
 MAPPED_PAGE = 4096
 """Bytes of a mapping unit of NVMeVirt (``ssd_init_params``)."""
@@ -74,11 +74,9 @@ def described(what: str) -> DriveFile:
         InputError: The file, the model or the capacity does not make a drive.
 
     """
-    path, capacity, model = capacity_and_model("nvmevirt", what)
-    macros = Macros(
+    macros, capacity = model_of(
         "nvmevirt",
-        path,
-        model,
+        what,
         KEYS,
         of_type="SSD_TYPE_CONV",
         program="NVMeVirt",

@@ -10,6 +10,7 @@ pub const PAPERS: &[(&str, &str)] = &[
     ("3-lpmt", include_str!("../papers/3-lpmt/experiment.toml")),
     ("4-hard", include_str!("../papers/4-hard/experiment.toml")),
     ("5-drives", include_str!("../papers/5-drives/experiment.toml")),
+    ("6-today", include_str!("../papers/6-today/experiment.toml")),
 ];
 
 /// For each preset that is made after a product, its name and the text of its published numbers.

@@ -48,7 +48,7 @@ class Chart:
     key: str = ""
     """The legend of colours (HTML)."""
     left: str = "numbers"
-    """The labels left of the panels: ``numbers``, or ``names`` of runs, which are wider."""
+    """The labels left of the panels: ``numbers``, ``names`` of runs, or the wider ``sentences``."""
     wide: bool = True
 
     def figure(self) -> str:

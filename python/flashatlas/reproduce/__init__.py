@@ -28,7 +28,8 @@ def carry_out(
     """Carry out an experiment.
 
     Args:
-        name: ``mast``, ``nvm-map``, ``demand-map``, ``lpmt``, ``hard``, ``hpb`` or ``drives``.
+        name: ``mast``, ``nvm-map``, ``demand-map``, ``lpmt``, ``hard``, ``hpb``, ``drives`` or
+            ``today``.
         traces: Folder of recorded traces; by default the folder in ``FLASHATLAS_TRACES``. A
             generated workload replaces a missing trace.
         stand_ins: Use generated workloads only.

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from flashatlas.report import sections
 from flashatlas.report.chart import Section
-from flashatlas.report.html import facts, section, table, table_rows
+from flashatlas.report.html import facts, section, table, table_rows, text
 from flashatlas.report.page import document_of
 from flashatlas.report.palette import Runs
+from flashatlas.reproduce.table import Listing
 from flashatlas.results.result import Result
 from flashatlas.running import mechanisms
 
@@ -24,6 +25,15 @@ def _coverage(results: list[Result]) -> list[tuple[str, str, str]]:
     head = list(mechanisms.HEAD[:-1])
     body = table("Mechanisms", head, [("", table_rows([row[:-1] for row in rows]))], "summary")
     return [("mechanisms", "Mechanisms", section("mechanisms", "Mechanisms", body))]
+
+
+def listed(number: int, listing: Listing) -> tuple[str, str, str]:
+    """Return a table of the terminal for a report: the id, title and HTML of its section."""
+    id_ = f"table-{number}"
+    said = " ".join(words for words in (listing.aside, listing.note) if words)
+    lead = f'<p class="lead">{text(said)}</p>'
+    cells = table(listing.title, [text(h) for h in listing.head], [("", table_rows(listing.rows))])
+    return id_, listing.title, section(id_, listing.title, lead, cells)
 
 
 def report(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flashatlas.reproduce import demand_map, drives, hard, hpb, lpmt, mast, nvm_map
+from flashatlas.reproduce import demand_map, drives, hard, hpb, lpmt, mast, nvm_map, today
 from flashatlas.reproduce.protocol import Experiment
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -13,4 +13,5 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     hard.EXPERIMENT,
     hpb.EXPERIMENT,
     drives.EXPERIMENT,
+    today.EXPERIMENT,
 )

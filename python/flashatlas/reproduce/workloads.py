@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -131,7 +131,12 @@ def flash_seconds(result: Result) -> float:
     The operations are programs, erases, and all reads except those for the host's reads. Each has
     the time of a lower page.
     """
-    params, nand = result.record["config"]["params"], result.record["nand"]
+    return flash_seconds_of(result.record)
+
+
+def flash_seconds_of(record: Mapping[str, Any]) -> float:
+    """Return what :func:`flash_seconds` returns, for the record of a run."""
+    params, nand = record["config"]["params"], record["nand"]
     reads = sum(n for cause, n in nand["reads"].items() if cause != "host")
     picoseconds = (
         reads * quantity(params["timing.t_read"])

@@ -16,7 +16,7 @@ function rows(columns) {
 
 /** Width of the labels left of the plots. Plots above each other begin at one line. */
 function leftOf(kind, width) {
-  return { none: 8, numbers: Math.min(76, width * 0.2), names: Math.min(190, width * 0.32) }[kind];
+  return { none: 8, numbers: Math.min(76, width * 0.2), names: Math.min(190, width * 0.32), sentences: Math.min(270, width * 0.4) }[kind];
 }
 
 function configuration(left, width, kind) {
@@ -30,7 +30,7 @@ function configuration(left, width, kind) {
     view: { stroke: null },
     concat: { spacing: 12 },
     axis: { ...label, domainColor: "var(--line)", tickColor: "var(--line)", gridColor: "var(--grid)", labelOverlap: true, tickSize: 4, labelLimit: 400 },
-    axisLeft: { minExtent: left, maxExtent: left, labelLimit: left - 4, domain: false, ticks: false, ...(kind === "names" ? { labelFontSize: 12, labelColor: "var(--ink)" } : {}) },
+    axisLeft: { minExtent: left, maxExtent: left, labelLimit: left - 4, domain: false, ticks: false, ...(kind === "names" || kind === "sentences" ? { labelFontSize: 12, labelColor: "var(--ink)" } : {}) },
     axisX: { tickCount: Math.max(2, Math.floor(width / 110)) },
     title: { anchor: "start", frame: "group", color: "var(--ink)", fontSize: 12, fontWeight: 600, offset: 8, limit: width },
     bar: { color: "var(--run-0)" },

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from flashatlas.report import chart
-from flashatlas.report.html import section, table, table_rows, text
+from flashatlas.report.html import text
 from flashatlas.report.palette import colour_key
 from flashatlas.reproduce.drives.plan import Drives
 from flashatlas.reproduce.drives.published import GB
 from flashatlas.reproduce.drives.tables import listings
-from flashatlas.reproduce.page import Part, report
-from flashatlas.reproduce.table import Listing
+from flashatlas.reproduce.page import Part, listed, report
 
 TITLE = "Presets beside data sheets"
 
@@ -28,17 +27,9 @@ def page(made: Drives, command: str) -> str:
     if any(made.curve(drive.preset) for drive in made.drives):
         lead = "Sequential writes to blank drives: published levels beside ours."
         parts.append(chart.Section("curves", "Write curves", lead, [curves(made)]))
-    parts += [_table(n, listing) for n, listing in enumerate(listings(made)) if listing.rows]
+    parts += [listed(n, listing) for n, listing in enumerate(listings(made)) if listing.rows]
     aside = f"{len(made.results)} runs"
     return report(TITLE, aside, made.results, known, parts, command)
-
-
-def _table(number: int, listing: Listing) -> tuple[str, str, str]:
-    id_ = f"table-{number}"
-    said = " ".join(words for words in (listing.aside, listing.note) if words)
-    lead = f'<p class="lead">{text(said)}</p>'
-    cells = table(listing.title, [text(h) for h in listing.head], [("", table_rows(listing.rows))])
-    return id_, listing.title, section(id_, listing.title, lead, cells)
 
 
 def curves(made: Drives) -> chart.Chart:

@@ -35,6 +35,10 @@ pub const PRESETS: &[Preset] = &[
     Preset { name: "p1-1tb", toml: include_str!("../devices/p1-1tb.toml") },
     Preset { name: "p41-plus-1tb", toml: include_str!("../devices/p41-plus-1tb.toml") },
     Preset { name: "intel-670p-1tb", toml: include_str!("../devices/intel-670p-1tb.toml") },
+    Preset {
+        name: "samsung-860-qvo-1tb",
+        toml: include_str!("../devices/samsung-860-qvo-1tb.toml"),
+    },
     Preset { name: "pm9a3-3840gb", toml: include_str!("../devices/pm9a3-3840gb.toml") },
     Preset { name: "d5-p5316-15360gb", toml: include_str!("../devices/d5-p5316-15360gb.toml") },
 ];

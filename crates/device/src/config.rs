@@ -15,7 +15,7 @@ use flashatlas_ftl::{PROGRAM_STEPS, SCHEME, SchemeConfig, SchemeDef, UNIT};
 use flashatlas_nand::errors::params::PARITY;
 use flashatlas_nand::params::PLP_BYTES;
 use flashatlas_nand::{ErrorRules, Image, Medium, Rules};
-use flashatlas_timing::params::{CACHE_PROGRAM, CACHE_READ};
+use flashatlas_timing::params::{CACHE_PROGRAM, CACHE_READ, PLANE_READS};
 use flashatlas_types::base::{Base, BaseParts};
 use flashatlas_types::{
     AllocationOrder, Cell, ConfigError, FtlError, Geometry, Layout, Lpn, PageOrder, Params, Plan,
@@ -251,6 +251,7 @@ impl DriveConfig {
         (self.scheme().fits)(&self.scheme_config(), &layout)?;
         ErrorRules::check(p, &layout.geometry, p.get(CACHE_READ))?;
         self.check_cache(&layout)?;
+        self.check_planes(&layout)?;
         Ok(layout)
     }
 
@@ -325,6 +326,19 @@ impl DriveConfig {
             if cached > 0 { ", twice with timing.cache_program" } else { "" }
         );
         Err(ConfigError::new(PLP_BYTES.key(), why))
+    }
+
+    /// Checks that a die has planes which can be read independently: the planes of a frame are not.
+    fn check_planes(&self, layout: &Layout) -> Result<(), ConfigError> {
+        let (of_a_die, of_a_frame) = (layout.geometry.planes, layout.span.planes);
+        if self.params.get(PLANE_READS) != "independent" || of_a_frame < of_a_die {
+            return Ok(());
+        }
+        let why = format!(
+            "a frame covers the {of_a_die} planes of a die, and the planes of a frame are read \
+             together; set drive.frame_planes below drive.planes, or timing.plane_reads = together"
+        );
+        Err(ConfigError::new(PLANE_READS.key(), why))
     }
 
     fn check_cache(&self, layout: &Layout) -> Result<(), ConfigError> {

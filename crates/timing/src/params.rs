@@ -51,11 +51,13 @@ pub(crate) const T_STATUS: Param<Dur> = Param::time(
 )
 .or("0");
 
-pub(crate) const PLANE_READS: Param<Text> = Param::choice(
+/// The parameter `timing.plane_reads`.
+pub const PLANE_READS: Param<Text> = Param::choice(
     "timing.plane_reads",
     &["together", "independent"],
     "`together`: a die works on one read at a time, of one plane or of all planes of a frame; \
-     `independent`: reads of different planes of a die sense at the same time, and share its bus",
+     `independent`: reads of different planes of a die sense at the same time, and share its bus; \
+     frames must not cover all planes (drive.frame_planes)",
 )
 .or("together");
 

@@ -27,6 +27,16 @@ fn mistakes_are_named() {
 }
 
 #[test]
+fn planes_that_are_read_together_are_not_independent() {
+    let independent = "timing.plane_reads=independent";
+    let why = error("tlc-nvme-1tb", &[independent]);
+    assert!(why.starts_with("set: timing.plane_reads: a frame covers the 4 planes"), "{why}");
+    // two frames side by side on a die are read independently
+    let halves = [independent.to_owned(), "drive.frame_planes=2".to_owned()];
+    assert!(Registry::DRIVES.load("tlc-nvme-1tb", None, &halves).is_ok());
+}
+
+#[test]
 fn logs_that_cannot_work_say_what_would() {
     // the drive has 33792 blocks: 32768 for data, 2 for merges and 6 for trims; a trim record of 2
     // Mi pages needs 130 frames, which are 3 blocks of 64 frames, and there are two records

@@ -6,13 +6,15 @@ import json
 from typing import NamedTuple
 
 import claims
+import pyarrow as pa
 import pytest
 from conftest import ROOT
 from flashatlas import InputError, reproduce, run
 from flashatlas.cli import main
+from flashatlas.reproduce.drives.fills import cells, of_run
 from flashatlas.reproduce.drives.plan import drives_of, plan
-from flashatlas.reproduce.drives.published import Drive, Measured, compared, verdict
-from flashatlas.reproduce.drives.tables import HEAD, listings, number, short
+from flashatlas.reproduce.drives.published import Drive, Measured, compared, short, verdict
+from flashatlas.reproduce.drives.tables import HEAD, listings, number
 from flashatlas.reproduce.workloads import load
 
 SMALL = ["ssd-470-256gb", "samsung-980-pro-1tb"]
@@ -129,7 +131,7 @@ def test_a_cliff_is_found_and_continued_over_the_whole_drive():
     result = run(
         "samsung-980-pro-1tb", workload="sequential:requests=24000,size=128KiB", depth=32, set=few
     )
-    test = {"what": "write-curve", "state": "fresh", "whole": False}
+    test = {"what": "write-curve", "state": "fresh"}
     cut = {
         "number": [n for n in drive.published["number"] if n["what"] == "fill-rate"],
         "curve": [{**drive.published["curve"][0], "until_gb": 2.15}, drive.published["curve"][1]],
@@ -154,14 +156,56 @@ def test_what_cannot_be_run_is_refused():
 
 
 def test_a_whole_fill_has_the_capacity_of_the_drive():
-    def length(fill):
+    def lengths(fill):
         made = plan(preset=["p1-1tb"], fill=fill).runs()
-        (workload,) = [o["workload"] for _, test, _, o in made if test["what"] == "write-curve"]
-        return int(workload.split("requests=")[1].split(",")[0]) * 131072
+        loads = {t["what"]: o["workload"] for _, t, _, o in made if t["precondition"] == "none"}
+        return {
+            what: int(load.split("requests=")[1].split(",")[0]) * 131072
+            for what, load in loads.items()
+            if "size=128KiB" in load and what in ("write-curve", "whole-fill")
+        }
 
+    assert 0 <= 185e9 - lengths(False)["write-curve"] < 131072
+    assert "whole-fill" not in lengths(False)
     # 1,000 GB by the count of the IDEMA, in whole requests
-    assert 0 <= 1_000_204_886_016 - length(True) < 131072
-    assert 0 <= 185e9 - length(False) < 131072
+    assert 0 <= 1_000_204_886_016 - lengths(True)["whole-fill"] < 131072
+    assert lengths(True)["write-curve"] == lengths(False)["write-curve"]
+
+
+class Written(NamedTuple):
+    """A run whose time series has constant rates in MB/s, each up to a place in GB."""
+
+    levels: list[tuple[float, float]]
+
+    def to_arrow(self, _):
+        rows, first = [], 0.0
+        for last, rate in self.levels:
+            seconds = (last - first) * 1000 / rate
+            rows += [(rate * 1e6 * seconds / 400, seconds / 400 * 1e9)] * 400
+            first = last
+        done, widths = zip(*rows, strict=True)
+        ones = [1] * len(rows)
+        columns = {"write_bytes": done, "write_requests": ones, "write_mean_ns": ones}
+        return pa.table({**columns, "width_ns": widths})
+
+
+def test_the_levels_of_a_whole_fill_are_those_that_were_written():
+    """113 GB lie inside of a stretch of 5 GB, so the end of the cache is interpolated."""
+    levels = [(113.0, 4000.0), (802.0, 1500.0), (1000.0, 700.0)]
+    found = of_run(Measured("any", {"what": "whole-fill"}, 32, Written(levels)))
+    for (end, rate), (its_end, its_rate) in zip(found.parts, levels, strict=True):
+        assert end == pytest.approx(its_end, rel=0.002)
+        assert rate == pytest.approx(its_rate, rel=0.002)
+    seconds = 113 / 4 + 689 / 1.5 + 198 / 0.7
+    assert found.mean == pytest.approx(1e6 / seconds, rel=0.001)
+    row = cells("any", "ours", found)[2:]
+    assert row == ("113 GB", "4,000 MB/s", "1,500 MB/s", "802 GB", "700 MB/s", "1,298 MB/s")
+
+
+def test_a_whole_fill_without_folding_has_two_levels():
+    found = of_run(Measured("any", {}, 32, Written([(42.0, 3360.0), (1000.0, 2000.0)])))
+    row = cells("any", "ours", found)[2:]
+    assert row[:5] == ("42 GB", "3,360 MB/s", "2,000 MB/s", "–", "–")
 
 
 def test_the_command_and_the_report(made, monkeypatch, tmp_path, capsys):

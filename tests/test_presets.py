@@ -27,6 +27,8 @@ NEVER_ASSUMED = re.compile(
 
 UNITS = {"gb": 10**9, "tb": 10**12}
 
+USES = ("tuned", "predicted", "held back")
+
 STATES = ("fresh", "behind-cache", "steady", "unsaid")
 
 
@@ -97,13 +99,13 @@ def test_published_numbers_say_what_they_are_and_whether_they_were_used(name):
     for number in published["number"]:
         assert number["state"] in STATES
         assert number["unit"] in ("MB/s", "IOPS", "us")
-        assert number["used"] in ("tuned", "predicted")
+        assert number["used"] in USES
         assert number["value"] > 0 and number["source"]
         assert ("by_hand" in number) == ("how" in number)
     ends = [part["until_gb"] for part in published.get("curve", [])]
     assert ends == sorted(ends)
     for part in published.get("curve", []):
-        assert {part["used_until"], part["used_rate"]} <= {"tuned", "predicted"}
+        assert {part["used_until"], part["used_rate"]} <= set(USES)
         assert part["source"]
 
 

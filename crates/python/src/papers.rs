@@ -27,6 +27,7 @@ pub const PUBLISHED: &[(&str, &str)] = &[
     ("p1-1tb", include_str!("../devices/published/p1-1tb.toml")),
     ("p41-plus-1tb", include_str!("../devices/published/p41-plus-1tb.toml")),
     ("intel-670p-1tb", include_str!("../devices/published/intel-670p-1tb.toml")),
+    ("samsung-860-qvo-1tb", include_str!("../devices/published/samsung-860-qvo-1tb.toml")),
     ("pm9a3-3840gb", include_str!("../devices/published/pm9a3-3840gb.toml")),
     ("d5-p5316-15360gb", include_str!("../devices/published/d5-p5316-15360gb.toml")),
 ];

@@ -5,7 +5,7 @@ from __future__ import annotations
 from flashatlas.reproduce.protocol import Experiment, ExperimentOption
 
 HELP = """\
-Compare ten presets with the data sheets and reviews of the products that they are made after.
+Compare presets with the data sheets and reviews of the products that they are made after.
 
 The tables have fio's standard tests, fresh and steady, and the write curves of consumer drives.
 
@@ -18,13 +18,16 @@ EXPERIMENT = Experiment(
     help=HELP,
     options=(
         ExperimentOption(
-            "preset", list[str], [], "Preset to test, in place of all ten; may be repeated."
+            "preset", list[str], [], "Preset to test, in place of all; may be repeated."
         ),
         ExperimentOption(
             "limit", int | None, None, "Number of requests after which each run ends.", least=1
         ),
         ExperimentOption(
-            "fill", bool, False, "Write whole drives for the curves; takes minutes and gigabytes."
+            "fill",
+            bool,
+            False,
+            "Also write whole drives, those with a curve; 2 min and 4.3 GB each.",
         ),
     ),
 )

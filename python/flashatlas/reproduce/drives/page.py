@@ -8,14 +8,10 @@ from flashatlas.report import chart
 from flashatlas.report.html import text
 from flashatlas.report.palette import colour_key
 from flashatlas.reproduce.drives.plan import Drives
-from flashatlas.reproduce.drives.published import GB
 from flashatlas.reproduce.drives.tables import listings
 from flashatlas.reproduce.page import Part, listed, report
 
 TITLE = "Presets beside data sheets"
-
-POINTS = 100
-"""Number of points of our curve of each drive."""
 
 COLOURS = {"published": "var(--run-1)", "ours": "var(--run-0)"}
 
@@ -34,25 +30,9 @@ def page(made: Drives, command: str) -> str:
 
 def curves(made: Drives) -> chart.Chart:
     """Return the chart of the write curves, a panel for each drive."""
-    rows: list[tuple[str, str, float, float]] = []
-    shown = []
-    for drive in made.drives:
-        curve = made.curve(drive.preset)
-        if curve is None:
-            continue
-        shown.append(drive.preset)
-        end = curve.curve.end
-        first = 0.0
-        for part in drive.published["curve"]:
-            last = min(part["until_gb"], end / GB)
-            if last > first:
-                for place in (first, last):
-                    rows.append((drive.preset, "published", place, part["mb_per_s"]))
-            first = part["until_gb"]
-        for n in range(POINTS):
-            a, b = end * n / POINTS, end * (n + 1) / POINTS
-            rows.append((drive.preset, "ours", (a + b) / 2 / GB, curve.rate(a, b)))
-    data = chart.columns_of(("preset", "curve", "written", "rate"), rows)
+    points = made.points
+    shown = list(dict.fromkeys(preset for preset, *_ in points))
+    data = chart.columns_of(("preset", "curve", "written", "rate"), points)
 
     def panel(preset: str) -> dict[str, Any]:
         return {

@@ -10,7 +10,8 @@ from typing import Any
 
 from flashatlas._core import InputError, quantity
 from flashatlas.names import registries, unknown
-from flashatlas.reproduce.drives.published import Drive, Measured, Row, compared
+from flashatlas.reproduce.drives import fills
+from flashatlas.reproduce.drives.published import CURVE, FILL, Drive, Measured, Row, compared
 from flashatlas.reproduce.protocol import Kept, Progress
 from flashatlas.reproduce.runs import carried_out
 from flashatlas.reproduce.workloads import Application, load
@@ -48,6 +49,20 @@ class Drives:
         """Return the run with the write curve of a preset; ``None`` if it has none."""
         return next((t for t in self.tested if t.preset == preset and t.is_curve), None)
 
+    def fill(self, preset: str) -> Measured | None:
+        """Return the run that writes a whole drive; ``None`` if there is none."""
+        return next((t for t in self.tested if t.preset == preset and t.is_fill), None)
+
+    @property
+    def points(self) -> list[tuple[str, str, float, float]]:
+        """The points of the longest write curve of each drive, as :func:`fills.points`."""
+        runs = {
+            drive.preset: run
+            for drive in self.drives
+            if (run := self.fill(drive.preset) or self.curve(drive.preset))
+        }
+        return fills.points(self.drives, runs)
+
     def to_json(self) -> dict[str, Any]:
         """Return all numbers."""
         return {
@@ -56,6 +71,7 @@ class Drives:
             "order": self.experiment["order"],
             "rows": [row.to_json() for row in self.rows],
             "tests": [one.to_json() for one in self.tested],
+            "points": self.points,
         }
 
 
@@ -68,7 +84,7 @@ class Plan:
     limit: int | None
     """Number of requests after which each run ends."""
     fill: bool
-    """``True`` if the curves go over whole drives."""
+    """``True`` if drives with a published curve are also written as a whole."""
 
     @property
     def workloads(self) -> list[Application]:
@@ -87,22 +103,23 @@ class Plan:
                 made += [(drive.preset, test, n, self._options(drive, test, n)) for n in depths]
             gigabytes = self.experiment["curve"]["gigabytes"].get(drive.preset)
             if gigabytes is not None:
-                test, depth = self._curve(drive, gigabytes), self.experiment["curve"]["depth"]
-                made.append((drive.preset, test, depth, self._options(drive, test, depth)))
+                tests = [self._writes(CURVE, gigabytes * 1e9)]
+                if self.fill:
+                    tests.append(self._writes(FILL, drive.bytes))
+                depth = self.experiment["curve"]["depth"]
+                made += [(drive.preset, t, depth, self._options(drive, t, depth)) for t in tests]
         return made
 
-    def _curve(self, drive: Drive, gigabytes: float) -> dict[str, Any]:
-        size = self.experiment["curve"]["size"]
-        length = drive.bytes if self.fill else gigabytes * 1e9
-        requests = int(length // quantity(size))
-        workload = f"sequential:requests={requests},size={size}"
-        return {
-            "what": "write-curve",
+    def _writes(self, what: str, length: float) -> dict[str, Any]:
+        curve = self.experiment["curve"]
+        requests = int(length // quantity(curve["size"]))
+        test = {
+            "what": what,
             "state": "fresh",
-            "workload": workload,
+            "workload": f"sequential:requests={requests},size={curve['size']}",
             "precondition": "none",
-            "whole": self.fill,
         }
+        return test if what == CURVE else {**test, "interval": curve["fill_interval"]}
 
     def _options(self, drive: Drive, test: Mapping[str, Any], depth: int) -> dict[str, Any]:
         options: dict[str, Any] = {
@@ -115,8 +132,9 @@ class Plan:
             options["set"] = ["ftl.slc=none"]
         if warmup := test.get("warmup"):
             options["warmup"] = warmup if self.limit is None else min(warmup, self.limit // 2)
-        if until := test.get("until"):
-            options["until"] = until
+        for key in ("until", "interval"):
+            if key in test:
+                options[key] = test[key]
         return options
 
     @property

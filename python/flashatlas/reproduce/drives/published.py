@@ -12,6 +12,13 @@ from flashatlas.results.result import Result
 
 GB = 1e9
 
+TUNED, PREDICTED, HELD_BACK = "tuned", "predicted", "held back"
+"""Uses of a published number: a value of the preset was chosen by it, or not, or nobody had looked
+at it when the preset was made."""
+
+CURVE, FILL = "write-curve", "whole-fill"
+"""Tests of sequential writes: beyond the end of the cache, and over the whole drive."""
+
 NOT_RUN = "not run"
 """In place of a verdict, if the curve was cut off before the place of the published number."""
 
@@ -43,7 +50,12 @@ class Measured:
     @property
     def is_curve(self) -> bool:
         """``True`` if the run is a write curve."""
-        return self.test["what"] == "write-curve"
+        return self.test["what"] == CURVE
+
+    @property
+    def is_fill(self) -> bool:
+        """``True`` if the run writes a whole drive."""
+        return self.test["what"] == FILL
 
     @cached_property
     def curve(self) -> logs.Curve:
@@ -84,7 +96,7 @@ class Measured:
             "latency_ns": self.result.latency,
             "waf": self.result.waf,
             "steady": self.result.steady,
-            "breaks": self.breaks if self.is_curve else None,
+            "breaks": self.breaks if self.is_curve or self.is_fill else None,
             "violations": self.result.violations,
             "config_hash": self.result.record["config_hash"],
         }
@@ -100,7 +112,7 @@ class Row:
     ours: float | None
     unit: str
     used: str
-    """``tuned`` or ``predicted``; ``another size`` if the number is of another capacity."""
+    """How the number was used: ``tuned``, ``predicted``, ``held back``, or ``another size``."""
     verdict: str
     source: str
 
@@ -114,6 +126,13 @@ class Row:
         return {**vars(self), "ratio": self.ratio}
 
 
+def short(source: str) -> str:
+    """Return the first words of a source, which stands whole in ``devices/published``."""
+    for end in (",", " (", ":", " on the "):
+        source = source.partition(end)[0]
+    return source
+
+
 def verdict(experiment: Mapping[str, Any], used: str, published: float, ours: float | None) -> str:
     """Return the verdict on a published number, in the words of ``docs/CLAIMS.md``."""
     if used == "another size":
@@ -121,7 +140,7 @@ def verdict(experiment: Mapping[str, Any], used: str, published: float, ours: fl
     if ours is None:  # the curve has no such level
         return "contradicted"
     if abs(ours / published - 1) <= experiment["within"]:
-        return "by construction" if used == "tuned" else "reproduced"
+        return "by construction" if used == TUNED else "reproduced"
     apart = max(ours / published, published / ours)
     return "direction only" if apart <= experiment["order"] else "contradicted"
 
@@ -170,7 +189,8 @@ def _of_number(
     if what == "fill-rate" or state == "behind-cache":
         assert curve is not None
         if what == "fill-rate":
-            return "mean of a whole fill", _fill_rate(drive, curve)
+            fill = next((one for one in own if one.is_fill), None)
+            return "mean of a whole fill", _fill_rate(drive, curve, fill)
         return f"{what}, behind the cache", _levels(drive, curve)[2]
     states = experiment["compared"]
     state = states.get(f"{state}-{number['what']}", states[state])
@@ -206,11 +226,11 @@ def _levels(drive: Drive, curve: Measured) -> tuple[float | None, float, float |
     return end, curve.rate(0, end), curve.rate(end, curve.curve.end)
 
 
-def _fill_rate(drive: Drive, curve: Measured) -> float | None:
-    """Return the mean MB/s of a whole fill, continued from the curve if it is shorter."""
+def _fill_rate(drive: Drive, curve: Measured, fill: Measured | None) -> float | None:
+    """Return the mean MB/s of a whole fill, continued from the curve if there is no such run."""
+    if fill is not None:
+        return fill.rate(0, fill.curve.end)
     end, before, after = _levels(drive, curve)
-    if curve.test["whole"]:
-        return curve.rate(0, curve.curve.end)
     if end is None or after is None:
         return None
     return drive.bytes / (end / before + (drive.bytes - end) / after)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from flashatlas.reproduce.drives import fills
 from flashatlas.reproduce.drives.plan import Drives
-from flashatlas.reproduce.drives.published import Measured, Row
+from flashatlas.reproduce.drives.published import HELD_BACK, PREDICTED, Measured, Row, short
 from flashatlas.reproduce.table import Listing
 
 HEAD = ("test", "published", "ours", "ratio", "used", "verdict", "source")
@@ -26,7 +27,14 @@ def listings(made: Drives) -> list[Listing]:
         for drive in made.drives
         if (rows := made.of(drive.preset))
     ]
-    return [summary(made), *own, fresh(made), steady(made)]
+    filled = [(drive, run) for drive in made.drives if (run := made.fill(drive.preset))]
+    return [
+        summary(made),
+        *own,
+        *([fills.listing(filled, made.experiment)] if filled else []),
+        fresh(made),
+        steady(made),
+    ]
 
 
 def cells(row: Row) -> tuple[str, ...]:
@@ -43,13 +51,6 @@ def number(value: float, unit: str) -> str:
     return f"{shown} {'µs' if unit == 'us' else unit}"
 
 
-def short(source: str) -> str:
-    """Return the first words of a source, which stands whole in ``devices/published``."""
-    for end in (",", " (", ":", " on the "):
-        source = source.partition(end)[0]
-    return source
-
-
 def summary(made: Drives) -> Listing:
     """Return the number of published numbers of each preset by verdict."""
 
@@ -57,7 +58,8 @@ def summary(made: Drives) -> Listing:
         return tuple(str(sum(row.verdict == said for row in rows)) for said in VERDICTS)
 
     def within(rows: Sequence[Row]) -> str:
-        predicted = [r for r in rows if r.used == "predicted" and r.verdict in VERDICTS]
+        own = [r for r in rows if r.used in (PREDICTED, HELD_BACK)]
+        predicted = [r for r in own if r.verdict in VERDICTS]
         near = sum(row.verdict == "reproduced" for row in predicted)
         return f"{near} of {len(predicted)}"
 

@@ -39,6 +39,8 @@ def test_a_verdict_has_the_limits_of_the_experiment():
         ("predicted", 49.0, "contradicted"),
         ("predicted", 201.0, "contradicted"),
         ("predicted", None, "contradicted"),
+        ("held back", 114.9, "reproduced"),
+        ("held back", 116.0, "direction only"),
         ("tuned", 100.0, "by construction"),
         ("tuned", 116.0, "direction only"),
         ("another size", 100.0, "not reproducible"),

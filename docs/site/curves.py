@@ -5,14 +5,11 @@ python docs/site/curves.py DIR      after `flashatlas reproduce drives --fill --
 
 from __future__ import annotations
 
-import json
 import sys
-from pathlib import Path
 from typing import Any
 
-from flashatlas.drawing import charts
+from figures import ROOT, found, save
 
-ROOT = Path(__file__).resolve().parents[2]
 PICTURE = ROOT / "papers/5-drives/curves.svg"
 FIELDS = ("preset", "curve", "written", "rate")
 COLOURS = {"published": "#c2571a", "ours": "#2563c9"}
@@ -53,14 +50,7 @@ def picture(points: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the picture as a specification of Vega-Lite, with two panels in a row."""
     presets = list(dict.fromkeys(point["preset"] for point in points))
     panels = [panel(name, [p for p in points if p["preset"] == name]) for name in presets]
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "background": "#ffffff",
-        "padding": 8,
-        "concat": panels,
-        "columns": 2,
-        "config": {"font": "sans-serif", "axis": {"gridColor": "#e8ebf0"}},
-    }
+    return {"concat": panels, "columns": 2}
 
 
 def main() -> None:
@@ -70,15 +60,10 @@ def main() -> None:
         SystemExit: No folder is given, or it has no results of whole drives.
 
     """
-    if len(sys.argv) != 2:
-        raise SystemExit(__doc__)
-    found = json.loads((Path(sys.argv[1]) / "drives.json").read_text(encoding="utf-8"))
-    if not any(test["test"] == "whole-fill" for test in found["tests"]):
+    made = found(__doc__, "drives")
+    if not any(test["test"] == "whole-fill" for test in made["tests"]):
         raise SystemExit(f"{sys.argv[1]}: no whole drive was written; give --fill")
-    points = [dict(zip(FIELDS, point, strict=True)) for point in found["points"]]
-    svg = charts.library().vegalite_to_svg(picture(points))
-    PICTURE.write_text(svg + "\n", encoding="utf-8")
-    print(PICTURE)
+    save(PICTURE, picture([dict(zip(FIELDS, point, strict=True)) for point in made["points"]]))
 
 
 if __name__ == "__main__":

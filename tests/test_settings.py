@@ -201,6 +201,8 @@ def _hosts(add: mechanism_runs.Add) -> None:
 def _controllers(add: mechanism_runs.Add) -> None:
     cores = ["firmware.cores=2", "firmware.unit_time=4us", "firmware.flash_time=6us"]
     add("cores", MIXED, *cores, depth=16)
+    shared = ["memory.dram_shared_rate=100MB", "memory.dram_burst=64"]
+    add("shared dram", MIXED, *shared, depth=16)
     rates = [f"energy.{part}_nj=7000" for part in ("read", "program", "erase")]
     rates += [f"power.{part}_mw=20" for part in ("channel", "link", "core", "work", "idle")]
     rates += ["host.link_rate=100MB", *cores]

@@ -210,6 +210,8 @@ pub(crate) const UNSAID: &[(&str, &str)] = &[
     ("ftl.slc_keep", "0"),
     ("ftl.slc_static", "0"),
     ("ftl.worn_out", "stop"),
+    ("memory.dram_burst", "0"),
+    ("memory.dram_shared_rate", "0"),
     ("nand.plp_bytes", "0"),
     ("nand.slc_wear", "1"),
     ("power.channel_mw", "0"),

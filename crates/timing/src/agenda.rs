@@ -22,6 +22,8 @@ pub(crate) enum Event {
     Timer(u32),
     /// A core has finished its work on an operation.
     Core(u32),
+    /// The shared DRAM is free.
+    Dram,
 }
 
 /// An event encoded as one number, so that a heap compares and moves little data. From the highest
@@ -39,8 +41,10 @@ const CHANNEL: u64 = 1;
 const LINK: u64 = 2;
 const TIMER: u64 = 3;
 
-/// Number of directions of the link. Events of their kind with higher numbers are of cores.
+/// Number of directions of the link. Of the events of their kind, the next number is of the shared
+/// DRAM, and higher numbers are of cores.
 const WAYS: u32 = 2;
+const FIRST_CORE: u32 = WAYS + 1;
 
 const fn number_of(key: Key) -> u64 {
     key as u64 >> NUMBER_AT
@@ -158,7 +162,12 @@ impl Agenda {
 
     #[inline]
     pub fn set_core(&mut self, at: Ps, operation: u32) {
-        self.set(at, LINK, WAYS + operation);
+        self.set(at, LINK, FIRST_CORE + operation);
+    }
+
+    #[inline]
+    pub fn set_dram(&mut self, at: Ps) {
+        self.set(at, LINK, WAYS);
     }
 
     #[inline]
@@ -195,7 +204,8 @@ impl Agenda {
             DIE => Event::Die(which),
             CHANNEL => Event::Channel(which),
             LINK if which < WAYS => Event::Link(which),
-            LINK => Event::Core(which - WAYS),
+            LINK if which == WAYS => Event::Dram,
+            LINK => Event::Core(which - FIRST_CORE),
             _ => Event::Timer(which),
         };
         Some((at, event))

@@ -47,7 +47,10 @@ impl Engine {
 
     pub(crate) fn link_done(&mut self, way: u32) {
         let n = std::mem::replace(&mut self.links[way as usize].current, NIL);
-        self.complete(n);
+        match self.nodes.at(n).work {
+            NodeKind::LinkIn => self.take_in(n),
+            _ => self.complete(n),
+        }
         self.next_on_link(way);
     }
 
@@ -139,7 +142,7 @@ impl Engine {
                     die.phase = Phase::Idle;
                 }
                 let of_map = self.nodes.at(n).host_read == HostRead::OfItsMap;
-                self.complete(n);
+                self.take_in(n);
                 if !(of_map && self.rests_on(d)) {
                     self.next_on_die(d);
                 }

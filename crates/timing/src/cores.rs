@@ -3,7 +3,7 @@
 //!
 //! The cores share one queue, which is served as the queue of a channel is: by class, then by order
 //! of arrival. An operation on flash first waits for a core and takes its time there, and then
-//! arrives at its die.
+//! arrives at its die, or at the shared DRAM if it is a program.
 
 use crate::engine::Engine;
 use crate::nodes::NodeKind;
@@ -66,7 +66,7 @@ impl Engine {
         }
         match self.nodes.at(n).work {
             NodeKind::Core => self.complete(n),
-            _ => self.queue_on_die(n),
+            _ => self.send_to_die(n),
         }
         self.next_on_core();
     }

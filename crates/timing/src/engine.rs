@@ -22,10 +22,11 @@ use crate::map_waits::{HostRead, MapWaits};
 use crate::memory::Memory;
 use crate::nodes::{Copyback, NIL, Node, NodeKind, Nodes, Slab};
 use crate::paths::{Paths, State, Step};
-use crate::resources::{Bus, Cores, Die, Phase, Planes, Slots};
-use crate::statistics::Resource;
+use crate::resources::{Bus, Cores, Die, Planes, SharedDram, Slots};
 use crate::{CoreTimes, Statistics, Times, Trajectory};
-use flashatlas_types::{Class, DieBlock, Dur, Layout, Op, OpId, OpKind, Plan, Ps, Tag, beat};
+use flashatlas_types::{
+    Class, DieBlock, Dur, Layout, MemoryKind, Op, OpId, OpKind, Plan, Ps, Tag, beat,
+};
 
 /// A host command that is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,9 +51,10 @@ pub struct Engine {
     pub(crate) planes: Planes,
     memory: Option<Memory>,
     pub(crate) cores: Option<Box<Cores>>,
+    pub(crate) shared_dram: Option<Box<SharedDram>>,
     /// Time up to which the time at work is counted. While no operation is unfinished, it is the
     /// time since which the drive rests.
-    counted: Ps,
+    pub(crate) counted: Ps,
     slots: Slots,
     pub(crate) copybacks: Slab<Copyback>,
     pub(crate) statistics: Statistics,
@@ -104,7 +106,8 @@ fn describe(t: &Times, op: &Op, node: &mut Node) {
             (node.work, node.die, node.block) = (NodeKind::Erase, die, block);
         }
         OpKind::Memory { kind, accesses, bytes, write } => {
-            node.work = NodeKind::Timer;
+            let shares = kind == MemoryKind::Dram && t.shared_dram.is_some();
+            node.work = if shares { NodeKind::Dram } else { NodeKind::Timer };
             node.time = t.memory_time(kind, accesses, bytes, write);
         }
         OpKind::Link { inbound, bytes } => {
@@ -129,11 +132,13 @@ impl Engine {
         let channels = layout.geometry.channels as usize;
         let memory = times.dram.as_ref().map(Memory::new);
         let cores = times.cores.map(Cores::new);
+        let shared_dram = times.shared_dram.map(SharedDram::new);
         let planes =
             if times.plane_reads.is_some() { Planes::new(layout) } else { Planes::default() };
         let mut statistics = Statistics::new(dies as usize, channels);
         statistics.cores = times.cores.map_or(0, CoreTimes::number);
         statistics.dram = memory.is_some().then(Box::default);
+        statistics.shared_dram = shared_dram.is_some().then_some(Dur::ZERO);
         Engine {
             times,
             now: Ps::ZERO,
@@ -146,6 +151,7 @@ impl Engine {
             planes,
             memory,
             cores,
+            shared_dram,
             counted: Ps::ZERO,
             slots: Slots::default(),
             copybacks: Slab::default(),
@@ -267,22 +273,8 @@ impl Engine {
         self.nodes.program_of(block, page, before).map(|n| self.nodes.at(n).id)
     }
 
-    /// Returns the busy times of the resources until now. Work under way is counted up to now.
-    pub fn statistics(&mut self) -> Statistics {
-        self.statistics.dies_change(self.now, 0);
-        if self.nodes.live > 0 {
-            self.count_time_at_work();
-        }
-        let mut so_far = self.statistics.clone();
-        self.each_under_way(|resource, left| {
-            let busy = so_far.of(resource);
-            *busy = Dur(busy.0 - left.0);
-        });
-        so_far
-    }
-
     /// Counts the time at work up to now.
-    fn count_time_at_work(&mut self) {
+    pub(crate) fn count_time_at_work(&mut self) {
         self.statistics.at_work = self.statistics.at_work + self.now.since(self.counted);
         self.counted = self.now;
     }
@@ -296,38 +288,6 @@ impl Engine {
     /// Returns a hash of all flash operations so far and the times of their ends, in order.
     pub fn trajectory(&self) -> Trajectory {
         self.trajectory
-    }
-
-    /// Sets the busy times to zero.
-    pub fn reset_statistics(&mut self) {
-        self.statistics.reset(self.now);
-        if self.nodes.live > 0 {
-            self.counted = self.now;
-        }
-        // all of the work under way was counted when it began; its remaining part belongs to the
-        // time from now on
-        let mut left_over = Vec::new();
-        self.each_under_way(|resource, left| left_over.push((resource, left)));
-        left_over.into_iter().for_each(|(resource, left)| *self.statistics.of(resource) = left);
-    }
-
-    /// Calls `show` with every resource at work and the time that its work will still take.
-    fn each_under_way(&self, mut show: impl FnMut(Resource, Dur)) {
-        for (d, die) in self.dies.iter().enumerate() {
-            if let Phase::Cells { until } = die.phase {
-                show(Resource::Die(d), until.since(self.now));
-            }
-        }
-        for (c, bus) in self.channels.iter().enumerate().filter(|(_, bus)| bus.current != NIL) {
-            show(Resource::Channel(c), bus.until.since(self.now));
-        }
-        if let Some(cores) = &self.cores {
-            show(Resource::Cores, cores.left(self.now));
-        }
-        for link in self.links.iter().filter(|link| link.current != NIL) {
-            let out = usize::from(self.nodes.at(link.current).work == NodeKind::LinkOut);
-            show(Resource::Link(out), link.until.since(self.now));
-        }
     }
 
     /// Adds the operations of `plan` at time `now`, and starts the operations that can start.
@@ -365,6 +325,9 @@ impl Engine {
                     node.page = memory.keep(plan.dram(first, count), update);
                 }
             });
+            if let Some(dram) = &mut self.shared_dram {
+                dram.enter(n, op);
+            }
             if let OpKind::Copyback { .. } = op.kind {
                 self.begin_copyback(n, plan, op);
             }
@@ -410,6 +373,7 @@ impl Engine {
                 Event::Timer(n) => self.complete(n),
                 Event::Link(way) => self.link_done(way),
                 Event::Core(n) => self.core_done(n),
+                Event::Dram => self.dram_done(),
                 Event::Channel(channel) => self.channel_done(channel),
                 Event::Die(die) => self.die_done(die),
                 Event::Void => {}
@@ -447,13 +411,18 @@ impl Engine {
             match node.work {
                 NodeKind::Read | NodeKind::Program | NodeKind::Erase | NodeKind::Copyback => {
                     if self.cores.is_none() || !self.queue_on_core(n) {
-                        self.queue_on_die(n);
+                        self.send_to_die(n);
                     }
                 }
                 NodeKind::Core => {
                     if !self.queue_on_core(n) {
                         self.complete(n);
                     }
+                }
+                NodeKind::Dram | NodeKind::LinkIn | NodeKind::LinkOut
+                    if self.shared_dram.is_some() =>
+                {
+                    self.begin_with_dram(n)
                 }
                 NodeKind::Dram => self.begin_on_dram(n),
                 NodeKind::AwaitSlots if node.value > self.slots.freed => {

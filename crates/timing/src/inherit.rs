@@ -94,13 +94,14 @@ impl Engine {
         let node = self.nodes.at_mut(n);
         node.host_read = HostRead::OfItsMap;
         let (before, waiting, d) = (node.rank, node.waiting, node.die);
-        if let Some(cores) = &mut self.cores
-            && waiting == 0
-            && cores.queue.take(&mut self.nodes, n, before, self.now)
-        {
-            self.nodes.at_mut(n).rank = rank;
-            // all cores are at work while an operation waits for one
-            return cores.queue.push(&mut self.nodes, n, self.now);
+        let of_cores = self.cores.as_mut().map(|cores| &mut cores.queue);
+        let of_dram = self.shared_dram.as_mut().map(|dram| &mut dram.bus.queue);
+        for queue in [of_cores, of_dram].into_iter().flatten() {
+            if waiting == 0 && queue.take(&mut self.nodes, n, before, self.now) {
+                self.nodes.at_mut(n).rank = rank;
+                // the cores and the DRAM are at work while an operation waits for them
+                return queue.push(&mut self.nodes, n, self.now);
+            }
         }
         let die = &mut self.dies[d as usize];
         let has_die = die.current == n || die.cached == n || die.planes.contains(&n);

@@ -42,6 +42,7 @@
 
 mod agenda;
 mod buses;
+mod busy;
 mod copybacks;
 mod cores;
 mod dies;
@@ -55,6 +56,7 @@ pub mod params;
 pub mod paths;
 mod planes;
 mod resources;
+mod shared_dram;
 mod statistics;
 mod times;
 mod trajectory;
@@ -63,5 +65,5 @@ pub use engine::{Engine, Finished};
 pub use params::PARAMS;
 pub use paths::{Reason, Step};
 pub use statistics::{DramStatistics, OperationTimes, Statistics};
-pub use times::{CoreTimes, MemoryTimes, PlaneReads, Suspend, Times};
+pub use times::{CoreTimes, MemoryTimes, PlaneReads, SharedDramTimes, Suspend, Times};
 pub use trajectory::Trajectory;

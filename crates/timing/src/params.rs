@@ -182,6 +182,23 @@ pub(crate) const DRAM_RATE: Param<u64> =
 pub(crate) const NVM_RATE: Param<u64> =
     Param::rate("memory.nvm_rate", "bytes a second of NVM; 0: as memory.nvm").or("0");
 
+/// The parameter `memory.dram_shared_rate`.
+pub const DRAM_SHARED_RATE: Param<u64> = Param::rate(
+    "memory.dram_shared_rate",
+    "bytes a second of a DRAM of the controller for which all data and the tables in DRAM wait; \
+     data passes it twice, in and out; 0: data and tables wait for no DRAM, as in SRAM",
+)
+.or("0");
+
+pub(crate) const DRAM_BURST: Param<u32> = Param::int(
+    "memory.dram_burst",
+    0,
+    4096,
+    "memory.dram_shared_rate: least number of bytes that one access to a table moves; 0: as many \
+     as the access needs",
+)
+.or("0");
+
 /// The parameter `firmware.cores`.
 pub const CORES: Param<u32> = Param::int(
     "firmware.cores",
@@ -249,6 +266,8 @@ pub const PARAMS: &[ParamDef] = &[
     SRAM_RATE.def,
     DRAM_RATE.def,
     NVM_RATE.def,
+    DRAM_SHARED_RATE.def,
+    DRAM_BURST.def,
     CORES.def,
     FLASH_TIME.def,
     LINK_RATE.def,

@@ -23,7 +23,8 @@ pub enum Reason {
     HostQueue,
     /// A layer above the drive delays the request, or a command that it sends for the request.
     Layer,
-    /// Fixed times of the controller, its work on the operation, and waits for a core.
+    /// Fixed times of the controller, its work on the operation, waits for a core, and data in the
+    /// shared DRAM.
     Controller,
     /// Accesses to tables in memory.
     Tables,

@@ -1,9 +1,9 @@
-//! Queues by priority, dies, planes and channels.
+//! Queues by priority, dies, planes, channels, cores and the shared DRAM.
 
-use crate::CoreTimes;
 use crate::map_waits::HostRead;
 use crate::nodes::{NIL, Nodes};
-use flashatlas_types::{Class, DieBlock, Dur, Layout, Ps, TiVec};
+use crate::times::{CoreTimes, SharedDramTimes};
+use flashatlas_types::{Class, DieBlock, Dur, Layout, MemoryKind, Op, OpKind, Ps, TiVec};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -237,6 +237,45 @@ impl Cores {
     /// Returns the sum of the times that the cores at work still take.
     pub fn left(&self, now: Ps) -> Dur {
         Dur(self.until.iter().map(|until| until.since(now).0).sum())
+    }
+}
+
+/// The DRAM that data and tables share, and its queue.
+#[derive(Debug)]
+pub(crate) struct SharedDram {
+    times: SharedDramTimes,
+    pub bus: Bus,
+    /// Time that the operation of each node takes on the DRAM.
+    pub of_nodes: Vec<Dur>,
+}
+
+impl SharedDram {
+    pub fn new(times: SharedDramTimes) -> Box<SharedDram> {
+        Box::new(SharedDram { times, bus: Bus::new(), of_nodes: Vec::new() })
+    }
+
+    /// Notes the time that an operation takes on the DRAM.
+    #[cold]
+    #[inline(never)]
+    pub fn enter(&mut self, n: u32, op: &Op) {
+        let bytes = match op.kind {
+            OpKind::Read { bytes, .. } | OpKind::Program { bytes, .. } => bytes.into(),
+            OpKind::Link { bytes, .. } => bytes,
+            OpKind::Memory { kind: MemoryKind::Dram, accesses, bytes, .. } => {
+                u64::from(accesses) * u64::from(bytes.max(self.times.burst))
+            }
+            _ => 0,
+        };
+        let n = n as usize;
+        if self.of_nodes.len() <= n {
+            self.of_nodes.resize(n + 1, Dur::ZERO);
+        }
+        self.of_nodes[n] = Dur::transfer(bytes, self.times.rate);
+    }
+
+    /// Returns the time that the transfer under way still takes, or zero if there is none.
+    pub fn left(&self, now: Ps) -> Dur {
+        if self.bus.current == NIL { Dur::ZERO } else { self.bus.until.since(now) }
     }
 }
 

@@ -16,6 +16,8 @@ pub struct Statistics {
     pub cores: u32,
     /// Time during which cores of the controller worked, summed over the cores.
     pub core_busy: Dur,
+    /// Time during which the shared DRAM transferred, if the drive has one.
+    pub shared_dram: Option<Dur>,
     /// Time during which any operation was unfinished.
     pub at_work: Dur,
     /// Number of suspensions of programs and erases for a read.
@@ -79,6 +81,7 @@ pub(crate) enum Resource {
     Die(usize),
     Channel(usize),
     Cores,
+    SharedDram,
     /// Way of the host link: 0 towards the drive, 1 from it.
     Link(usize),
 }
@@ -90,6 +93,7 @@ impl Statistics {
             Resource::Die(d) => &mut self.die_busy[d],
             Resource::Channel(c) => &mut self.channel_busy[c],
             Resource::Cores => &mut self.core_busy,
+            Resource::SharedDram => self.shared_dram.get_or_insert_default(),
             Resource::Link(way) => &mut self.link_busy[way],
         }
     }
@@ -107,9 +111,11 @@ impl Statistics {
         let dies = self.dies;
         let dram = self.dram.is_some().then(Box::default);
         let cores = self.cores;
+        let shared_dram = self.shared_dram.map(|_| Dur::ZERO);
         *self = Statistics {
             dram,
             cores,
+            shared_dram,
             ..Statistics::new(self.die_busy.len(), self.channel_busy.len())
         };
         (self.dies, self.dies_max, self.since) = (dies, dies, now);

@@ -2,12 +2,12 @@
 
 use crate::nvm::{TECHNOLOGIES, Technology};
 use crate::params::{
-    CACHE_PROGRAM, CACHE_READ, CHANNEL_RATE, CORES, DRAM_LATENCY, DRAM_RATE, ERASE_SUSPENDS_MAX,
-    FLASH_TIME, FULL_DUPLEX, LINK_RATE, NVM, NVM_RATE, NVM_READ_LATENCY, NVM_WRITE_LATENCY,
-    PASSED_MAX, PLANE_READS, PLANE_READS_KINDS, PLANE_READS_MAX, PRIORITY, SRAM_LATENCY, SRAM_RATE,
-    SUSPEND, SUSPENDED_MAX, SUSPENDS_MAX, T_COMMAND, T_PROGRAM_MIDDLE, T_PROGRAM_TOP,
-    T_PROGRAM_UPPER, T_READ_MIDDLE, T_READ_TOP, T_READ_UPPER, T_RESUME, T_RESUME_SUSPEND, T_STATUS,
-    T_SUSPEND,
+    CACHE_PROGRAM, CACHE_READ, CHANNEL_RATE, CORES, DRAM_BURST, DRAM_LATENCY, DRAM_RATE,
+    DRAM_SHARED_RATE, ERASE_SUSPENDS_MAX, FLASH_TIME, FULL_DUPLEX, LINK_RATE, NVM, NVM_RATE,
+    NVM_READ_LATENCY, NVM_WRITE_LATENCY, PASSED_MAX, PLANE_READS, PLANE_READS_KINDS,
+    PLANE_READS_MAX, PRIORITY, SRAM_LATENCY, SRAM_RATE, SUSPEND, SUSPENDED_MAX, SUSPENDS_MAX,
+    T_COMMAND, T_PROGRAM_MIDDLE, T_PROGRAM_TOP, T_PROGRAM_UPPER, T_READ_MIDDLE, T_READ_TOP,
+    T_READ_UPPER, T_RESUME, T_RESUME_SUSPEND, T_STATUS, T_SUSPEND,
 };
 use flashatlas_dram::{self as dram, Device, Rules, Timings};
 use flashatlas_types::flash_times::{
@@ -84,6 +84,39 @@ impl CoreTimes {
     }
 }
 
+/// The DRAM that all data and the tables in DRAM share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedDramTimes {
+    /// Bytes a second.
+    pub rate: u64,
+    /// Least number of bytes of an access to a table.
+    pub burst: u32,
+}
+
+impl SharedDramTimes {
+    /// Returns the shared DRAM that `params` describe, or `None` if nothing waits for a DRAM.
+    fn of(params: &Params) -> Result<Option<SharedDramTimes>, ConfigError> {
+        let (rate, burst) = (params.get(DRAM_SHARED_RATE), params.get(DRAM_BURST));
+        let key = DRAM_SHARED_RATE.key();
+        let refused = |key, why: &str| Err(ConfigError::new(key, why));
+        if rate == 0 && burst > 0 {
+            let why = "is a size of accesses to a shared DRAM; set memory.dram_shared_rate";
+            return refused(DRAM_BURST.key(), why);
+        }
+        if rate > 0 && params.get(DRAM_RATE) > 0 {
+            let why = "does not combine with memory.dram_rate, a rate of the tables alone; leave \
+                       one of them out";
+            return refused(key, why);
+        }
+        if rate > 0 && params.has(dram::timings::PRESET) {
+            let why = "does not combine with map.store = lpmt, which times each command of a DRAM \
+                       of the tables alone (dram.preset); use another map store";
+            return refused(key, why);
+        }
+        Ok((rate > 0).then_some(SharedDramTimes { rate, burst }))
+    }
+}
+
 /// Latency and bandwidth of one kind of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryTimes {
@@ -129,6 +162,8 @@ pub struct Times {
     pub dram: Option<(Device, Timings, Rules)>,
     /// The cores of the controller, if they can be busy.
     pub cores: Option<CoreTimes>,
+    /// The DRAM that data and tables share, if they wait for one.
+    pub shared_dram: Option<SharedDramTimes>,
     /// Bytes a second of the host link in each direction; 0 for no limit.
     pub link_rate: u64,
     /// `true` if the host link transfers in both directions at once.
@@ -188,6 +223,7 @@ impl Times {
                 None
             },
             cores: CoreTimes::of(params),
+            shared_dram: SharedDramTimes::of(params)?,
             link_rate: params.get(LINK_RATE),
             full_duplex: params.get(FULL_DUPLEX),
         })

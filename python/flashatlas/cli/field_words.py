@@ -45,6 +45,8 @@ CALLED = {
     "wear_leveling": ("key", "ftl.wear_static"),
     "wear_levelling": ("key", "ftl.wear_static"),
     "suspend": ("key", "timing.suspend"),
+    "dram_bandwidth": ("key", "memory.dram_shared_rate"),
+    "memory_bandwidth": ("key", "memory.dram_shared_rate"),
     "queue_depth": ("key", "host.queue_depth"),
     "iodepth": ("key", "host.queue_depth"),
     "slc": ("key", "drive.cell"),

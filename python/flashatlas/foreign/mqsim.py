@@ -69,10 +69,7 @@ def _not_preemptible(found: Found) -> bool:
     return found.get("Preemptible_GC_Enabled") == "false"
 
 
-CACHE_DRAM = (
-    "MQSim's write cache is behind one DRAM channel; our write cache takes no time: bound its "
-    "rate with `host.link_rate`"
-)
+CACHE_DRAM = "MQSim's write cache is behind one DRAM channel; set `memory.dram_shared_rate`"
 WEAR = "MQSim ignores the three tags, and runs with true, true and 100"
 
 KEYS = table(

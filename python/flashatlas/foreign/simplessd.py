@@ -102,6 +102,7 @@ FIRMWARE = "instructions are not counted; set `host.command_time` and `firmware.
 LOOP = "a command is taken as soon as it arrives"
 ENERGY = "currents are not read; set `energy.read_nj` and its like"
 CACHE_DRAM = "the write cache takes no time here"
+DRAM_ROWS = "rows and commands of the DRAM are not timed; set `memory.dram_shared_rate`"
 CONTENT = "where SimpleSSD keeps the content of the drive"
 OFFERED = "the controller offers it; here the workload decides what is sent"
 
@@ -203,7 +204,7 @@ KEYS = table(
     _each("icl", "EvictPolicy", "the least recently written units leave", "2"),
     _each("icl", "EvictMode", "units leave in whole frames"),
     _each("icl", "CacheLatency", CACHE_DRAM, "0"),
-    _each("dram", DRAM, CACHE_DRAM),
+    _each("dram", DRAM, DRAM_ROWS),
     _each("dram", " ".join(f"{name}_{rail}" for name in RAILS.split() for rail in "01"), ENERGY),
 )
 """Every option of each section."""

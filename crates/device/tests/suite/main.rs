@@ -14,5 +14,6 @@ mod power;
 mod program_steps;
 mod refresh;
 mod retries;
+mod shared_dram;
 mod worn_out;
 mod write_cache;

@@ -1,4 +1,5 @@
-//! Utilisation of dies, channels and the host link, and the parallelism reached.
+//! Utilisation of dies, channels, the host link, cores and the shared DRAM, and the parallelism
+//! reached.
 
 use super::{Findings, MetricDef, OfCounters, Snapshot};
 use crate::table::{Column, Table};
@@ -41,6 +42,9 @@ fn finish(end: &Snapshot<'_>, found: &mut Findings) {
     if s.cores > 0 {
         let one = share(s.core_busy) / f64::from(s.cores);
         found.record["utilisation"]["cores"] = json!({ "count": s.cores, "mean": one });
+    }
+    if let Some(busy) = s.shared_dram {
+        found.record["utilisation"]["dram"] = share(busy).into();
     }
     let of = |kind: u8, busy: &[Dur]| {
         (0..).zip(busy).map(|(i, &b)| (kind, i, share(b))).collect::<Vec<_>>()

@@ -19,6 +19,7 @@ mod real_traces;
 mod registries;
 mod replay;
 mod rest;
+mod shared_dram;
 mod steady;
 mod tables;
 

@@ -26,7 +26,7 @@ pub(crate) enum NodeKind {
     Timer,
     /// The operation takes a fixed time of a core of the controller.
     Core,
-    /// Accesses to DRAM. The node's `page` is their number in [`crate::memory::Memory`].
+    /// Accesses to DRAM. If its commands are timed, `page` is their number in its memory.
     Dram,
     /// A transfer on the host link, towards the drive or from it.
     LinkIn,

@@ -7,7 +7,7 @@
 
 use crate::common::{Player, block, board, times_with};
 use crate::naive::{Naive, Step, Totals};
-use flashatlas_timing::{CoreTimes, MemoryTimes, Reason, Suspend, Times};
+use flashatlas_timing::{CoreTimes, MemoryTimes, Reason, SharedDramTimes, Suspend, Times};
 use flashatlas_types::{
     Class, CopySource, Dur, MemoryKind, OpId, OpKind, PAGE_KINDS, Ps, Rng, Seed, Tag,
 };
@@ -38,6 +38,8 @@ struct Family {
     copybacks: bool,
     /// `true` if commands, and sometimes operations on flash, take the time of a core.
     cores: bool,
+    /// `true` if data and tables share a DRAM.
+    dram: bool,
 }
 
 impl Family {
@@ -76,6 +78,11 @@ fn random_times(rng: &mut Rng, family: Family) -> Times {
         if family.cores {
             let flash = Dur(rng.below(2) * rng.below(family.span));
             t.cores = Some(CoreTimes { count: 1 + rng.below(3) as u32, flash });
+        }
+        if family.dram {
+            let burst = rng.below(1 + family.span / 2) as u32;
+            let rate = 1_000_000_000_000 * (1 + rng.below(3));
+            t.shared_dram = Some(SharedDramTimes { rate, burst });
         }
         if family.passed {
             t.passed_max = Dur(rng.below(4 * family.span));
@@ -200,7 +207,8 @@ fn engine(
     }
     let s = player.statistics();
     let ps = |times: &[Dur]| times.iter().map(|t| t.0).collect::<Vec<_>>();
-    let bus_busy = [ps(&s.channel_busy), ps(&s.link_busy), vec![s.core_busy.0]].concat();
+    let shared = [s.core_busy, s.shared_dram.unwrap_or_default()];
+    let bus_busy = [ps(&s.channel_busy), ps(&s.link_busy), ps(&shared)].concat();
     let (die_busy, active) = (ps(&s.die_busy), s.active.0);
     let totals = Totals { die_busy, bus_busy, die_time: s.die_time, active, suspends: s.suspends };
     (ids.into_iter().map(|op| player.done(op)).collect(), totals)
@@ -278,6 +286,19 @@ fn cores() {
     compare(Family { name: "cores, ties", span: 4, passed: true, ..cores });
     compare(Family { name: "cores, suspension", span: 6, command: true, suspend: true, ..cores });
     compare(Family { name: "cores, map", span: 50, command: true, map: true, ..cores });
+}
+
+#[test]
+fn shared_dram() {
+    let dram = Family { name: "dram", span: 1_000_000, dram: true, ..Family::default() };
+    compare(dram);
+    compare(Family { name: "dram, ties", span: 4, passed: true, ..dram });
+    compare(Family { name: "dram, suspension", span: 6, command: true, suspend: true, ..dram });
+    compare(Family { name: "dram, map", span: 50, command: true, map: true, ..dram });
+    compare(Family { name: "dram, map, cores", span: 9, map: true, cores: true, ..dram });
+    let more = Family { command: true, cache_read: true, cache_program: true, ..dram };
+    compare(Family { name: "dram, caches, ties", span: 5, slots: true, ..more });
+    compare(Family { name: "dram, copybacks", copybacks: true, past: true, ..more });
 }
 
 #[test]
@@ -413,6 +434,7 @@ fn everything_at_once() {
         five_kinds: false,
         copybacks: false,
         cores: false,
+        dram: false,
     };
     compare(all);
     compare(Family { name: "all, ties", span: 6, ..all });
@@ -422,4 +444,6 @@ fn everything_at_once() {
     compare(Family { name: "all, copybacks, ties", span: 6, copybacks: true, ..all });
     compare(Family { name: "all, cores", cores: true, copybacks: true, ..all });
     compare(Family { name: "all, cores, ties", span: 6, cores: true, ..all });
+    compare(Family { name: "all, dram", dram: true, copybacks: true, cores: true, ..all });
+    compare(Family { name: "all, dram, ties", span: 6, dram: true, ..all });
 }

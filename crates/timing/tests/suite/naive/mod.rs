@@ -47,17 +47,22 @@
 //!     die from its first command on. Each source takes a command on the bus and tR. A command with
 //!     the bytes and tPROG follow. Only tPROG is suspended. It takes no register, and nothing goes
 //!     into the register beside it.
-
 //! 11. Cores: an operation that takes a time of a core waits for one of the cores, and is complete
 //!     after this time. With a time of a core for each operation on flash, a released operation on
 //!     flash first waits for a core, and arrives at its die after this time. The cores are a bus
 //!     with places for as many operations at once.
+//! 12. Shared DRAM: it is a bus. Data that came over the link, and a page that came over the
+//!     channel, goes over it before its operation is complete. The data of a program goes over it
+//!     before the program arrives at its die, after its core. Data for the host goes over it before
+//!     it asks for the link. Accesses to tables in DRAM go over it at once, each with at least the
+//!     bytes of a burst. Their latency follows.
 
+mod buses;
 mod dies;
 mod inherit;
 
 use flashatlas_timing::Times;
-use flashatlas_types::{Class, CopySource, DieBlock, OpKind};
+use flashatlas_types::{Class, CopySource, DieBlock, MemoryKind, OpKind};
 
 /// One operation: the time of its issue, its kind and class, and the list indices of the operations
 /// for which it waits.
@@ -94,6 +99,8 @@ enum Stage {
     Elsewhere,
     /// The operation on flash waits for a core, or is on one.
     Core,
+    /// The data waits for the shared DRAM, or is on it.
+    Dram,
     Done,
 }
 
@@ -207,7 +214,7 @@ impl Naive<'_> {
         };
         let totals = Totals {
             die_busy: vec![0; (channels * dies) as usize],
-            bus_busy: vec![0; channels as usize + 3],
+            bus_busy: vec![0; channels as usize + 4],
             ..Totals::default()
         };
         let mut naive = Naive {
@@ -381,11 +388,9 @@ impl Naive<'_> {
             self.ops[op].stage = Stage::Elsewhere;
             match self.steps[op].kind {
                 OpKind::Delay(time) => self.timer(op, time.0),
-                OpKind::Memory { kind, accesses, bytes, write } => {
-                    let m = self.t.memory[kind as usize];
-                    let latency = if write { m.write } else { m.read };
-                    self.timer(op, u64::from(accesses) * (latency.0 + ps(bytes, m.rate)));
-                }
+                OpKind::Memory { kind: MemoryKind::Dram, .. } => self.pass_dram(op),
+                OpKind::Memory { .. } => self.access(op),
+                OpKind::Link { inbound: false, .. } => self.pass_dram(op),
                 OpKind::Link { .. } | OpKind::Core(_) => self.ask_bus(op),
                 OpKind::Join
                 | OpKind::Complete(_)
@@ -395,9 +400,17 @@ impl Naive<'_> {
                     self.ops[op].stage = Stage::Core;
                     self.ask_bus(op);
                 }
-                _ => self.arrive_at_die(op),
+                _ => self.send_to_die(op),
             }
         }
+    }
+
+    /// Lets the time of accesses to a table pass.
+    fn access(&mut self, op: usize) {
+        let OpKind::Memory { kind, accesses, bytes, write } = self.steps[op].kind else { return };
+        let m = self.t.memory[kind as usize];
+        let latency = if write { m.write } else { m.read };
+        self.timer(op, u64::from(accesses) * (latency.0 + ps(bytes, m.rate)));
     }
 
     fn timer(&mut self, op: usize, time: u64) {
@@ -412,75 +425,6 @@ impl Naive<'_> {
         (self.ops[op].stage, self.ops[op].in_register, self.ops[op].done) =
             (Stage::Done, false, self.now);
         self.release();
-    }
-
-    // ---- buses: channels, then the two ways of the link
-
-    fn bus_of(&self, op: usize) -> usize {
-        match self.steps[op].kind {
-            OpKind::Core(_) => self.channels + 2,
-            _ if self.ops[op].stage == Stage::Core => self.channels + 2,
-            OpKind::Link { inbound, .. } => {
-                self.channels + usize::from(self.t.full_duplex && !inbound)
-            }
-            _ => (self.die(op) / self.dies_per_channel) as usize,
-        }
-    }
-
-    fn bus_time(&self, op: usize) -> u64 {
-        match (self.steps[op].kind, self.ops[op].stage) {
-            (OpKind::Core(time), _) => time.0,
-            (_, Stage::Core) => self.t.cores.unwrap().flash.0,
-            (OpKind::Link { bytes, .. }, _) => ps(bytes, self.t.link_rate),
-            (OpKind::Copyback { bytes, .. }, _) if self.next_source(op).is_none() => {
-                self.t.command.0 + ps(bytes, self.t.channel_rate)
-            }
-            (_, Stage::Command) => self.t.command.0,
-            (OpKind::Read { bytes, .. }, _) => ps(bytes, self.t.channel_rate),
-            (OpKind::Program { bytes, .. }, _) => self.t.command.0 + ps(bytes, self.t.channel_rate),
-            other => unreachable!("{other:?} uses no bus"),
-        }
-    }
-
-    fn ask_bus(&mut self, op: usize) {
-        if self.bus_time(op) == 0 {
-            return self.off_bus(op);
-        }
-        let bus = self.bus_of(op);
-        self.ops[op].bus = Some(bus);
-        self.line_up(op);
-        self.grant(bus);
-    }
-
-    /// Puts an operation at the end of a queue.
-    fn line_up(&mut self, op: usize) {
-        self.arrivals += 1;
-        (self.ops[op].arrival, self.ops[op].arrived_at) = (self.arrivals, self.now);
-    }
-
-    /// Notes that an operation leaves its queue.
-    fn step_out(&mut self, op: usize, queue: Where) {
-        let State { class, arrival, .. } = self.ops[op];
-        self.left.push((queue, class, arrival, self.now));
-    }
-
-    fn grant(&mut self, bus: usize) {
-        let here: Vec<usize> =
-            (0..self.ops.len()).filter(|&i| self.ops[i].bus == Some(bus)).collect();
-        let places = if bus == self.channels + 2 { self.t.cores.unwrap().count } else { 1 };
-        if here.iter().filter(|&&i| self.ops[i].on_bus).count() >= places as usize {
-            return;
-        }
-        let here = here.into_iter().filter(|&i| !self.ops[i].on_bus).collect();
-        let Some(op) = self.next(here, Where::Bus(bus)) else { return };
-        self.step_out(op, Where::Bus(bus));
-        let time = self.bus_time(op);
-        self.ops[op].on_bus = true;
-        self.totals.bus_busy[match self.steps[op].kind {
-            OpKind::Link { inbound, .. } => self.channels + usize::from(!inbound),
-            _ => bus,
-        }] += time;
-        self.pending.push((self.now + time, End::Bus, op));
     }
 
     fn rank(&self, op: usize) -> u8 {
@@ -515,32 +459,6 @@ impl Naive<'_> {
         let next = next.unwrap_or(first);
         self.passed += u64::from(next != first);
         Some(next)
-    }
-
-    fn off_bus(&mut self, op: usize) {
-        let stage = self.ops[op].stage;
-        match stage {
-            Stage::Elsewhere => self.complete(op),
-            Stage::Core => self.arrive_at_die(op),
-            Stage::Command => self.begin_cells(op),
-            Stage::Load if !self.ops[op].in_register => self.begin_cells(op),
-            Stage::Load => {
-                self.ops[op].stage = Stage::Loaded;
-                if self.in_cells(self.die(op)).is_none() {
-                    self.begin_cells(op);
-                }
-            }
-            _ => {
-                let die = self.die(op);
-                self.ops[op].in_register = false;
-                self.ops[op].stage = Stage::Elsewhere;
-                self.on_die(die, &[Stage::Sensed]).into_iter().for_each(|next| self.leave(next));
-                self.complete(op);
-                if !self.waits_to_resume(op) {
-                    self.hand_over(die);
-                }
-            }
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The plan: the operations that a request causes, and the operations that each of them waits for.
 //!
-//! A scheme changes its state at once and pushes operations onto the plan. The timing engine
+//! A scheme changes its state immediately and pushes operations onto the plan. The timing engine
 //! decides later when each operation happens. At a power cut, the operations that have reached the
 //! medium form a downward-closed subset of the plan's graph. If an operation is in the subset, all
 //! operations that it waits for are in the subset, too.

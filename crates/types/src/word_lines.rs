@@ -32,7 +32,7 @@ impl Layout {
             });
         };
         if self.program_unit == ProgramUnit::WordLine {
-            let why = "drive.program_unit = word-line programs all pages of a word line at once, \
+            let why = "drive.program_unit = word-line programs all pages of a word line together, \
                        so they have no order; leave this key out";
             return Err(ConfigError::new("drive.page_order", why));
         }

@@ -1,4 +1,4 @@
-//! The interface between a scheme and the medium. Each call takes effect at once and adds an
+//! The interface between a scheme and the medium. Each call takes effect immediately and adds an
 //! operation to the plan.
 
 use crate::gang::gang;

@@ -1,6 +1,6 @@
 //! The flash medium: the content of its cells, and the allowed operations with their effects.
 //!
-//! [`Medium`] carries out each operation at once and has no notion of time. A scheme uses the
+//! [`Medium`] carries out each operation immediately and has no notion of time. A scheme uses the
 //! medium through [`Flash`]. Every call of [`Flash`] changes the medium and adds operations to the
 //! [`flashatlas_types::Plan`] of the request.
 //!

@@ -1,13 +1,13 @@
 //! Byte-addressable non-volatile memory beside the flash: its content, the effect of a power cut,
 //! and its wear.
 //!
-//! A store is visible at once and durable after the next fence. If the power fails, each 64-byte
-//! line with stores since the last fence holds the new bytes or the old bytes, or it is torn. A
-//! torn line holds the new bytes up to some word of 8 bytes, and the old bytes after it.
+//! A store is visible immediately and durable after the next fence. If the power fails, each
+//! 64-byte line with stores since the last fence holds the new bytes or the old bytes, or it is
+//! torn. A torn line holds the new bytes up to some word of 8 bytes, and the old bytes after it.
 //!
 //! The outcome for each line is a hash of its address, of the number of stores so far, and of a
 //! number that the caller may pass. So the same cut has the same outcome, and another number gives
-//! another outcome. Words are never torn, because the parts write 8 bytes at once.
+//! another outcome. Words are never torn, because the parts write 8 bytes together.
 
 /// Bytes of a line. A line is the unit of write-back, loss and wear.
 pub const LINE_BYTES: u64 = 64;

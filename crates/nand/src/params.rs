@@ -74,7 +74,7 @@ pub const PLP_BYTES: Param<u64> = Param::bytes(
     1 << 40,
     "bytes of programs that the capacitors of the drive finish after the power fails (power-loss \
      protection): no program is then left half done, on any scheme; at least all the bytes that \
-     the dies may be programming at once; 0: no protection",
+     the dies may be programming at the same time; 0: no protection",
 )
 .or("0");
 

@@ -229,7 +229,7 @@ fn each_page_of_a_word_line_has_errors_of_its_own() {
     assert_eq!(m.state(m.layout.frame_in(BLOCK, 1)), FrameState::Lost);
     m.find_unreadable();
     assert_eq!(m.counters.errors.found_unreadable, 1, "the other frame has an upper page, too");
-    // with pages that are all alike, both are corrected at once
+    // with pages that are all alike, both are corrected without a retry
     let (mut m, mut plan) = (line(1.0), Plan::default());
     read(&mut m, &mut plan, 1, 0b11).unwrap();
     assert_eq!(levels(&plan), [(1, 0, 1024), (1, 1, 1024)]);

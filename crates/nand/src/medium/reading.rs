@@ -1,5 +1,7 @@
-//! The content of frames, and whether it can be read. Most reads are of a drive without a base, so
-//! that case comes first and calls nothing.
+//! The content of frames, and whether it can be read.
+//!
+//! On a drive with a base, content that was never changed is computed when it is read. Most reads
+//! are on a drive without a base. Each function tries this case first, and then makes no call.
 
 use super::cell::{believed, has_name};
 use super::{FrameState, Medium, Spare};
@@ -17,7 +19,7 @@ impl Medium {
         Ok(Spare { sequence, cells: self.cells.of_frame(frame) })
     }
 
-    /// Returns the program sequence of a frame, which is the number of its program.
+    /// Returns the sequence number of the program that wrote a frame.
     ///
     /// # Errors
     /// Returns [`MediumError::Unreadable`] unless the frame's spare area can be read.
@@ -30,8 +32,8 @@ impl Medium {
         Ok(header.sequence)
     }
 
-    /// Returns the smallest and the largest number of the programs of a block whose spare areas can
-    /// be read. Without any, the first is larger than the second.
+    /// Returns the smallest and the largest sequence number in a block. Frames count if their spare
+    /// areas can be read. If a block has no such frame, the first value is larger than the second.
     #[inline]
     pub fn sequences(&self, block: BlockId) -> (u64, u64) {
         let widen =
@@ -104,8 +106,9 @@ impl Medium {
         Ok(self.cells.cell(ppn))
     }
 
-    /// Returns whether a frame, programmed or not, holds a part of a map rather than data. An
-    /// erased frame of a block of data and map pages holds none.
+    /// Returns `true` if a frame is for a map page, and `false` if it is for data. The role of the
+    /// block decides, even if the frame is erased. In a block that has both data and map pages, the
+    /// spare area of the frame decides, and the result for an erased frame is `false`.
     pub fn holds_map(&self, frame: FrameId) -> bool {
         let slot = self.layout.first_slot(frame);
         match self.oob_role(self.layout.block_of_frame(frame)) {

@@ -65,8 +65,8 @@ pub(crate) const PLANE_READS_MAX: Param<u32> = Param::int(
     "timing.plane_reads_max",
     0,
     16,
-    "timing.plane_reads = independent: largest number of reads that a die works on at once; 0: one \
-     for each plane",
+    "timing.plane_reads = independent: largest number of reads that a die works on at the same time; \
+     0: one for each plane",
 )
 .or("0");
 
@@ -221,7 +221,8 @@ pub(crate) const LINK_RATE: Param<u64> =
 
 pub(crate) const FULL_DUPLEX: Param<bool> = Param::flag(
     "host.full_duplex",
-    "data flows both ways at once on the host link (PCIe, UFS); false: one way at a time (SATA)",
+    "data flows both ways on the host link at the same time (PCIe, UFS); false: one way at a time \
+     (SATA)",
 )
 .or("true");
 

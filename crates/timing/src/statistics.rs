@@ -26,7 +26,7 @@ pub struct Statistics {
     pub die_time: u128,
     /// Time during which at least one die was at work.
     pub active: Dur,
-    /// Largest number of dies that were at work at once.
+    /// Largest number of dies that were at work at the same time.
     pub dies_max: u32,
     /// Counts and times of the DRAM, if its commands are timed one by one.
     pub dram: Option<Box<DramStatistics>>,

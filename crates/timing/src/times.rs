@@ -20,7 +20,8 @@ use flashatlas_types::{
 /// The limits of independent reads of planes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlaneReads {
-    /// Greatest number of reads that a die works on at once; 0 if every plane may have a read.
+    /// Greatest number of reads that a die works on at the same time; 0 if every plane may have a
+    /// read.
     pub max: u32,
     /// `true` if reads at the same time must be of pages of the same kind.
     pub same_kind: bool,
@@ -166,7 +167,7 @@ pub struct Times {
     pub shared_dram: Option<SharedDramTimes>,
     /// Bytes a second of the host link in each direction; 0 for no limit.
     pub link_rate: u64,
-    /// `true` if the host link transfers in both directions at once.
+    /// `true` if the host link transfers in both directions at the same time.
     pub full_duplex: bool,
 }
 

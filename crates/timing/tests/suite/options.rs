@@ -25,7 +25,7 @@ fn without_cache_read_a_page_leaves_before_the_next_is_sensed() {
 
 #[test]
 fn cache_read_senses_while_the_last_page_leaves() {
-    // the pages are sensed at 1000, 2000 and 3000, and each page goes out at once
+    // the pages are sensed at 1000, 2000 and 3000, and each page goes out immediately
     expect_small(cache_read(), THREE_READS, &[("a", 1_100), ("b", 2_100), ("c", 3_100)]);
 }
 

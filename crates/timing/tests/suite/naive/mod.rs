@@ -19,8 +19,8 @@
 //!    for the longest time comes first. An operation is the first of its class from its arrival on,
 //!    or from the time at which the last operation before it left the queue.
 //! 4. Events of one instant happen in the order in which they were begun. If an event frees a
-//!    resource, the resource goes at once to an operation that already waits for it. The operations
-//!    that the event released arrive after that.
+//!    resource, the resource goes immediately to an operation that already waits for it. The
+//!    operations that the event released arrive after that.
 //! 5. A transfer or a command that takes no time does not wait for its bus.
 //! 6. Cache read: a sensed page moves to the register when the register is free. If a read is next,
 //!    the die then begins it before the page asks for the channel. Any other operation waits until
@@ -50,12 +50,12 @@
 //! 11. Cores: an operation that takes a time of a core waits for one of the cores, and is complete
 //!     after this time. With a time of a core for each operation on flash, a released operation on
 //!     flash first waits for a core, and arrives at its die after this time. The cores are a bus
-//!     with places for as many operations at once.
+//!     with places for as many operations at the same time.
 //! 12. Shared DRAM: it is a bus. Data that came over the link, and a page that came over the
 //!     channel, goes over it before its operation is complete. The data of a program goes over it
 //!     before the program arrives at its die, after its core. Data for the host goes over it before
-//!     it asks for the link. Accesses to tables in DRAM go over it at once, each with at least the
-//!     bytes of a burst. Their latency follows.
+//!     it asks for the link. Accesses to tables in DRAM go over it immediately, each with at least
+//!     the bytes of a burst. Their latency follows.
 
 mod buses;
 mod dies;

@@ -86,7 +86,7 @@ mod tests {
         for step in 0..4000 {
             let op = plan.push(OpKind::Join, Class::Map, &[]);
             issued.push(op);
-            // for long stretches no program completes, then many complete at once
+            // for long stretches no program completes, then many complete together
             if step % 700 == 699 {
                 oldest = issued[issued.len() - 1 - rng.place(300)];
             }

@@ -2,7 +2,7 @@
 //! map stores, victim policies and classifiers. Each kind of part has a registry. Each part has its
 //! own file and one line in its registry.
 //!
-//! A scheme makes its decisions at once and has no clock. It changes its tables, and calls
+//! A scheme makes its decisions immediately and has no clock. It changes its tables, and calls
 //! [`flashatlas_nand::Flash`], which adds operations to the plan of the request. An injected power
 //! cut is an error that `?` returns to the caller.
 //!

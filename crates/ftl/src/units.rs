@@ -13,8 +13,9 @@ pub fn unit_at(medium: &Medium, at: Ppn, expected: Lpn) -> Result<Unit, FtlError
     expecting(medium.unit(at)?, at, expected)
 }
 
-/// Reads page `expected` in slot `at`, which is a whole frame, for a copy. Returns its content and
-/// the operation that reads it. Content that cannot be read is copied as lost.
+/// Reads page `expected` from slot `at`, to copy it elsewhere. The slot must be a whole frame.
+/// Returns the content of the page and the operation that reads it. Content that cannot be read is
+/// copied as lost.
 ///
 /// # Errors
 /// Returns [`FtlError::WrongPage`] if the slot holds another page, and the errors of the medium.
@@ -62,7 +63,8 @@ pub fn read_or_lose(
     }
 }
 
-/// Returns the content of slot `at` as [`unit_at`] does, without bytes.
+/// Returns the content of slot `at` as [`unit_at`] does, but without the data bytes: the stamp
+/// stands for them.
 ///
 /// # Errors
 /// Returns the errors of [`unit_at`].

@@ -43,7 +43,7 @@ pub const DEF: MapStoreDef = MapStoreDef {
             params,
             layout,
             |s| least(largest(s.page_bytes(), s.per_page)),
-            "a map page without runs, beside the buffer,",
+            "the largest map page (each of its entries begins a run) and the buffer",
         )
     },
     exports_entries: true,

@@ -1,6 +1,6 @@
-//! Map segments in byte-addressable memory. Each slot stores one segment. A slot has a header with
-//! the segment and the age of the copy, and two checksums. A mount does not use a slot whose
-//! checksums do not match.
+//! Map segments in byte-addressable memory. Each slot stores the copy of one segment: its entries,
+//! and a header with the number of the segment, the age of the copy and two checksums. A mount does
+//! not use a slot whose checksums do not match.
 //!
 //! The fields of a slot are little-endian: magic `FAMS` (4), CRC-32C of the rest of the header (4),
 //! segment (4), length of the entries in bytes (4), CRC-32C of the entries (4), zeros (4),
@@ -36,8 +36,8 @@ pub(crate) struct Slots {
     count: u32,
     /// The slot of each segment that has a slot.
     of: TiVec<Segment, Option<NvmSlot>>,
-    /// Free slots, the slot that has been free longest first. Each slot has the operation that must
-    /// be complete before it is written.
+    /// Free slots, in the order in which they became free. Each slot has the operation that must be
+    /// complete before the slot is written.
     free: VecDeque<(NvmSlot, OpId)>,
 }
 
@@ -68,12 +68,14 @@ impl Slots {
         self.count
     }
 
-    /// Returns whether the newest persisted copy of a segment may be in a slot.
+    /// Returns `true` if a segment has a slot. The newest durable copy of any other segment is
+    /// elsewhere.
     pub fn holds(&self, segment: Segment) -> bool {
         self.of[segment].is_some()
     }
 
-    /// Returns whether a copy of a segment can be made and one slot stays free for the next copy.
+    /// Returns `true` if a segment can be copied to a slot so that one slot is still free after
+    /// that, for the next copy.
     pub fn has_room(&self, segment: Segment) -> bool {
         self.free() >= 2 || (self.holds(segment) && self.free() == 1)
     }

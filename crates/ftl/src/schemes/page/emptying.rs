@@ -17,8 +17,8 @@ use flashatlas_types::{
 };
 
 impl PageMapped {
-    /// Copies the valid pages of `victim` to other blocks and erases it, at once or when the last
-    /// copy is programmed.
+    /// Copies the valid pages of `victim` to other blocks and erases it, immediately or when the
+    /// last copy is programmed.
     pub(super) fn collect(
         &mut self,
         cx: &mut FtlContext<'_>,
@@ -103,8 +103,8 @@ impl PageMapped {
         self.erase_left(cx, lane)
     }
 
-    /// Prefetches the map entries of the pages in the `wanted` slots of a block, several frames at
-    /// once. The caller processes the frames in order, and `index` is the next frame.
+    /// Prefetches the map entries of the pages in the `wanted` slots of a block, several frames
+    /// together. The caller processes the frames in order, and `index` is the next frame.
     #[inline]
     pub(super) fn prefetch_entries(
         &self,

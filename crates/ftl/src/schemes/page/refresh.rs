@@ -10,9 +10,9 @@
 //! `ftl.refresh_check` of simulated time, or once an hour in idle time. In idle time it refreshes
 //! every due block. While the drive works, each look refreshes at most one block of each lane.
 //!
-//! A block with a page that was rebuilt from parity (`ecc.parity`) is due for reclaim at once, so
-//! that a second loss does not meet it. With collection into the host's blocks or a map on flash,
-//! nothing is refreshed, and each read rebuilds the page again.
+//! A block with a page that was rebuilt from parity (`ecc.parity`) is due for reclaim immediately,
+//! so that a second loss does not meet it. With collection into the host's blocks or a map on
+//! flash, nothing is refreshed, and each read rebuilds the page again.
 //!
 //! A due block of an SLC cache is folded, so its data moves to native blocks. The block counts as a
 //! fold of the cache and as a refreshed or reclaimed block.

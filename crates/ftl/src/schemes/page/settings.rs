@@ -262,9 +262,9 @@ fn refuse_unreached(params: &Params) -> Result<(), ConfigError> {
         (LOW_WATER.def, one),
         (
             GC_PARALLEL.def,
-            "single mode collects each lane on its own; collecting several lanes at once",
+            "single mode collects each lane on its own; collecting several lanes at the same time",
         ),
-        (GC_STEP.def, "single mode moves the survivors of a victim at once; a bound of the step"),
+        (GC_STEP.def, "single mode moves the survivors of a victim together; a bound of the step"),
         (IDLE_FREE.def, idle),
         (IDLE_VALID.def, idle),
     ];
@@ -292,7 +292,7 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
     if params.get(GC_MODE) == "single" && params.get(GC_PACE) != "burst" {
         return Err(ConfigError::new(
             "ftl.gc_pace",
-            "single mode moves the survivors of a victim at once; any other pace needs \
+            "single mode moves the survivors of a victim together; any other pace needs \
              ftl.gc_mode = dual",
         ));
     }

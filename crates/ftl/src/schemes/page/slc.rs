@@ -8,8 +8,8 @@
 //! - *Static* blocks are the first `ftl.slc_static` blocks of the lane. They are always in SLC
 //!   mode and never hold native data, so the drive exports less.
 //! - *Dynamic* blocks are free blocks. A lane opens a dynamic block if it then still has more free
-//!   blocks than its low-water mark. It has at most `ftl.slc_dynamic` dynamic blocks at once. So
-//!   this part of the cache shrinks as the drive fills.
+//!   blocks than its low-water mark. It has at most `ftl.slc_dynamic` dynamic blocks at the same
+//!   time. So this part of the cache shrinks as the drive fills.
 //!
 //! A fold is a collection of a block in SLC mode, the oldest block first. Valid pages are copied to
 //! the frontier of collection, and the block is erased when the last copy is programmed. Pages that

@@ -29,7 +29,7 @@ pub(super) const SLC_DYNAMIC: Param<u32> = Param::int(
     0,
     1 << 20,
     "ftl.slc = dynamic or hybrid: the largest number of free blocks of a lane that are in SLC mode \
-     at once; 0: as many as possible while the lane stays above its low-water mark",
+     at the same time; 0: as many as possible while the lane stays above its low-water mark",
 )
 .or("0");
 

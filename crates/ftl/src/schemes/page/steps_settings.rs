@@ -81,7 +81,8 @@ impl StepsSettings {
         (steps > 1).then(|| StepsSettings { steps, flush: AtFlush::of(params) })
     }
 
-    /// Returns the number of word lines of a frontier that are between their steps at once.
+    /// Returns the number of word lines of a frontier that are between their steps at the same
+    /// time.
     pub fn between(self) -> u32 {
         u32::from(self.steps) - 1
     }

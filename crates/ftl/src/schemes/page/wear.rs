@@ -39,7 +39,7 @@ impl PageMapped {
             && let Some(source) = self.behind(cx.flash.medium, lane)
         {
             self.collect(cx, lane, source, Cause::Wear)?;
-            // the missing part of the last frame is padded, so that the source is free at once
+            // the missing part of the last frame is padded, so that the source is free immediately
             let cold = self.settings.cold_frontier();
             if !self.lanes[lane].frontiers[cold].buffer.is_empty() {
                 self.program(cx, lane, cold, true)?;

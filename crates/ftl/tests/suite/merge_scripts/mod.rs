@@ -110,7 +110,7 @@ fn a_random_log_block_takes_one_full_merge_for_each_associated_logical_block() {
 fn a_log_block_without_a_valid_page_is_dead() {
     play(FAST, "fill\n w 5 5 5 5 5 5 5 5\n = nothing\n w 5\n = dead 1, erases 1\n 1: dldd");
     // trims invalidate all pages of a log block; a logical block without mapped pages loses its
-    // data block at once
+    // data block immediately
     play(
         FAST,
         "fill

@@ -64,7 +64,7 @@ impl MapArea {
     /// Closes the open blocks whose age would count for new pages, if the lane has other blocks.
     ///
     /// Only the time of a block's first program is known. A page that is written to a block that
-    /// has rested counts as old at once, and may be lost before it is first read.
+    /// has rested counts as old immediately, and may be lost before it is first read.
     fn close_old(&mut self, io: &mut MapContext<'_, '_>) {
         if io.cx.flash.medium.correction().is_none() {
             return;

@@ -1,11 +1,11 @@
-//! The write cache: mapping units in the controller's memory that are not on flash yet. The least
-//! recently written unit leaves first.
+//! The write cache, in the controller's memory. It holds mapping units that were written and are
+//! not on flash yet. The least recently written unit leaves first.
 //!
 //! If only a part of a unit was written, the cache lists the sectors that it has. The other sectors
 //! are fetched when the unit leaves, unless the host has written them in the meantime. The slot of
 //! a unit is free again when the program that wrote the unit to flash is complete. A write that
-//! needs slots waits until operations have freed enough slots of the cache. All freed slots count,
-//! so no write waits for one die after another die has freed slots.
+//! needs slots waits until operations have freed enough slots of the cache. Slots count whichever
+//! die freed them, so a write never waits for one particular die.
 
 use flashatlas_types::{Lpn, OpId, Stamp};
 use rustc_hash::FxHashMap;
@@ -50,9 +50,9 @@ pub struct WriteCache {
     capacity: u32,
     /// Slots taken so far.
     taken: u64,
-    /// Slots that operations free when they complete. Slots that were freed at once are counted
-    /// separately.
+    /// Slots that operations free when they complete, including operations that are not complete.
     freed: u64,
+    /// Slots that were freed without an operation.
     freed_at_once: u64,
     index: FxHashMap<Lpn, u32>,
     entries: Vec<CacheEntry>,
@@ -84,8 +84,8 @@ impl Upcoming {
     const NONE: Upcoming = Upcoming { last: NIL, count: 0 };
 }
 
-/// Returns the next limit for the length of the list of leaving units. Complete units are removed
-/// when the list reaches this limit. Now the list has `listed` units.
+/// Returns the next limit for the length of the list of leaving units. When the list reaches this
+/// limit, units whose programs are complete are removed. Now the list has `listed` units.
 ///
 /// The limit is twice `listed` and at least 128, so that removing units does not cost more than
 /// adding them.
@@ -105,8 +105,8 @@ pub struct Limits {
 }
 
 impl WriteCache {
-    /// Returns an empty cache of `capacity` units. Operations of the drive have freed `freed` slots
-    /// so far.
+    /// Returns an empty cache of `capacity` units. The drive's engine counts freed slots without
+    /// end; its count is now `freed`, because the drive had a cache before.
     pub fn new(capacity: u32, limits: Limits, freed: u64) -> WriteCache {
         WriteCache {
             capacity,
@@ -167,8 +167,8 @@ impl WriteCache {
         (self.taken - self.freed_at_once - freed) as u32 - self.len()
     }
 
-    /// Takes free slots for `count` new units. Returns the number of slots that operations must
-    /// have freed before these units are written, or 0 if the units need not wait.
+    /// Takes free slots for `count` new units. Returns the value that the engine's count of freed
+    /// slots must reach before these units are written, or 0 if the units need not wait.
     ///
     /// # Panics
     /// Panics if fewer than `count` slots are free.
@@ -178,8 +178,9 @@ impl WriteCache {
         self.taken.saturating_sub(u64::from(self.capacity) + self.freed_at_once)
     }
 
-    /// Frees `count` slots when operation `op` is complete, or at once if `op` is [`OpId::NONE`].
-    /// The operation itself reports the slots to the engine.
+    /// Frees `count` slots when operation `op` is complete, or immediately if `op` is
+    /// [`OpId::NONE`]. From now on [`WriteCache::take_slots`] may take the slots. The engine counts
+    /// the slots of an operation when it completes the operation.
     pub fn release(&mut self, op: OpId, count: u32) {
         match op {
             OpId::NONE => self.freed_at_once += u64::from(count),
@@ -253,7 +254,8 @@ impl WriteCache {
     }
 
     /// Returns one of the next `distance` pages to leave, or `None` if all of them were returned
-    /// already. Each page is returned once for each `purpose` (0 or 1).
+    /// already. Each page is returned once for each `purpose`. Purposes 0 and 1 have a walk of
+    /// their own through the pages.
     ///
     /// The pages are only hints: if pages are written again, some pages may never be returned.
     pub fn upcoming(&mut self, purpose: usize, distance: u32) -> Option<Lpn> {
@@ -328,7 +330,7 @@ mod tests {
         assert_eq!((cache.free_slots(), cache.leaving(0), cache.leaving(1)), (1, 2, 1));
         // the fourth unit needs the slot that the operation frees
         assert_eq!((cache.take_slots(1), cache.free_slots()), (1, 0));
-        // the fifth unit waits for no other operation, because its slot is free at once
+        // the fifth unit waits for no second operation, because its slot is free immediately
         cache.release(OpId::NONE, 1);
         assert_eq!(cache.take_slots(1), 1);
     }

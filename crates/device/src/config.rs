@@ -445,7 +445,7 @@ impl DriveConfig {
         Ssd::on(medium, self, seed)
     }
 
-    /// Mounts a medium as [`DriveConfig::build_on`] does, and switches the drive off at once.
+    /// Mounts a medium as [`DriveConfig::build_on`] does, and switches the drive off immediately.
     /// Changes that the mount made on flash remain.
     ///
     /// # Errors

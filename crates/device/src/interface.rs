@@ -22,7 +22,7 @@ pub struct Submission<'a> {
 
 /// A receiver of host commands: a drive, or a layer that owns the next device.
 pub trait Device: Send {
-    /// Accepts a command at `now`. Its effect is decided at once, in order of submission.
+    /// Accepts a command at `now`. Its effect is decided immediately, in order of submission.
     ///
     /// [`Device::advance`] returns the completion of the command. The data of a read is put into
     /// `reply`.

@@ -57,7 +57,7 @@ pub(crate) const PROGRAM_UNIT: Param<Text> = Param::choice(
     "drive.program_unit",
     &["page", "word-line"],
     "what one program writes on each plane of its frame: `page`: one page; `word-line`: all pages \
-     of a word line at once, in timing.t_program; a frame then has all these pages",
+     of a word line together, in timing.t_program; a frame then has all these pages",
 )
 .or("page");
 

@@ -3,7 +3,7 @@
 //! A drive that rests long enough enters PS3 and later PS4, the states of low power that NVMe
 //! drives name so (NVM Express Base Specification, Power Management). A command that then arrives
 //! waits until the drive has entered the state and left it again. A drive rests while no operation
-//! is unfinished. Work in the background wakes it at once, because nobody waits for this work.
+//! is unfinished. Work in the background wakes it immediately, because nobody waits for this work.
 
 use flashatlas_types::{ConfigError, Dur, Param, ParamDef, Params, Ps};
 

@@ -92,7 +92,7 @@ pub const ACTIVE_REGIONS: Param<u32> = Param::int(
     "hpb.active_regions",
     0,
     1 << 20,
-    "greatest number of regions that the drive tells the host to cache at once; 0: all",
+    "greatest number of regions that the drive tells the host to cache at the same time; 0: all",
 )
 .or("0");
 

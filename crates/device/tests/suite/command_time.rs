@@ -106,7 +106,7 @@ fn every_operation_of_a_command_waits_for_its_first() {
             for (place, (id, op, after)) in drive.plan().iter().enumerate() {
                 let waits = after.iter().any(|on| handled.contains(on));
                 let first = place == 0 && op.kind == OpKind::Delay(Dur::from_us(400));
-                assert!(first || waits, "{settings:?}: {cmd:?}: {:?} begins at once", op.kind);
+                assert!(first || waits, "{settings:?}: {cmd:?}: {:?} begins immediately", op.kind);
                 begun_at_once += u32::from(first);
                 handled.insert(id);
             }
@@ -118,7 +118,7 @@ fn every_operation_of_a_command_waits_for_its_first() {
 }
 
 /// Returns the picoseconds after which each of some reads of `sectors` sectors ends, if all of them
-/// come at once to an empty drive, whose flash has nothing to read.
+/// come at the same time to an empty drive, whose flash has nothing to read.
 fn at_once(settings: &[&str], reads: u64, sectors: u32) -> Vec<u64> {
     let common = ["host.link_rate=0", "memory.dram_latency=0", "host.command_time=3us"];
     let mut drive = config(&[&common, settings].concat()).build(Seed(1)).unwrap();

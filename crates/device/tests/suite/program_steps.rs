@@ -87,8 +87,8 @@ fn a_flush_finishes_what_it_promises() {
     assert_eq!(programs(&drive), [(0, 0), (1, 0), (0, 1)]);
     write(&mut drive, &mut now, 3);
     // word line 2: 300; second step of word line 1: 400; word line 3 without data: 300; second
-    // step of word line 2: 400. Word line 3 is the last one, so its second step follows at once,
-    // and the FLUSH does not wait for it
+    // step of word line 2: 400. Word line 3 is the last one, so its second step follows
+    // immediately, and the FLUSH does not wait for it
     assert_eq!(run(&mut drive, &mut now, Cmd::Flush), 1400);
     assert_eq!(programs(&drive), [(2, 0), (1, 1), (3, 0), (2, 1), (3, 1)]);
     assert_eq!(drive.drain().since(now).0 / US, 399, "100 + 300, less what has passed");

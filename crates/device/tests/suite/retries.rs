@@ -41,7 +41,8 @@ fn rested(more: &[&str]) -> Ssd {
     drive
 }
 
-/// Submits reads of these units at once, and returns the times of their ends, in nanoseconds.
+/// Submits reads of these units at the same time, and returns the times of their ends, in
+/// nanoseconds.
 fn ends(drive: &mut Ssd, units: &[u64]) -> Vec<f64> {
     let (mut reply, mut done) = (Reply::default(), Vec::new());
     for (tag, unit) in units.iter().enumerate() {

@@ -36,8 +36,8 @@ notes! {
 
     /// The layer `mirror`.
     pub(crate) MIRROR_FREE = "mirror-free", RANK_MIDDLE,
-        "mirror: the host sends a command to all drives at once and at no cost; a command that \
-         waits for another one waits on each drive only for the part on that drive",
+        "mirror: the host sends a command to all drives at the same time and at no cost; a command \
+         that waits for another one waits on each drive only for the part on that drive",
         "The host's own time is not included in latencies.";
 
     /// The layer `mirror` whose drives may differ.

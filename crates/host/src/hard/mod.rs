@@ -160,7 +160,7 @@ impl Hard {
     /// Returns the time at which the timer dispatches the buffer, if the timer runs.
     fn timer(&self) -> Option<Ps> {
         let runs = !self.buffer.is_empty() && !self.lower.instant && self.failed.is_none();
-        // pages that were gathered in instant mode may be overdue, and are then due at once
+        // pages that were gathered in instant mode may be overdue, and are then due immediately
         runs.then(|| self.buffer.since.after(self.settings.dispatch_after).max(self.latest))
     }
 

@@ -151,7 +151,7 @@ struct HpbHost {
     requests: Requests,
     link: Link,
     counters: Counters,
-    /// `true` in instant mode, in which no time passes and responses arrive at once.
+    /// `true` in instant mode, in which no time passes and responses arrive immediately.
     instant: bool,
     /// Time from which on the next command makes the host check its clocks.
     look_at: Ps,

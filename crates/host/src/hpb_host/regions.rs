@@ -100,7 +100,7 @@ pub(super) struct Regions {
     used: u32,
     /// Number of subregions that may have memory.
     pub limit: u32,
-    /// Greatest number of subregions that had memory at once.
+    /// Greatest number of subregions that had memory at the same time.
     most: u32,
 }
 
@@ -294,8 +294,8 @@ impl Regions {
         }
     }
 
-    /// Returns the greatest numbers of bytes that were in use at once, for entries and for bits of
-    /// pages.
+    /// Returns the greatest numbers of bytes that were in use at the same time, for entries and for
+    /// bits of pages.
     pub fn most_bytes(&self) -> (u64, u64) {
         let (entries, bits) = self.terms.host_bytes();
         (u64::from(self.most) * entries, u64::from(self.most) * bits)

@@ -335,7 +335,7 @@ fn entries_that_come_with_responses_keep_the_host_up_to_date() {
         host.write(far(0));
         host.settle();
     }
-    // the write changes the entry at once, and its response contains the new entry
+    // the write changes the entry immediately, and its response contains the new entry
     host.read(far(0));
     assert_eq!((host.count("map_requests"), host.count("pairs"), host.count("hits")), (1, 5, 1));
     assert_eq!((host.count("valid_entries"), host.count("refused_dirty")), (1, 0));
@@ -408,7 +408,7 @@ fn only_as_many_map_requests_are_under_way_as_may_be() {
         // all three responses have arrived; further map requests are sent when one completes
         let sent = host.count("map_requests");
         host.settle();
-        assert_eq!((sent, host.count("map_requests")), (3 - later, 3), "{requests} at once");
+        assert_eq!((sent, host.count("map_requests")), (3 - later, 3), "{requests} together");
     }
 }
 

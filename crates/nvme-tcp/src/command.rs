@@ -1,4 +1,5 @@
-//! Commands as a connection hands them over, and the way of their data (section 3.3.2).
+//! Commands as a connection hands them over, and the ways in which their data travels (section
+//! 3.3.2).
 
 use crate::limits::Limits;
 use crate::pdu::{ENTRY_BYTES, u16_at, u32_at};
@@ -29,7 +30,7 @@ const IN_CAPSULE: u8 = 0x01;
 /// A transport data block: the data travels in PDUs of its own (type 5h, sub type Ah).
 const TRANSPORT: u8 = 0x5a;
 
-/// The way of a command's data.
+/// Direction and size of a command's data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
     /// There is no data, or it is in the capsule.
@@ -45,7 +46,8 @@ pub(crate) fn id(entry: &[u8; ENTRY_BYTES]) -> u16 {
     u16_at(entry, 2)
 }
 
-/// Returns the way of the data of a command whose capsule carries `inside` bytes.
+/// Returns the direction and the size of a command's data. The command's capsule carries `inside`
+/// bytes of data.
 ///
 /// Bits 1:0 of the opcode, or of the Fabrics command type, are the direction (Base Specification,
 /// 3.1.3.4 and 6). The descriptor of a command without data is not read.

@@ -125,7 +125,7 @@ impl Connect {
 pub struct Connected {
     /// Queue at its controller.
     pub place: crate::Place,
-    /// Entries of the queue. At most one command less is in the queue at once.
+    /// Entries of the queue. At most one command less is in the queue at the same time.
     pub entries: u32,
     /// `false` if the transport answers with FFFFh for the head of the submission queue, and uses
     /// no flow control.

@@ -66,7 +66,7 @@ impl Subsystem {
 
     /// Takes a command from a queue, with its `data` from the host.
     ///
-    /// If the command is complete at once, `out` receives the bytes that it returns.
+    /// If the command is complete immediately, `out` receives the bytes that it returns.
     pub fn begin(&mut self, place: Place, entry: &Entry, data: &[u8], out: &mut Vec<u8>) -> Step {
         out.clear();
         self.activity.command(place.queue, entry);

@@ -3,8 +3,8 @@
 use crate::{CommandId, Completion, Status};
 use std::collections::VecDeque;
 
-/// Maximum number of Asynchronous Event Requests that wait at once. The specification recommends at
-/// least four.
+/// Maximum number of Asynchronous Event Requests that wait at the same time. The specification
+/// recommends at least four.
 pub(crate) const REQUESTS: usize = 4;
 /// Maximum number of events that wait for a request. Equal events count as one event.
 const PENDING: usize = 16;

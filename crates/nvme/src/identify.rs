@@ -100,7 +100,7 @@ impl Identified<'_> {
         page.u8(76, 1 << 1) // CMIC: several controllers
             .u32(96, TRAFFIC_KEEP_ALIVE | 1) // CTRATT: host identifiers of 128 bits
             .u8(102, 1) // BPCAP: no boot partitions
-            .u8(258, 3) // ACL: at least four, as recommended; each completes at once
+            .u8(258, 3) // ACL: at least four, as recommended; each completes immediately
             .u8(260, 1 << 1 | 1) // FRMW: one firmware slot, read only
             .u8(262, errors::ENTRIES as u8 - 1) // ELPE
             .u16(266, WARNING_KELVINS)

@@ -182,8 +182,8 @@ pub trait Media {
         Ok(())
     }
 
-    /// Returns `true` if [`Media::wait`] would return at once. A transport may ask again and again
-    /// instead of a wait.
+    /// Returns `true` if [`Media::wait`] would return immediately. A transport may ask again and
+    /// again instead of a wait.
     fn is_complete(&mut self, _later: Later) -> bool {
         false
     }

@@ -5,7 +5,7 @@ use crate::Nqn;
 /// Limits of a subsystem.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// Maximum number of associations at once.
+    /// Maximum number of associations at the same time.
     pub controllers: u16,
     /// Maximum number of I/O queues of a controller.
     pub queues: u16,
@@ -17,7 +17,7 @@ pub struct Settings {
     pub capsule_data: u32,
     /// Largest transfer of a command (MDTS): 4 KiB times two to this power, 1 to 12.
     pub transfer_pages_log2: u8,
-    /// Maximum number of commands of a controller that the media carry out at once.
+    /// Maximum number of commands of a controller that the media carry out at the same time.
     pub fetch_window: u16,
     /// Hosts that may connect; `None` admits every host.
     pub hosts: Option<Vec<Nqn>>,

@@ -5,7 +5,7 @@ use flashatlas_types::SeededBug;
 
 /// Maximum number of bytes of a small read or write.
 const SMALL: u64 = 64 << 10;
-/// Bytes that zeroing, comparing and verifying take at once.
+/// Bytes that zeroing, comparing and verifying take at a time.
 const PIECE: usize = 1 << 16;
 
 /// Identifier of a command in flight, unique while its subsystem lives.

@@ -1,4 +1,5 @@
-//! The controller's side of one connection, which is one queue (section 3.2): bytes in, bytes out.
+//! The controller's side of one connection: bytes in, bytes out. A connection is one queue
+//! (NVMe/TCP Transport Specification, section 3.2).
 //!
 //! There is no I/O here and no clock. The owner of the connection passes on the bytes that it
 //! [receives](Connection::receive), carries out the [commands](Connection::next_command),
@@ -61,7 +62,7 @@ pub struct QueueShape {
 
 /// A command that is not complete.
 enum Outstanding {
-    /// A command that waits for room, with the way of its data.
+    /// A command that waits for room for its data, with the direction and size of the data.
     Waiting(Way, [u8; ENTRY_BYTES]),
     /// A command whose data the host sends.
     Arriving(Transfer),
@@ -245,7 +246,8 @@ impl Connection {
         let answer = IcResp { alignment: Framing::default().alignment, digests, max_data };
         self.output.push(&Pdu::IcResp(answer).encode(&[], &Framing::default()));
         self.framing = Framing { digests, alignment: request.alignment };
-        self.r2ts = request.max_r2t.saturating_add(1).min(self.limits.r2ts); // from 0
+        // MAXR2T is one less than the number
+        self.r2ts = request.max_r2t.saturating_add(1).min(self.limits.r2ts);
         self.phase = Phase::Initialised;
         self.decoder.set_framing(Framing { digests, alignment: answer.alignment });
     }
@@ -344,7 +346,7 @@ impl Connection {
     /// Returns a transfer tag that is not in use. Tags are used in turn, so that a late H2CData
     /// PDU does not meet the next R2T.
     fn free_tag(&mut self) -> u16 {
-        // There are fewer outstanding R2T PDUs than tags: entries × r2ts.
+        // A tag is always free: at most entries × r2ts tags are in use, fewer than there are tags.
         while self.tags.contains_key(&self.next_tag) {
             self.next_tag = self.next_tag.wrapping_add(1);
         }

@@ -70,8 +70,8 @@ impl Association {
         self.news.send_modify(|news| news.is_over = true);
     }
 
-    /// Returns a receiver of news. The first news are there at once: a connection may join when the
-    /// association has just ended.
+    /// Returns a receiver of news. The first news are there immediately: a connection may join when
+    /// the association has just ended.
     pub fn news(&self) -> watch::Receiver<News> {
         let mut news = self.news.subscribe();
         news.mark_changed();

@@ -45,7 +45,7 @@ pub struct Options {
     pub setup: Duration,
     /// Time that a host has to close a connection after an error.
     pub linger: Duration,
-    /// Connections at a time; further ones are closed at once. Each takes the memory that the
+    /// Connections at a time; further ones are closed immediately. Each takes the memory that the
     /// limits of its target say.
     pub connections: usize,
     /// Threads for media calls.

@@ -56,7 +56,7 @@ pub enum Lost {
 /// A queue of a controller.
 pub trait Queue: Send + Sync + 'static {
     /// Begins a command, and returns the work that is to be done for it or for commands that
-    /// waited for it. The reply may be sent at once, by the work, or later.
+    /// waited for it. The reply may be sent immediately, by the work, or later.
     fn begin(&self, command: Command, reply: Reply) -> Vec<Work>;
 
     /// Returns whether the queue still exists: a reset of its controller deletes an I/O queue. It

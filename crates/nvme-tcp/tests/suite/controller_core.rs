@@ -36,7 +36,7 @@ pub(crate) struct Ram {
     waiting: Mutex<usize>,
     pub(crate) is_free: AtomicBool,
     keeps_at_gate: AtomicBool,
-    /// `true` if free media accept reads at once, and complete them at the gate.
+    /// `true` if free media accept reads immediately, and complete them at the gate.
     pub(crate) is_later: AtomicBool,
     /// `true` if the reads that wait are complete.
     pub(crate) is_complete: AtomicBool,
@@ -406,7 +406,7 @@ fn the_durable_record_is_kept_before_the_answer() {
     execute(&mut controller, admin(0x09, 0x06 | 1 << 31, 0)).expect("the cache is off");
     assert_eq!(*drive.ram.done.lock().unwrap(), [Done::Flush, Done::Keep]);
     drive.ram.done.lock().unwrap().clear();
-    // A command that is complete at once: it is refused, which makes an entry in the error log.
+    // A command that is complete immediately: it is refused, which makes an entry in the error log.
     controller.log_page(0x7e, 512).expect_err("there is no such log");
     assert_eq!(*drive.ram.done.lock().unwrap(), [Done::Keep]);
 }

@@ -58,7 +58,7 @@ fn the_switch_waits_for_what_is_in_flight() {
     assert_eq!(rig.set_feature(admin, feature::WRITE_CACHE, 1), Status::SEQUENCE_ERROR);
     let write = rig.io(io::WRITE, 8, 8, 4096);
     assert_eq!(rig.status(io, write, &[2; 4096]), Status::SUCCESS);
-    assert_eq!(rig.ram.calls, "W", "a write after the switch is durable at once");
+    assert_eq!(rig.ram.calls, "W", "a write after the switch is durable immediately");
     assert_eq!(rig.carry_out(&early, &[1; 4096]).unwrap().1.status, Status::SUCCESS);
     assert_eq!(rig.ram.calls, "Ww");
     let flush = rig.ram.released.pop().expect("the switch goes on");

@@ -29,7 +29,7 @@ const POWER_LOST: c_int = 9;
 
 /// `true` after SIGUSR1, which makes the power fail.
 static CUT: AtomicBool = AtomicBool::new(false);
-/// `true` after SIGUSR2, which ends serving at once. nbdkit itself would wait for its clients.
+/// `true` after SIGUSR2, which ends serving immediately. nbdkit itself would wait for its clients.
 static END: AtomicBool = AtomicBool::new(false);
 /// Ensures that the end of serving runs only once.
 static ENDED: Once = Once::new();
@@ -150,7 +150,7 @@ fn call(work: impl FnOnce(&Server<Wall>) -> Result<(), Refused>) -> c_int {
     }
 }
 
-/// Ends the process at once, as a power failure would. Clients get no more replies.
+/// Ends the process immediately, as a power failure would. Clients get no more replies.
 fn power_lost() -> ! {
     say!("flashatlas: the power has failed");
     // SAFETY: this ends the process; the image was written, and nothing else must be saved

@@ -63,7 +63,7 @@ impl Clock for Wall {
             std::thread::sleep(left);
             let too_long = self.now().since(until).0 / 1000 > early;
             let next = if too_long { early + EARLY_STEP } else { early.saturating_sub(EARLY_STEP) };
-            // if two threads sleep at once, the value of one of them stays
+            // if two threads sleep at the same time, the value of one of them stays
             self.early.store(next.min(EARLY_MAX), Ordering::Relaxed);
         }
         while self.now() < at {

@@ -123,12 +123,12 @@ impl<C: Clock> Server<C> {
         self.sectors
     }
 
-    /// Returns the number of commands that the drive takes at once.
+    /// Returns the number of commands that the drive takes at the same time.
     pub fn queue_depth(&self) -> usize {
         self.queue_depth
     }
 
-    /// Returns `true` if the drive would take a command at once.
+    /// Returns `true` if no other thread uses the drive, so that a command would not have to wait.
     pub(crate) fn is_free(&self) -> bool {
         self.state.try_lock().is_ok()
     }
@@ -162,7 +162,7 @@ impl<C: Clock> Server<C> {
         }
     }
 
-    /// Returns `true` if [`Server::wait`] would return at once; `false` if the drive is in use.
+    /// Returns `true` if [`Server::wait`] would return immediately; `false` if the drive is in use.
     pub(crate) fn is_complete(&self, ticket: u64) -> bool {
         let Time::Real(slower) = self.plan.time else { return true };
         let Ok(mut state) = self.state.try_lock() else { return false };
@@ -171,8 +171,9 @@ impl<C: Clock> Server<C> {
         completion.is_ok_and(|at| at.is_some_and(|at| at <= now))
     }
 
-    /// Sets the number of commands that clients wait for, which is the drive's queue depth. There
-    /// may be more such commands than threads that call.
+    /// Sets the number of commands that clients wait for. With [`Time::None`], the drive has this
+    /// many commands in flight, but at most [`Server::queue_depth`]. The number may be larger than
+    /// the number of threads that call this server, because a thread may have several commands.
     pub(crate) fn waited_for(&self, commands: usize) {
         self.waited_for.store(commands, Ordering::Relaxed);
     }
@@ -182,7 +183,8 @@ impl<C: Clock> Server<C> {
         self.zeroes_by_trim
     }
 
-    /// Returns the record of a controller that the image keeps, or `None` if there is no record.
+    /// Returns the durable record of the NVMe controller from the image. Returns `None` if there is
+    /// no image, or no record in it.
     ///
     /// # Errors
     /// Returns [`Refused`] if the image cannot be read.
@@ -194,7 +196,7 @@ impl<C: Clock> Server<C> {
         })
     }
 
-    /// Makes the record of a controller durable in the image, if there is an image.
+    /// Makes the record of the NVMe controller durable in the image, if there is an image.
     ///
     /// # Errors
     /// Returns [`Refused`] if nothing is served any more, or if the image cannot be written.
@@ -216,7 +218,7 @@ impl<C: Clock> Server<C> {
         Ok(look(live, self.written.load(Ordering::Relaxed)))
     }
 
-    /// Returns the findings in the image.
+    /// Returns the damage that the mount found in the image, and the number of programmed frames.
     pub fn found(&self) -> &Found {
         &self.found
     }
@@ -280,10 +282,15 @@ impl<C: Clock> Server<C> {
 
     fn request(&self, op: HostOp, offset: u64, bytes: u64, fua: bool) -> Result<Request, Refused> {
         let sector = u64::from(SECTOR_BYTES);
-        if offset % sector != 0 || bytes % sector != 0 || offset + bytes > self.bytes() {
+        if offset % sector != 0 || bytes % sector != 0 {
             return Err(Refused::Range(format!(
-                "{bytes} bytes from byte {offset} on are not whole sectors ({sector} bytes) of a \
-                 drive of {} bytes",
+                "{bytes} bytes from byte {offset} on are not whole sectors ({sector} bytes)"
+            )));
+        }
+        if offset + bytes > self.bytes() {
+            return Err(Refused::Range(format!(
+                "{bytes} bytes from byte {offset} on reach beyond the end of the drive, which has \
+                 {} bytes",
                 self.bytes()
             )));
         }
@@ -379,8 +386,8 @@ impl<C: Clock> Server<C> {
         Ok(())
     }
 
-    /// Returns the parts of a range in order, each with its number of bytes, and `true` if nothing
-    /// is written there.
+    /// Returns the parts of a range, in order. The first value of a part is its number of bytes.
+    /// The second value is `true` if nothing is written there.
     ///
     /// # Errors
     /// Returns [`Refused`] if nothing is served any more.
@@ -422,11 +429,11 @@ impl<C: Clock> Server<C> {
         done
     }
 
-    /// Carries out a command at once, so the drive has as many commands in flight as clients wait
-    /// for.
+    /// Submits a command to the drive, after simulated time has passed until fewer than `depth`
+    /// commands are in flight. At most [`Server::queue_depth`] commands are ever in flight.
     ///
-    /// The effect of a command is decided when it is submitted, so no client waits for simulated
-    /// time.
+    /// The effect of a command is decided when it is submitted. So the client does not wait until
+    /// the drive completes the command.
     fn at_once(
         &self,
         request: &Request,

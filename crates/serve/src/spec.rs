@@ -10,7 +10,7 @@ use std::path::PathBuf;
 #[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Time {
-    /// Replies are sent at once. The drive has as many commands in flight as the clients have.
+    /// Replies are sent immediately. The drive has as many commands in flight as the clients have.
     #[default]
     None,
     /// Replies are sent at the time at which the simulated drive answers, multiplied by this

@@ -154,8 +154,8 @@ impl State {
         Refused::Failed(why)
     }
 
-    /// Writes the medium's changes to the image. With `durable`, they are written and synced at
-    /// once; otherwise they may wait.
+    /// Writes the medium's changes to the image. With `durable`, they are written and synced
+    /// immediately; otherwise they may wait.
     pub fn persist(&mut self, durable: bool) -> Result<(), String> {
         let (Some(image), Some(live)) = (&mut self.image, &mut self.live) else { return Ok(()) };
         let medium = live.drive().ssd_mut().faults();

@@ -142,9 +142,12 @@ fn requests_outside_of_the_drive_are_refused_and_change_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let server = begin(&plan(&config(&[]), &folder.path().join("drive.img")));
     let bytes = server.bytes();
-    for (offset, length) in [(bytes, 512), (bytes - 512, 1024), (7, 512), (0, 100)] {
+    let (end, parts) = ("reach beyond the end of the drive", "are not whole sectors (512 bytes)");
+    for (offset, length, why) in
+        [(bytes, 512, end), (bytes - 512, 1024, end), (7, 512, parts), (0, 100, parts)]
+    {
         let error = server.write(&vec![1; length], offset, false).unwrap_err();
-        assert!(error.to_string().contains("are not whole sectors (512 bytes)"), "{error}");
+        assert!(error.to_string().contains(why), "{error}");
     }
     assert_eq!(server.extents(0, bytes).unwrap(), [(bytes, true)]);
     server.write(&[1; 2048], 4096, false).unwrap();

@@ -66,7 +66,7 @@ const SWITCHES: [(Fault, &str, &str); 11] = [
     (
         Fault::ProgramFailure,
         "program-failure",
-        "a program fails, on a drive with a spare block and on a drive without",
+        "a program fails; tried on a drive with a spare block, and on a drive without one",
     ),
     (
         Fault::EraseFailure,
@@ -78,11 +78,15 @@ const SWITCHES: [(Fault, &str, &str); 11] = [
         "grown-bad",
         "an erase fails, and there is no spare block: the drive continues with one block less",
     ),
-    (Fault::FactoryBad, "factory-bad", "blocks are bad from the beginning (geometry `mini`)"),
+    (
+        Fault::FactoryBad,
+        "factory-bad",
+        "blocks are bad from the beginning; tried on the geometry `mini` only",
+    ),
     (
         Fault::Unreadable,
         "unreadable",
-        "a page that was programmed cannot be read any more, on a running drive and in a mount",
+        "a programmed page cannot be read any more; tried on a running drive, and in a mount",
     ),
 ];
 

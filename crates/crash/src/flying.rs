@@ -13,7 +13,7 @@ pub(crate) struct InFlightChange {
     pub change: Change,
     /// Role that the block was opened for, if this change is the first after the opening.
     pub opened: Option<(OobRole, BlockMode)>,
-    /// Change that follows at once, if the program is a copyback.
+    /// Change that follows immediately, if the program is a copyback.
     pub copied: Option<Change>,
     pub block: Option<BlockId>,
     pub die: u32,

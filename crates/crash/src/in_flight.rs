@@ -4,11 +4,12 @@
 //! prefix. Downward-closed means that the subset contains, with each operation, all operations that
 //! this operation waits for.
 //!
-//! A workload is submitted in simulated time, several commands at once. After each submission, this
-//! module determines the incomplete operations, and the operations that each of them waits for. An
-//! operation waits for its dependencies in the plan. A page is read after its program, and
-//! programmed after the erase of its block. A block is erased after all earlier operations on it.
-//! The engine keeps these three orders. The pages of a block are programmed one after the other.
+//! A workload is submitted in simulated time, several commands at the same time. After each
+//! submission, this module determines the incomplete operations, and the operations that each of
+//! them waits for. An operation waits for its dependencies in the plan. A page is read after its
+//! program, and programmed after the erase of its block. A block is erased after all earlier
+//! operations on it. The engine keeps these three orders. The pages of a block are programmed one
+//! after the other.
 //!
 //! A cut may leave each of these subsets. It may also leave a subset together with one torn
 //! operation on every busy die. If there are more than [`SUBSETS_MAX`] subsets, [`SUBSETS_MAX`]
@@ -37,7 +38,7 @@ use std::collections::BTreeMap;
 /// Maximum number of subsets that are tried after each command.
 pub const SUBSETS_MAX: usize = 48;
 
-/// Number of commands in flight at once.
+/// Number of commands in flight at the same time.
 const QUEUE_DEPTH: usize = 6;
 
 fn merge(into: &mut Dependencies, from: &[u32]) {

@@ -1,8 +1,9 @@
 //! The media of a stack: one medium for each of its drives.
 //!
-//! The power fails for all drives at once. While a command is under way, changes of different
-//! drives may happen in any order. To cover both orders, the changes of the first drive come first
-//! for every second command, and the changes of the last drive come first for the other commands.
+//! The power fails for all drives at the same time. While a command is under way, changes of
+//! different drives may happen in any order. To cover both orders, the changes of the first drive
+//! come first for every second command, and the changes of the last drive come first for the other
+//! commands.
 
 use flashatlas_device::{Ssd, Stack};
 use flashatlas_nand::{Change, Counters, Medium, Torn};

@@ -19,7 +19,7 @@ const TRIES: u32 = 400;
 /// Drops steps of a failing workload as long as a cut of the rest breaks the same promise.
 ///
 /// `fails` returns the first failure of a workload, or its first failure of one promise. The first
-/// tries drop half of the steps at once, and the last tries drop a single step. Returns `None` if
+/// tries drop half of the steps together, and the last tries drop a single step. Returns `None` if
 /// the workload does not fail.
 pub fn minimise<S: Clone>(
     steps: &[S],

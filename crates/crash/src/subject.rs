@@ -22,7 +22,7 @@ pub struct Geometry {
     blocks: u32,
     /// `true` if blocks are added until 3 % of over-provisioning cover a scheme's reserve.
     grows: bool,
-    /// `true` if operations are in flight on several dies at once.
+    /// `true` if operations are in flight on several dies at the same time.
     pub parallel: bool,
     /// Sizes of a mapping unit; the drive uses the first size that the scheme accepts.
     units: &'static [&'static str],

@@ -73,8 +73,8 @@ pub const WORKLOADS: &[Workload] = &[
     },
     Workload {
         name: "map-pages",
-        summary: "writes and trims far apart, each in another map page, most of them durable at \
-                  once",
+        summary: "writes and trims far apart, each in another map page, most of them durable \
+                  immediately",
         filled: true,
         tight: false,
         make: map_pages,

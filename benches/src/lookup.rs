@@ -67,7 +67,8 @@ pub fn print() {
         let [at_once, in_turn, timed] = rates(given);
         println!(
             "lookups of 2^20 entries, {name:<24} timed {timed:>5.1} M/s (goal 5): {:.2} of the \
-             floor at once ({at_once:.1} M/s; goal 0.4), {:.2} of it one by one ({in_turn:.1} M/s)",
+             floor together ({at_once:.1} M/s; goal 0.4), {:.2} of it one by one \
+             ({in_turn:.1} M/s)",
             timed / at_once,
             timed / in_turn
         );

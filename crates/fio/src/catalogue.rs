@@ -18,7 +18,7 @@ pub enum OptionClass {
         harmless: &'static [&'static str],
     },
     /// The option is left out, because it does not influence which requests reach the drive, in
-    /// what order, when, and how many at once.
+    /// what order, when, and how many at the same time.
     LeftOut {
         /// The reason.
         why: &'static str,

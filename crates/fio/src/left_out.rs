@@ -1,7 +1,7 @@
 //! Options of fio without influence on the requests.
 //!
-//! These options do not change which requests reach a drive, in what order, when, and how many at
-//! once.
+//! These options do not change which requests reach a drive, in what order, when, and how many
+//! at the same time.
 //!
 //! The names are from `fio --cmdhelp=all` and `--enghelp=ENGINE` of fio 3.33. The names that later
 //! versions added are from `options.c` of fio 3.34 to 3.42.

@@ -1,6 +1,7 @@
 //! Options of fio that change the requests but are not simulated.
 //!
-//! These options change which requests reach a drive, in what order, when, or how many at once.
+//! These options change which requests reach a drive, in what order, when, or how many at the same
+//! time.
 //!
 //! Facts about these options are from `HOWTO.rst` and `options.c` of fio 3.33. Facts about later
 //! options are from the same files of fio 3.34 to 3.42.

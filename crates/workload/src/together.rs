@@ -49,7 +49,7 @@ impl<F: Fixed + 'static> Together<F> {
             self.gate.fail(failed(offset, &error))
         })?;
         if fetched > 0 {
-            // a record that is cut short comes first, and so fails at once
+            // a record that is cut short comes first, and so fails immediately
             let record = records.record();
             let time = if fetched == bytes { self.format.time(record) } else { 0 };
             self.due.push(Reverse((time, number)));

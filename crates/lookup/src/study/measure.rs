@@ -38,7 +38,7 @@ pub struct Summary {
     /// Percentiles of the service, in clocks: 50, 90, 99, 99.9, 100.
     pub service: [u64; 5],
     /// The same percentiles of the latency, which is the time from a lookup's arrival until its
-    /// data has arrived. Zero if all lookups arrive at once.
+    /// data has arrived. Zero if all lookups arrive at the same time.
     pub latency: [u64; 5],
     /// Mean latency in clocks.
     pub latency_mean: f64,

@@ -63,7 +63,7 @@ pub const LOOK_AHEAD: Param<u32> = Param::int(
     0,
     1 << 16,
     "number of lookups that have arrived and have not issued their last read; 1: each lookup waits \
-     for the previous one; 0: all lookups arrive at once",
+     for the previous one; 0: all lookups arrive at the same time",
 )
 .or("0");
 

@@ -52,7 +52,8 @@ const RANGE: Param<f64> = Param::ratio(
 
 const INTERVAL: Param<Dur> = Param::time(
     "interval",
-    "time from one request to the next; 0: all requests arrive at once, as for a closed loop",
+    "time from one request to the next; 0: all requests arrive at the same time, as for a closed \
+     loop",
 )
 .or("0");
 

@@ -64,7 +64,7 @@ def test_a_long_run_is_announced(cli, monkeypatch):
     assert "tiny: 1,024 units, about 24.0 KiB of memory" in cli(*few).stderr
     monkeypatch.setattr("flashatlas.cli.before.free_memory", lambda: 1000)
     said = cli("compare", *few[1:], "--vary", "seed=1,2", "--jobs", "2").stderr
-    assert "2 runs at once take more than the 1000 B of free memory (--jobs)" in said
+    assert "2 runs together take more than the 1000 B of free memory (--jobs)" in said
 
 
 LARGE = {"drive.blocks": 3400, "drive.logical_pages": 3_700_000_000}
@@ -176,7 +176,7 @@ def test_runs_that_do_not_fit_together_are_fewer(monkeypatch):
     monkeypatch.setattr(cost, "free_memory", lambda: 40_000)
     cases = [{"seed": seed} for seed in (1, 2, 3)]
     dense = {"workload": FEW, "precondition": "steady", "base": "dense"}
-    with pytest.raises(flashatlas.InputError, match=r"3 runs at once take at least 48\.0 KiB"):
+    with pytest.raises(flashatlas.InputError, match=r"3 runs together take at least 48\.0 KiB"):
         flashatlas.compare(cases, jobs=3, **dense)
     with pytest.raises(flashatlas.InputError, match="give at most 2"):
         flashatlas.compare(cases, jobs=3, **dense)
@@ -212,7 +212,7 @@ def test_a_drive_of_61_tb_runs_in_the_memory_of_a_laptop():
         assert int(summed) + int(by_base) == 3_750_000_000
         rates.add(rate)
     assert len(runs) == 3 and len(rates) == 2, "the first and the second are the same run"
-    # the goal is 0.5 GiB for a run, and two runs go on at once
+    # the goal is 0.5 GiB for a run, and two runs go on at the same time
     assert int(peak) < 2 * 512
 
 

@@ -2,7 +2,7 @@
  * libflashatlas: drives of FlashAtlas for the event loop of a program or of another simulator.
  *
  *     fa_drive *drive = fa_drive_create("tiny", NULL, NULL, 0, 1, why, sizeof why);
- *     fa_submit(drive, now, tag, &command, &reply);      its effect is decided at once
+ *     fa_submit(drive, now, tag, &command, &reply);      its effect is decided immediately
  *     fa_next_event(drive, &at);                         call fa_advance at this time
  *     fa_advance(drive, at, done, 16, &count);           complete commands and times
  *
@@ -112,7 +112,7 @@ typedef struct fa_geometry {
   uint64_t sectors;
   // Bytes of a mapping unit. A write of whole units needs no read.
   uint32_t unit_bytes;
-  // Largest number of commands that may be in flight at once.
+  // Largest number of commands that may be in flight at the same time.
   uint32_t queue_depth;
   // 1 if the drive stores the bytes of writes (`nand.data=ram`); 0 if it stores stamps instead.
   uint32_t keeps_bytes;
@@ -217,7 +217,7 @@ int fa_drive_geometry(struct fa_drive *drive, struct fa_geometry *geometry);
 
 // Submits a command at `now_ps`.
 //
-// The effect of the command is decided at once, and `fa_advance` reports its completion. `tag`
+// The effect of the command is decided immediately, and `fa_advance` reports its completion. `tag`
 // identifies the command until `fa_advance` fetches it. No other command in flight may have the
 // same tag, and the highest bit of a tag must be 0. `now_ps` must not be earlier than the last
 // submission, nor than the times that `fa_advance` has handled.
@@ -329,4 +329,4 @@ void fa_string_free(char *string);
 
 #endif  /* FLASHATLAS_H */
 
-/* Digest of abi.rs, calls.rs, cbindgen.toml and the lines above: 781c8ac3aa652b48d60c406abdf84680984b8dd8f4f27ddd4c5a24177169c9d8 */
+/* Digest of abi.rs, calls.rs, cbindgen.toml and the lines above: ff2fe749bbaaab6adab3834b1ea2b7bfcf8f6a38ee61a44c1232fdd6f47bff7b */

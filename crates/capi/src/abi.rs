@@ -145,7 +145,7 @@ pub struct FaGeometry {
     pub sectors: u64,
     /// Bytes of a mapping unit. A write of whole units needs no read.
     pub unit_bytes: u32,
-    /// Largest number of commands that may be in flight at once.
+    /// Largest number of commands that may be in flight at the same time.
     pub queue_depth: u32,
     /// 1 if the drive stores the bytes of writes (`nand.data=ram`); 0 if it stores stamps instead.
     pub keeps_bytes: u32,

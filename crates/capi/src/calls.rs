@@ -157,7 +157,7 @@ pub unsafe extern "C" fn fa_drive_geometry(
 
 /// Submits a command at `now_ps`.
 ///
-/// The effect of the command is decided at once, and `fa_advance` reports its completion. `tag`
+/// The effect of the command is decided immediately, and `fa_advance` reports its completion. `tag`
 /// identifies the command until `fa_advance` fetches it. No other command in flight may have the
 /// same tag, and the highest bit of a tag must be 0. `now_ps` must not be earlier than the last
 /// submission, nor than the times that `fa_advance` has handled.

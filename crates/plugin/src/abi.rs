@@ -36,7 +36,7 @@ pub enum FaStatus {
     FA_PROGRAM_FAILED = 3,
     /// The erase failed. The block is bad from now on.
     FA_ERASE_FAILED = 4,
-    /// The power has failed. The callback must return this result at once.
+    /// The power has failed. The callback must return this result immediately.
     FA_POWER_LOST = 5,
     /// The call breaks a rule of flash or of this interface. The run ends with an error that names
     /// the rule.
@@ -375,7 +375,7 @@ pub struct FaStore {
 
 /// Functions for an FTL. The pointers do not change while the drive is on.
 ///
-/// Every call takes effect at once, and adds an operation that takes time in the simulation. An
+/// Every call takes effect immediately, and adds an operation that takes time in the simulation. An
 /// operation waits for the previous one, as in firmware with a single thread, unless `after` was
 /// called.
 #[repr(C)]

@@ -145,7 +145,7 @@ fn unusable(error: impl std::fmt::Display) -> ServeError {
     ServeError::Run(RunError::Unusable(error.to_string()))
 }
 
-/// Returns the settings of the controller for a drive that takes `depth` commands at once.
+/// Returns the settings of the controller for a drive that takes `depth` commands at the same time.
 ///
 /// # Errors
 /// Returns an error if the name of a host is not valid.

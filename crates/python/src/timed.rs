@@ -172,7 +172,7 @@ impl TimedDrive {
         (self.host().stack.shape().sectors * u64::from(SECTOR_BYTES), SECTOR_BYTES)
     }
 
-    /// Returns the largest number of commands that the drive takes at once.
+    /// Returns the largest number of commands that the drive takes at the same time.
     fn queue_depth(&self) -> u32 {
         self.host().queue_depth
     }

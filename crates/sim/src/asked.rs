@@ -151,7 +151,7 @@ fn check(
             "depth",
             format!(
                 "the depth {depth} is out of range: the drive accepts 1 to {queue_depth} commands \
-                 at once (host.queue_depth)"
+                 at the same time (host.queue_depth)"
             ),
         ));
     }

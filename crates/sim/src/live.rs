@@ -178,7 +178,7 @@ impl Live {
         self.player.now
     }
 
-    /// Returns the number of commands that the drive accepts at once.
+    /// Returns the number of commands that the drive accepts at the same time.
     pub fn queue_depth(&self) -> usize {
         self.config.params.get(QUEUE_DEPTH) as usize
     }

@@ -15,7 +15,7 @@ const WORTH_A_THREAD: usize = 1 << 18;
 pub(crate) struct Swept {
     /// Units that were compared one by one.
     pub one_by_one: u64,
-    /// Units whose contents were summed up, so that all were compared at once.
+    /// Units whose contents were summed up, so that all were compared together.
     pub summed: u64,
     /// Units that nothing had changed since the drive was filled. Their content follows from the
     /// formula of the drive, so it was not looked at.

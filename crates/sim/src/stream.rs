@@ -34,7 +34,7 @@ pub(crate) struct Pacing {
 
 /// Rule by which a request is issued.
 enum Issue {
-    /// The request is issued at once, and no time passes.
+    /// The request is issued immediately, and no time passes.
     Untimed,
     /// The request is issued as soon as fewer than `depth` commands are in flight.
     InQueue { depth: usize },
@@ -44,7 +44,7 @@ enum Issue {
 }
 
 impl Pacing {
-    /// Returns the rules of a run on a drive that accepts `queue_depth` commands at once.
+    /// Returns the rules of a run on a drive that accepts `queue_depth` commands at the same time.
     pub fn of(spec: &RunSpec, queue_depth: usize) -> Pacing {
         Pacing {
             issue: match spec.mode {

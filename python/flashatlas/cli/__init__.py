@@ -1,7 +1,7 @@
 """The command line.
 
 Only a few modules are imported here; the module of a command is imported when the command is
-called. Until then, an interrupt ends the process at once.
+called. Until then, an interrupt ends the process immediately.
 """
 
 from __future__ import annotations

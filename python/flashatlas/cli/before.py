@@ -75,7 +75,7 @@ def say_cost(
     largest = max((one.bytes for _, one in found), default=0) * at_once
     free = free_memory()
     if free is not None and largest > free:
-        together = f"{at_once} runs at once take" if at_once > 1 else "that is"
+        together = f"{at_once} runs together take" if at_once > 1 else "that is"
         _say(f"{together} more than the {size(free)} of free memory (--jobs)")
 
 

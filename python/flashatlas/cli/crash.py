@@ -160,9 +160,9 @@ def crash(
     erase or page fails. After a failed program or erase, the power of a copy is also cut at each
     later operation. If anything is wrong, the exit code is 4.
 
-    With `--interface nvme`, the commands go through an NVMe controller, several at once. The power
-    also fails while the controller writes its own state. After each mount, the check uses host
-    commands to read the contents, the saved features and the totals of the SMART log.
+    With `--interface nvme`, the commands go through an NVMe controller, several at the same time.
+    The power also fails while the controller writes its own state. After each mount, the check uses
+    host commands to read the contents, the saved features and the totals of the SMART log.
 
     A failure has an identity:
 

@@ -34,8 +34,8 @@ Plugin = Annotated[
         metavar="FILE",
         is_eager=True,
         callback=_load,
-        help="Add the parts of a shared library (`flashatlas_plugin.h`) or a Python file; may be "
-        "repeated.",
+        help="Add the schemes, policies and other parts that are defined in this file, a shared "
+        "library (`flashatlas_plugin.h`) or a Python file; may be repeated.",
     ),
 ]
 

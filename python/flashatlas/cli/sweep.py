@@ -109,7 +109,10 @@ def sweep(
     page: Annotated[
         Path | None,
         typer.Option(
-            "--report", metavar="FILE", help="Write the page of the study to this file at the end."
+            "--report",
+            metavar="FILE",
+            help="Write a page about the study, with diagrams and tables, to this HTML file at "
+            "the end.",
         ),
     ] = None,
     packed: Annotated[

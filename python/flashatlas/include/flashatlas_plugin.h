@@ -145,7 +145,7 @@ enum fa_status
   FA_PROGRAM_FAILED = 3,
   // The erase failed. The block is bad from now on.
   FA_ERASE_FAILED = 4,
-  // The power has failed. The callback must return this result at once.
+  // The power has failed. The callback must return this result immediately.
   FA_POWER_LOST = 5,
   // The call breaks a rule of flash or of this interface. The run ends with an error that names
   // the rule.
@@ -355,7 +355,7 @@ typedef struct fa_table {
 
 // Functions for an FTL. The pointers do not change while the drive is on.
 //
-// Every call takes effect at once, and adds an operation that takes time in the simulation. An
+// Every call takes effect immediately, and adds an operation that takes time in the simulation. An
 // operation waits for the previous one, as in firmware with a single thread, unless `after` was
 // called.
 typedef struct fa_host {
@@ -530,4 +530,4 @@ const fa_plugin *flashatlas_plugin(void);
 }
 #endif
 
-/* Digest of abi.rs, cbindgen.toml and the lines above: 9ed76303bcec504edc70f2654803182930825439f3a1a8630f3378bcf6c6c49f */
+/* Digest of abi.rs, cbindgen.toml and the lines above: 56e1def10aec86b83ceff435d7af5dde6ebb288fa182156b0f634f92ab48b036 */

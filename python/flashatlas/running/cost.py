@@ -173,6 +173,6 @@ def must_fit_together(certain: Sequence[int], at_once: int) -> None:
     if free is None or sum(largest) <= free or largest[0] > free:
         return
     raise InputError(
-        f"jobs: {at_once} runs at once take at least {size(sum(largest))}, but {size(free)} "
+        f"jobs: {at_once} runs together take at least {size(sum(largest))}, but {size(free)} "
         f"of memory are available: give at most {free // largest[0]}"
     )

@@ -1,9 +1,9 @@
 //! `iodepth_batch*` and `iodepth_low`: requests that are sent and reaped several at a time.
 //!
-//! A job with fio's defaults for these options has no batch: it sends each request at once, and a
-//! completed request makes room at once. In any other job, a request takes a place in the queue
-//! until it is reaped (fio 3.33, `backend.c`: `wait_for_completions`; `ioengines.c`: `td_io_queue`,
-//! `td_io_commit`, `td_io_getevents`).
+//! A job with fio's defaults for these options has no batch: it sends each request immediately, and
+//! a completed request makes room immediately. In any other job, a request takes a place in the
+//! queue until it is reaped (fio 3.33, `backend.c`: `wait_for_completions`; `ioengines.c`:
+//! `td_io_queue`, `td_io_commit`, `td_io_getevents`).
 
 use super::request::Waiting;
 use flashatlas_fio::Options;
@@ -14,7 +14,7 @@ pub(super) struct Batch {
     submit: u32,
     /// Number of completions that the job waits for.
     least: u32,
-    /// Maximum number of completions that are reaped at once, unless the job waited for more.
+    /// Maximum number of completions that are reaped together, unless the job waited for more.
     most: u32,
     /// Number of taken places at which a full queue may be filled again.
     low: u32,

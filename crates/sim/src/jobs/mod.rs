@@ -112,7 +112,7 @@ impl Jobs {
         if depth > scheduler::MAX_IN_FLIGHT {
             let at = Position { file: Arc::from(path), line: 1, column: 1 };
             let why = format!(
-                "iodepth: all jobs together send {depth} requests at once; give at most {}",
+                "iodepth: all jobs together have {depth} requests in flight; give at most {}",
                 scheduler::MAX_IN_FLIGHT
             );
             return Err(RunError::Job(Box::new(JobError { at, why, nearest: None })));

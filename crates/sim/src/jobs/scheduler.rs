@@ -21,8 +21,8 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// Maximum number of requests of all jobs that are in flight or wait at the host.
 pub(super) const MAX_IN_FLIGHT: u64 = 1 << 20;
-/// Maximum number of requests at one instant. If a drive answers all requests at once, time does
-/// not pass, and a job that ends by time would never end.
+/// Maximum number of requests at one instant. If a drive answers all requests immediately, time
+/// does not pass, and a job that ends by time would never end.
 const MAX_AT_ONCE: u64 = 1 << 21;
 /// Latest time of an event: 200 days, of the 213 days that simulated time can represent.
 const LATEST: Ps = Ps(200 * 86_400 * 1_000_000_000_000);
@@ -110,7 +110,7 @@ impl Scheduler<'_> {
             } else if self.player.tally.submitted - instant.1 > MAX_AT_ONCE {
                 return Err(RunError::Unusable(format!(
                     "{MAX_AT_ONCE} requests of the jobs took no time at all: reads of units that \
-                     are trimmed or were never written complete at once; precondition the drive"
+                     are trimmed or were never written complete immediately; precondition the drive"
                 )));
             }
             self.advance()?;
@@ -184,7 +184,8 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Does one step of one job, and returns `true` if the job may be able to act again at once.
+    /// Does one step of one job, and returns `true` if the job may be able to act again
+    /// immediately.
     fn step(&mut self, number: usize) -> Result<bool, RunError> {
         let now = self.player.now;
         let thread = &mut self.threads[number];

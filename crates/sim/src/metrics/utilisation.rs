@@ -8,7 +8,7 @@ use serde_json::json;
 
 pub const DEF: MetricDef = MetricDef {
     name: "utilisation",
-    summary: "busy shares of dies, channels and link; dies at work at once",
+    summary: "busy shares of dies, channels and link; dies at work at the same time",
     build: |_| Box::new(OfCounters(finish)),
 };
 

@@ -38,7 +38,9 @@ declaration::options! {
 
     /// Options for reading a trace, as texts. In JSON, unknown keys are errors.
     struct Reading {
-        /// Format of the trace, or `columns:…`; by default its content decides.
+        /// Format of the trace. `columns:…` describes a file with columns, for example
+        /// `columns:time=0:us,op=1,offset=2:bytes,size=3:sectors`. By default the content of the
+        /// trace decides.
         format: Option<String> = None => option(Text).recorded(IfGiven(1)).by_job_file(9);
 
         /// Treatment of several devices in a trace: `separate` (keep their address spaces apart;
@@ -52,8 +54,8 @@ declaration::options! {
             option(Text).metavar("TIME").recorded(IfGiven(3)).by_job_file(11);
 
         /// Longest pause to keep, such as `1s`: a longer pause is shortened to this time. If the
-        /// clock steps back by more than this time, the step is ignored. By default times stay as
-        /// they are.
+        /// clock steps back by more than this time, no time passes between the two records. By
+        /// default times stay as they are.
         time_gap_max: Option<String> = None =>
             option(Text).metavar("TIME").recorded(IfGiven(4)).by_job_file(12);
 
@@ -64,7 +66,8 @@ declaration::options! {
 
         /// Number of bad records that are skipped and counted; the next bad record is an error. Or
         /// a list of kinds, separated by commas: every record of these kinds is skipped and
-        /// counted. The kinds are `zero-length`, `too-long` and `too-far`.
+        /// counted. The kinds are `zero-length` (no bytes), `too-long` (more bytes than the
+        /// operation may have) and `too-far` (beyond the last 64-bit byte address).
         skip_bad: SkipBad = SkipBad::Count(0) =>
             option(CountOr(&BadKind::NAMES)).recorded(IfGiven(6)).by_job_file(14);
 
@@ -110,9 +113,10 @@ declaration::options! {
             option(Choice(&["none", "fill", "steady", "trace:FILE", "checkpoint:FILE"]))
             .recorded(Always(2));
 
-        /// Form of a drive with `precondition=fill` or `steady`: `computed` (unchanged content is
-        /// computed, and time and memory grow with the changes, if the parts of the drive allow
-        /// this) or `dense` (all content is in tables). The results are the same.
+        /// Form of a drive with `precondition=fill` or `steady`. `computed`: content is computed
+        /// until it is changed, so time and memory depend on the changes and not on the capacity; a
+        /// note names a part of the drive that needs tables all the same. `dense`: all content is
+        /// in tables. The results are the same.
         base: Base = Base::Computed => option(Choice(&["computed", "dense"]));
 
         /// Treatment of addresses beyond the drive: `error` (stop), `wrap` (take them modulo

@@ -16,7 +16,7 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// Prefetches table entries for the first units of each request, all at once.
+    /// Prefetches table entries for the first units of each request, all together.
     ///
     /// The call changes nothing but the CPU's caches.
     pub fn prefetch<'a>(

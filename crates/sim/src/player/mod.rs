@@ -177,7 +177,7 @@ impl Player {
         &self.reply.bytes
     }
 
-    /// Prefetches table entries for the first units of each coming request, all at once.
+    /// Prefetches table entries for the first units of each coming request, all together.
     ///
     /// The call changes nothing but the CPU's caches.
     pub fn prefetch<'a>(&mut self, requests: impl Iterator<Item = &'a Request>) {

@@ -15,8 +15,8 @@ const SWEPT_TOGETHER: u32 = 1 << 22;
 
 /// Checks every page once more after `requests` requests, without commands to the drive.
 ///
-/// If the drive can sum up its stamps and the sum is as expected, all pages are checked at once. If
-/// the drive has no sum and is too large to be checked page by page, returns a note.
+/// If the drive can sum up its stamps and the sum is as expected, all pages are checked together.
+/// If the drive has no sum and is too large to be checked page by page, returns a note.
 pub(crate) fn sweep(
     drive: &mut Stack,
     oracle: &mut Oracle,

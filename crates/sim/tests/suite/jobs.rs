@@ -109,7 +109,7 @@ fn pauses_lie_between_requests() {
 
 #[test]
 fn a_rate_is_kept_from_the_beginning() {
-    // at 4 KiB/s with blocks of 4 KiB, a request is issued each second, and the first at once
+    // at 4 KiB/s with blocks of 4 KiB, a request is issued each second, and the first immediately
     let (_, jobs) = play(&writes("rate=4k"));
     assert_eq!(jobs["jobs"][0]["runtime_ns"], 3_000_000_000u64 + WRITE_NS);
     let (_, jobs) = play(&writes("rate_iops=10"));
@@ -131,7 +131,7 @@ fn rates_of_a_mixed_job_are_kept_apart() {
         (job["read"]["ios"].as_u64().unwrap(), job["write"]["ios"].as_u64().unwrap());
     assert_eq!(reads + writes, 256);
     // the direction that is ahead of its rate waits, so there are 2 reads for each write; the first
-    // request of each direction is issued at once
+    // request of each direction is issued immediately
     let seconds = job["runtime_ns"].as_f64().unwrap() / 1e9;
     assert!(
         (reads as f64 / 20.0 - seconds).abs() < 0.11
@@ -417,7 +417,7 @@ fn jobs_that_no_time_would_end_are_errors() {
     assert_eq!(
         error("[job]\nrw=randread\ndirect=1\nsize=64k\ntime_based\nruntime=1\n", json!({})),
         "2097152 requests of the jobs took no time at all: reads of units that are trimmed or were \
-         never written complete at once; precondition the drive"
+         never written complete immediately; precondition the drive"
     );
     assert_eq!(
         // 32 writes of 4096 bytes, each 4096 s after the previous one, take 1.5 days

@@ -17,7 +17,7 @@ fn three(a: &str) -> String {
 
 #[test]
 fn jobs_end_with_the_first_as_in_fio() {
-    // a job writes 20 blocks in a second, the first at once; [b] has written ten when [a] ends
+    // a job writes 20 blocks in a second, the first immediately; [b] has written ten when [a] ends
     for (number, (options, of_b, of_c)) in [
         ("", 20, 20),
         ("exitall", 10, 20),

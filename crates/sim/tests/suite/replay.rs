@@ -195,8 +195,8 @@ fn prefetching_takes_all_of_one_node() {
 /// Checks the time of a read of a unit that is being programmed.
 ///
 /// Two units are written, and the cache sends both to flash, which takes 251.2 us each. The first
-/// unit is read at once. Its slot of the cache holds the unit until its program is complete, so the
-/// read takes as long as a read of a unit that was not sent to flash.
+/// unit is read immediately. Its slot of the cache holds the unit until its program is complete, so
+/// the read takes as long as a read of a unit that was not sent to flash.
 #[test]
 fn a_unit_is_read_from_its_slot_until_it_is_programmed() {
     let read = |settings: &[&str]| {

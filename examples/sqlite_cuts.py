@@ -35,7 +35,7 @@ class Files(apsw.VFS):
     """A database, its journal and its WAL in three extents of a drive, as a VFS of SQLite.
 
     As on a file system, the length of a file becomes durable together with its content (`xSync`).
-    The removal of a file is durable at once.
+    The removal of a file is durable immediately.
     """
 
     def __init__(self, drive: Device, name: str) -> None:

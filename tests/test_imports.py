@@ -1,4 +1,4 @@
-"""The imports of commands: as few as a command needs, so that it answers at once."""
+"""The imports of commands: as few as a command needs, so that it answers immediately."""
 
 from __future__ import annotations
 

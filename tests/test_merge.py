@@ -68,7 +68,7 @@ def test_a_trace_is_played_several_times_with_the_same_addresses(here):
 
 
 def test_copies_lie_side_by_side(here):
-    """Three copies at once, a MiB apart, and behind them the next part."""
+    """Three copies together, a MiB apart, and behind them the next part."""
     found = requests("merge:a.log,copies=3;b.log")
     assert [one[2] for one in found[:4]] == [0, MIB, 2 * MIB, 3 * MIB]
     assert len(found) == 3 * 3 + 2

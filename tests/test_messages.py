@@ -238,7 +238,7 @@ def test_significance_names_what_keeps_runs_apart():
     # seeds 1 and 2 and queues 1 and 2 are on both sides, in other pairs
     crossed = [("dram", 1, 1), ("dram", 2, 2), ("dftl", 1, 2), ("dftl", 2, 1)]
     said = refused(*((store, {"seed": a, "host.queue_depth": b}) for store, a, b in crossed))
-    assert "each of " in said and "seed" in said and "never all at once" in said
+    assert "each of " in said and "seed" in said and "never all together" in said
 
 
 def test_what_is_varied_is_blamed_and_a_study_is_named(cli):

@@ -19,7 +19,7 @@ from flashatlas.calibration.trials import Numbers, Trial, Trials
 from flashatlas.sweep.search import library, suggested
 
 BATCH = 8
-"""Number of trials that Optuna proposes at once; it does not depend on the number of workers."""
+"""Number of trials that Optuna proposes together; it does not depend on the number of workers."""
 
 EXPLORED = 0.25
 """Share of the trials with which Optuna looks around."""

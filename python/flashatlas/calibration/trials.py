@@ -29,7 +29,7 @@ MEASURED = "measured"
 """The axis of the job files."""
 
 CREW = 64
-"""The largest number of runs at once, however many cores there are."""
+"""The largest number of runs at the same time, however many cores there are."""
 
 
 class TimeIsUp(Exception):

@@ -1,4 +1,4 @@
-"""Dies that work at once, channels, and the order in which data is spread over them.
+"""Dies that work at the same time, channels, and the order in which data is spread over them.
 
 Two reads of one die cannot overlap, and two reads of different dies can. So each pair of reads is
 sent alone and then together: the time that the second read adds says whether the two share a die, a
@@ -179,7 +179,7 @@ def parallelism(host: Host, seed: int = 1) -> Parallelism:
         dies = cannot_tell("dies", "", why, curve=curve, axes=axes)
         return Parallelism([dies, *_unspread(why)], read_s, levels.high * read_s, 0.0, None)
     evidence = (
-        f"{len(known)} sectors can be read at once: a read of another die adds at most "
+        f"{len(known)} sectors can be read at the same time: a read of another die adds at most "
         f"{max(s for s in scores if s < levels.between):.2f}, of the same die at least "
         f"{min(s for s in scores if s > levels.between):.2f} of its time"
     )

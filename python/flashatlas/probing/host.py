@@ -58,7 +58,7 @@ class Host(Protocol):
     """Bytes that were read or written so far."""
 
     def play(self, commands: Sequence[Command], depth: int = 1) -> list[Times]:
-        """Send commands in order, at most ``depth`` at once, and wait for all of them."""
+        """Send commands in order, at most ``depth`` at the same time, and wait for all of them."""
         ...
 
     def play_beside(
@@ -91,7 +91,7 @@ class Simulated:
         self.volume = 0
 
     def play(self, commands: Sequence[Command], depth: int = 1) -> list[Times]:
-        """Send commands in order, at most ``depth`` at once, and wait for all of them.
+        """Send commands in order, at most ``depth`` at the same time, and wait for all of them.
 
         Raises:
             DriveError: The drive could not go on.

@@ -31,7 +31,7 @@ LEAST_RATIO = 1.15
 PART = 16
 """Share of the drive that is written again, as a divisor."""
 FASTER = 1.2
-"""Smallest ratio of the speeds after idle time and at once."""
+"""Smallest ratio of the speeds after idle time and without a pause."""
 FOLD_S = 30.0
 """Seconds of idle time in which a cache may fold."""
 
@@ -107,7 +107,8 @@ def _seconds(values: Sequence[float]) -> float:
 def _beyond_buffer(ends: Sequence[float], size: int, buffer: float) -> float:
     """Return the bytes that are accepted at first beyond the write buffer.
 
-    The line of the later speed meets the start of the fill at the bytes that were taken at once.
+    The line of the later speed meets the start of the fill at the bytes that were taken
+    immediately.
     """
     first = min(int(2 * buffer) // size + 1, len(ends) // 2)
     last = (first + len(ends) - 1) // 2
@@ -158,7 +159,7 @@ def slc_cache(times: Sequence[Times], capacity: int, buffer: float | None) -> Fi
 
 
 def twice(host: Host) -> tuple[list[Times], list[Times]]:
-    """Write a part of a full drive again, at once and after idle time."""
+    """Write a part of a full drive again, without a pause and after idle time."""
     size = write_size(host.capacity)
     batches = []
     for pause in (0.0, FOLD_S):
@@ -175,7 +176,7 @@ def folding(
     buffer: float | None,
     capacity: int,
 ) -> Finding:
-    """Compare writes at once with writes after idle time: only a folded cache is fast again."""
+    """Compare writes without a pause with later ones: only a folded cache is fast again."""
     name, size = "idle fold", write_size(capacity)
     if not cache.value or not isinstance(cache.value, (int, float)) or buffer is None:
         why = "there is no SLC cache to fold" if cache.value == 0 else "no SLC cache was measured"
@@ -188,7 +189,7 @@ def folding(
         rates.append((last - first) * size / max(ends[last] - ends[first], 1e-12))
     at_once, later = rates
     evidence = (
-        f"writes behind the write buffer run at {at_once / 1e6:.1f} MB/s at once, and at "
+        f"writes behind the write buffer run at {at_once / 1e6:.1f} MB/s without a pause, and at "
         f"{later / 1e6:.1f} MB/s after {FOLD_S:.0f} s without commands"
     )
     if later > FASTER * at_once:

@@ -51,7 +51,7 @@ TERMS = {
     "over-provisioning": "(physical − logical) / logical capacity.",
     "padding": "Slots of a frame that were programmed without data, because the frame had to go "
     "out early.",
-    "page": "The unit that a plane senses or programs at once.",
+    "page": "The unit that a plane senses or programs as a whole.",
     "percentile": "p99 is the latency that 99 of 100 requests do not exceed.",
     "plane": "A part of a die. The planes of a die carry out the same operation together.",
     "preconditioning": "The preparation of the drive before the run: none, filled once in order, "

@@ -110,7 +110,7 @@ def _power_lost() -> NoReturn:
 
 
 def _leave(status: int, why: str | None = None) -> NoReturn:
-    """End the process at once: nothing waits for threads of a drive without power."""
+    """End the process immediately: nothing waits for threads of a drive without power."""
     if why is not None:
         _say(why)
     os._exit(status)

@@ -152,7 +152,7 @@ def _apart(runs: Frame, rows: list[dict[str, Any]], between: str, levels: tuple[
             said.append(f"{name} is {shown[0]} with {levels[0]} and {shown[1]} with {levels[1]}")
     if said:
         return f": {'; '.join(said)}"
-    return f": both share values of each of {', '.join(others)}, but never all at once"
+    return f": both share values of each of {', '.join(others)}, but never all together"
 
 
 def _sentence(of: str, first: Any, second: Any, repetitions: list[list[Pair]], apart: str) -> str:

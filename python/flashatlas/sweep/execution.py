@@ -21,7 +21,7 @@ from flashatlas.sweep.rows import RowWriter
 from flashatlas.sweep.store import Store
 
 QUEUED = 2
-"""Number of runs that a worker has at once: the present one and the next one."""
+"""Number of runs that a worker has at a time: the present one and the next one."""
 
 SHARED_FROM_S = 1.0
 """Least seconds of preconditioning for which runs with equal drives share one drive."""
@@ -109,7 +109,7 @@ def carry_out(
 def crew(
     store: Store, most: int, *, where: Where, keep: str, watcher: Watcher | None
 ) -> Iterator[Crew]:
-    """Yield workers that carry out runs; ``most`` is the largest number of runs at once."""
+    """Yield workers that carry out runs; ``most`` is the largest number of runs in progress."""
     with clusters.client(where.cluster, where.jobs, most, where.options) as cluster:
         workers = Crew(cluster, store, keep, watcher)
         try:
@@ -280,6 +280,6 @@ def _said(error: Exception) -> str:
     if type(error).__name__ == "KilledWorker":
         return (
             "every worker that began the run was killed, as happens if memory runs out: give the "
-            "workers more memory, or carry out fewer runs at once"
+            "workers more memory, or carry out fewer runs at the same time"
         )
     return " ".join(str(error).split()) or type(error).__name__

@@ -91,7 +91,7 @@ def page(
         ("over-part", "Over the axes"),
         *([("heat-part", "Two axes")] if plane else []),
         ("front-part", "Trade-offs"),
-        ("parallel-part", "All at once"),
+        ("parallel-part", "All together"),
         ("runs-part", "Runs"),
         ("configurations", "Configurations"),
         *([("failures", "Failures")] if failures else []),
@@ -180,7 +180,7 @@ def _choice(count: int) -> str:
         f"{count:,} of {count:,} runs</output></summary>"
         '<div id="choose-levels" class="levels"></div></details>'
         '<p class="note">Everything below shows the runs that are chosen here or along an axis of '
-        '“All at once”. <button type="button" id="choose-all" disabled>All runs</button></p>'
+        '“All together”. <button type="button" id="choose-all" disabled>All runs</button></p>'
     )
 
 
@@ -253,7 +253,7 @@ def _front() -> str:
 def _parallel() -> str:
     return section(
         "parallel-part",
-        "All at once",
+        "All together",
         '<p class="lead">A line is a run. Drag along an axis to choose a range; a click '
         "removes the range. With the keyboard: left and right choose an axis, up and down move the "
         "lower end, or with Shift the upper end; Escape removes the range.</p>",

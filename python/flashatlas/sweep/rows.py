@@ -1,8 +1,8 @@
 """The runs of a store as a table with a row for each run.
 
 Rows lie in Parquet files, which pandas, polars and DuckDB read as a dataset. Every writer writes
-its own files and never changes one, so that several may write at once. Missing rows are made from
-their runs when the table is read.
+its own files and never changes one, so that several may write at the same time. Missing rows are
+made from their runs when the table is read.
 """
 
 from __future__ import annotations

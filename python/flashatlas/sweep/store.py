@@ -10,9 +10,9 @@
     studies/NAME.json           the runs of a study
     unfinished/                 runs that are being written
 
-Many writers may write at once, also from several machines. A run appears whole, because its folder
-is renamed; a second writer of the same run keeps the first one's folder. Rows are made from
-runs and can be made again.
+Many writers may write at the same time, also from several machines. A run appears whole, because
+its folder is renamed; a second writer of the same run keeps the first one's folder. Rows are made
+from runs and can be made again.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ Answer = Callable[..., None]
 
 
 def do(*command: str, hear: Callable[[str], None] = lambda _: None) -> str:
-    """Return the output of a command; ``hear`` gets each line at once. Raise if it fails."""
+    """Return the output of a command; ``hear`` gets each line immediately. Raise if it fails."""
     said = []
     with subprocess.Popen(
         command,
@@ -151,7 +151,7 @@ def main() -> None:
 
         def answer(**said: Any) -> None:
             left = json.dumps(said).encode() + b"\n"
-            while left:  # the kernel takes at most 32 KiB at once
+            while left:  # the kernel takes at most 32 KiB at a time
                 left = left[port.write(left) :]
 
         while line := port.readline():

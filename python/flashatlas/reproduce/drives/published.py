@@ -33,7 +33,7 @@ class Drive:
     slc: bool
     """``True`` if the preset has an SLC cache."""
     queue_depth: int
-    """The largest number of commands that the preset accepts at once."""
+    """The largest number of commands that the preset accepts at the same time."""
     published: Mapping[str, Any] = field(repr=False)
     """The file of ``devices/published``."""
 

@@ -21,7 +21,11 @@ from flashatlas.reproduce.workloads import Application, applications, load, trac
 
 PAPER = "3-lpmt"
 LOOKUPS = 200_000
-"""Number of random sets for the check values: the standard error of set-mod is 0.02 clocks."""
+"""Number of lookups with which the engine is checked against closed forms.
+
+The lookups read sets at random. The mean of the policy ``set-mod`` then has a standard error of
+0.02 clocks.
+"""
 
 HASHES = {
     "shifting": ["lookup.hash=shifting"],
@@ -33,7 +37,8 @@ HASHES = {
 }
 """The paper's functions in its order, then folding at the boundary, and a mixer.
 
-Folding at the boundary reverses each second part.
+Folding divides an address into parts and adds them. Folding at the boundary also reverses the bits
+of every second part.
 """
 
 CONSTRAINTS = ("none", "ras,rrd,faw,ccd_l", "ras,rrd,faw,ccd_l,command_bus", "all")
@@ -107,7 +112,7 @@ class Plan:
         return {"trace": Trace(trace, **options)}
 
     def studies(self) -> dict[str, dict[str, Any]]:
-        """Return the arguments of :func:`flashatlas.lookup` by name."""
+        """Return each study's name with its arguments for :func:`flashatlas.lookup`."""
         made: dict[str, dict[str, Any]] = {}
         lookups = min(self.limit or LOOKUPS, LOOKUPS)
         for check, constraints in itertools.product(self.experiment["check"], CONSTRAINTS):
@@ -171,12 +176,15 @@ class Plan:
         return made
 
     def _sets(self, application: Application) -> list[str]:
-        """Return the setting of the tables' size for a trace: the paper's for whole traces."""
+        """Return the number of sets as a setting.
+
+        A whole trace has no such setting, so that its tables are as large as in the paper.
+        """
         sets = said_of(self.experiment, application, "sets")
         return [f"lookup.sets={sets}"] if sets else []
 
     def _queues(self) -> dict[str, dict[str, Any]]:
-        """Return lookups whose reads are reordered: random sets, and every trace."""
+        """Return studies in which a queue reorders reads: of random sets, and of every trace."""
         chosen = self.experiment["queue"]
         made: dict[str, dict[str, Any]] = {}
         lookups = min(self.limit or chosen["lookups"], chosen["lookups"])
@@ -194,7 +202,13 @@ class Plan:
         return made
 
     def points(self, files: dict[str, int]) -> list[Asked]:
-        """Return the sweep's configurations with their arguments; ``files`` counts each trace's."""
+        """Return the configurations of the sweep with their arguments.
+
+        Args:
+            files: Entries in the table at the end of each application's trace, by the
+                application's name.
+
+        """
         sweep = self.experiment["sweep"]
         made: list[Asked] = []
         for application in self.applications if self.sweep else []:
@@ -270,7 +284,8 @@ class Plan:
     ) -> Lpmt:
         """Carry out all steps; arguments as for :func:`flashatlas.reproduce.runs.carried_out`.
 
-        In a store there is a study for each step, because later steps depend on earlier results.
+        A store keeps each step as a study of its own: the runs of a later step are not known until
+        the earlier steps have results.
         """
 
         def studied(step: str, asked: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

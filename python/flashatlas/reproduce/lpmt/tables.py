@@ -362,7 +362,7 @@ def figure_8(lpmt: Studies) -> Table:
         "Nanoseconds of a lookup in each tenth of the requests. The workload inserts "
         f"{files(lpmt):,} files one by one, and half of the requests go to the previous file (row "
         "hits). The published curves rise as the tables fill, and so do ours. The paper also says "
-        "that its gain grows with the tables. If the sets of a chain follow each other at once "
+        "that its gain grows with the tables. If the sets of a chain follow each other immediately "
         f"(stream), the gain of dynamic over a single bank goes from {gains['stream']}. If each "
         f"set waits for NSid (wait), it goes from {gains['wait']}: the wait hides nothing, in "
         "every order of banks. Recorded traces fill tables that are scaled to them, with every "

@@ -39,6 +39,12 @@ NOUN = re.compile(
 PHRASES = re.compile(r"\b(?:that|those) of\b|\bso (?:many|much)\b", re.IGNORECASE)
 """Phrases without a subject, and counts without a number."""
 
+TWO_MEANINGS = re.compile(r"(?<!`)\bat(?:\s|//[/!]?|[#*;\\])+once\b", re.IGNORECASE)
+"""Words that mean either "immediately" or "together", also over the end of a line."""
+
+TEXTS = (".c", ".fio", ".h", ".json", ".md", ".py", ".rs", ".svg", ".toml")
+"""Suffixes of the files in which nothing may have two meanings, not even a message or a name."""
+
 PALE = re.compile(r"(?:Says|Tells|Gives|Holds)\b")
 """Verbs that say little; at most one first line in fifty begins with one."""
 
@@ -155,6 +161,23 @@ def look(paths: list[Path]) -> tuple[list[Finding], Counter[str]]:
     return findings, counts
 
 
+def with_two_meanings(paths: list[Path]) -> list[Finding]:
+    """Return the places in files at which words have two meanings."""
+    findings: list[Finding] = []
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        for found in TWO_MEANINGS.finditer(text):
+            line = text.count("\n", 0, found.start()) + 1
+            findings.append(Finding(path, line, "two meanings", text.splitlines()[line - 1]))
+    return findings
+
+
+def texts() -> list[Path]:
+    """Return all files that people read, except this script and its tests."""
+    paths = [path for suffix in TEXTS for path in listed(suffix)]
+    return [path for path in paths if "plain_english" not in path.name]
+
+
 def default_paths() -> list[Path]:
     """Return the files that must keep the rules; ADRs and the changelog keep their words."""
     paths = [path for suffix in (".rs", ".py", ".md") for path in listed(suffix)]
@@ -176,6 +199,7 @@ def main() -> None:
         roots = [path.resolve() for path in asked.paths]
         paths = [path for path in paths if any(path.is_relative_to(root) for root in roots)]
     findings, counts = look(paths)
+    findings += with_two_meanings([path for path in paths if "plain_english" not in path.name])
     if asked.list:
         print(*findings, sep="\n")
     rules = Counter(finding.rule for finding in findings)
@@ -185,7 +209,8 @@ def main() -> None:
         f"({rules['opening'] / lines:.1%}), {rules['no verb']} of functions without a verb "
         f"({rules['no verb'] / lines:.1%}), {counts['pale']} pale ({counts['pale'] / lines:.1%}); "
         f"{counts['words']} words: {rules['phrase']} phrases "
-        f"({rules['phrase'] / words * 10_000:.1f} in 10,000)"
+        f"({rules['phrase'] / words * 10_000:.1f} in 10,000), {rules['two meanings']} with two "
+        "meanings"
     )
 
 

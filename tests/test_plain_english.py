@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from plain_english import default_paths, look, opening
+from plain_english import default_paths, look, opening, texts, with_two_meanings
 
 
 def test_the_tree_is_within_its_goals():
@@ -14,6 +14,30 @@ def test_the_tree_is_within_its_goals():
     assert len(lines) < counts["first lines"] * 0.02, "\n".join(map(str, lines))
     assert len(phrases) < counts["words"] * 6 / 10_000, "\n".join(map(str, phrases))
     assert counts["pale"] <= counts["first lines"] * 0.02
+
+
+def test_no_text_has_words_with_two_meanings():
+    paths = texts()
+    findings = with_two_meanings(paths)
+    assert len(paths) > 1_000
+    assert not findings, "\n".join(map(str, findings))
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("All drives fail at once.", [1]),
+        ("At once it ends.", [1]),
+        ("    /// They are read at\n    /// once.\n//! And at\n//! once.", [1, 3]),
+        ('"they go at \\\n once, and at\nonce"', [1, 2]),
+        ("# at\n# once", [1]),
+        ("at_once(); // `at once` is a rule; so it is not at one time, and that once", []),
+    ],
+)
+def test_words_with_two_meanings_are_found_over_ends_of_lines(tmp_path, text, places):
+    path = tmp_path / "a.rs"
+    path.write_text(text, encoding="utf-8")
+    assert [found.line for found in with_two_meanings([path])] == places
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ impl Stamp {
         Stamp::from_hash(mix(content ^ (u64::from(offset) << 40)))
     }
 
-    /// Returns the stamp after a write of `sectors` sectors, which begins at sector `first` of the
-    /// unit. This stamp stands for the content before the write.
+    /// Returns the stamp after a write of `sectors` sectors, from sector `first` of the unit on.
+    /// This stamp stands for the content before the write.
     #[inline]
     pub fn overwritten(self, content: u64, first: u32, sectors: u32) -> Stamp {
         let place = (u64::from(first) << 32) | u64::from(sectors);

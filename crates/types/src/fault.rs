@@ -4,7 +4,7 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// A breach of contract by a part, which ends the run. The part is at fault, not the simulator.
+/// A breach of contract by a part. It ends the run. The part is at fault, not the simulator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartFault {
     /// The name of the part in messages: ``victim policy `newest` ``.

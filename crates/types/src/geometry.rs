@@ -35,7 +35,7 @@ pub struct Geometry {
     pub pages: u32,
     /// Data bytes of a page.
     pub page_bytes: u32,
-    /// Spare bytes of a page, which store the OOB record.
+    /// Spare bytes of a page. They store the OOB record.
     pub spare_bytes: u32,
     /// Bits in a cell.
     pub cell: Cell,
@@ -165,8 +165,7 @@ fn too_many(slots: u64, per_frame: u32, unit: u64) -> String {
 }
 
 impl Layout {
-    /// Returns a layout as [`Layout::of_frames`] does, in which one program writes one page of each
-    /// plane.
+    /// Returns a layout as [`Layout::of_frames`] does. One program writes one page of each plane.
     ///
     /// # Errors
     /// Returns the errors of [`Layout::of_frames`].
@@ -390,7 +389,7 @@ impl Layout {
         &self.lane_dies[lane.0 as usize * n..][..n]
     }
 
-    /// Returns the channel of a die, which is given by its global number.
+    /// Returns the channel of the die with this global number.
     #[inline]
     pub fn channel_of(&self, die: u32) -> u32 {
         die / (self.geometry.ways * self.geometry.dies)

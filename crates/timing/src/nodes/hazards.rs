@@ -99,7 +99,7 @@ impl Nodes {
         unfinished.epoch
     }
 
-    /// Adds the reads of a copyback, whose node is in the list of programs of its other block.
+    /// Adds the reads of a copyback. Its node is in the list of programs of its other block.
     pub fn add_copyback(&mut self, n: u32, copyback: &mut Copyback) {
         let mut last = None;
         for source in &copyback.sources {

@@ -81,7 +81,7 @@ impl Base {
         }
     }
 
-    /// Returns the number of programmed frames of a block, which are its first ones.
+    /// Returns the number of programmed frames of a block. They are the block's first frames.
     pub fn programmed(&self, block: BlockId) -> u32 {
         match self {
             Base::Filled(filled) => filled.programmed(block),

@@ -134,7 +134,7 @@ impl Param<Text> {
         Param::new(key, ParamKind::Name(names), doc)
     }
 
-    /// Declares the name of a part of this kind, which a registry checks.
+    /// Declares a parameter that names a part of this kind. A registry checks the name.
     pub const fn part(key: &'static str, kind: &'static str, doc: &'static str) -> Param<Text> {
         Param::new(key, ParamKind::Part(kind), doc)
     }

@@ -12,9 +12,9 @@ pub struct Counters {
     pub programs: [u64; Cause::ALL.len()],
     /// Blocks erased, by [`Cause`].
     pub erases: [u64; Cause::ALL.len()],
-    /// Pages read, pages programmed and blocks erased in SLC mode, which the tables count as well.
+    /// Pages read, pages programmed and blocks erased in SLC mode. The tables count them as well.
     pub in_slc_mode: [u64; 3],
-    /// Pages programmed by copybacks, which the table of programs counts as well.
+    /// Pages programmed by copybacks. The table of programs counts them as well.
     pub copybacks: u64,
     /// Pages programmed by step, if programs have several steps. The first step counts in the table
     /// of programs as well.

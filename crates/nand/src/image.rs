@@ -28,7 +28,7 @@ pub struct Image {
     pub health: Vec<u8>,
     /// Number of spare blocks left in each lane.
     pub spares: Vec<u32>,
-    /// The role of each block, which the spare areas of its pages contain.
+    /// The role of each block. The spare areas of the block's pages contain it.
     pub roles: Vec<u8>,
     /// The mode of each block, as the number of a [`BlockMode`]. Empty if all blocks are native.
     pub modes: Vec<u8>,
@@ -51,7 +51,7 @@ pub struct Image {
     pub sequence: u64,
     /// First slot of each map page whose bytes are in `map_bytes`, in ascending order.
     pub map_slots: Vec<u32>,
-    /// Bytes of these map pages, which all have the same length.
+    /// Bytes of these map pages. All map pages have the same length.
     pub map_bytes: Vec<u8>,
     /// Clock and age of the blocks, if operations of the medium may fail by themselves.
     pub aged: Option<Aged>,

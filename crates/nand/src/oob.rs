@@ -11,8 +11,8 @@ use flashatlas_types::{BlockMode, Lpn};
 const MAGIC: [u8; 2] = *b"FA";
 const VERSION: u8 = 2;
 
-/// The role for which a block was opened, which the spare areas of its pages contain. Each family
-/// of schemes defines its own numbers; 0 is a block of data.
+/// The role for which a block was opened. The spare areas of the block's pages contain it. Each
+/// family of schemes defines its own numbers; 0 is a block of data.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct OobRole(pub u8);
 

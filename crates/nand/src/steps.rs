@@ -10,7 +10,7 @@ use flashatlas_types::{Cause, FrameId, MediumError, OpId, OpKind, Ppn, ProgramSt
 pub struct SteppedProgram {
     /// The first slot of the frame.
     pub first: Ppn,
-    /// The number of the program, which its next step needs.
+    /// The number of the program. The next step of the program needs this number.
     pub sequence: u64,
     /// The operation that completes the step.
     pub op: OpId,

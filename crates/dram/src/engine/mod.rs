@@ -274,8 +274,8 @@ impl Dram {
         Served { last, data: last + gaps.data }
     }
 
-    /// Serves the accesses of one operation, which arrives at clock `from`. A dependent access
-    /// starts when the data of all earlier loads has arrived.
+    /// Serves the accesses of one operation. The operation arrives at clock `from`. A dependent
+    /// access starts when the data of all earlier loads has arrived.
     ///
     /// Returns the clock of the last read or write, and the clock at which all data has been
     /// transferred.

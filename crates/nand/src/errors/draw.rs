@@ -130,8 +130,8 @@ pub fn each_wrong(key: u64, codewords: Range<u32>, bits: u32, rate: f64) -> Smal
 }
 
 impl CarriedPlaces {
-    /// Returns the places of these codewords of the program with this [`key`], of which each has
-    /// the wrong bits that `carried` names before its own.
+    /// Returns the places of these codewords of the program with this [`key`]. Before its own wrong
+    /// bits, each codeword has the wrong bits that `carried` names.
     pub fn of(key: u64, codewords: impl Iterator<Item = u32>, carried: &[u16]) -> CarriedPlaces {
         let places = codewords.map(|i| (place(key, i), carried[i as usize]));
         let mut places: SmallVec<[(f64, u16); 32]> = places.collect();

@@ -215,7 +215,7 @@ impl Medium {
         self.errors.is_some()
     }
 
-    /// Sets the clock to simulated time `now`, which counts from the time at which the drive was
+    /// Sets the clock to simulated time `now`. Time counts from the moment at which the drive was
     /// built.
     #[inline]
     pub fn set_now(&mut self, now: Ps) {

@@ -38,7 +38,7 @@ pub(crate) type Cell = [u32; 2];
 /// The spare areas of a frame that can be read.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Spare<'a> {
-    /// The program sequence of the frame, which is the number of its program.
+    /// The sequence number of the program that wrote the frame.
     pub sequence: u64,
     pub(super) cells: Cow<'a, [Cell]>,
 }

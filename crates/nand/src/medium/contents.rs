@@ -79,7 +79,8 @@ impl Medium {
         }
     }
 
-    /// Returns the number of slots in frames that are not erased, and whose content cannot be read.
+    /// Returns the number of slots whose content cannot be read. Slots of erased frames do not
+    /// count.
     pub fn lost_slots(&self) -> u64 {
         let is_lost = |slot: u32| u64::from(self.unit_by_stamp(Ppn(slot)).is_err());
         let of_block = |block| {

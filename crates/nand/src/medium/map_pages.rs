@@ -20,7 +20,7 @@ pub const MAP_HEADER_BYTES: usize = 24;
 pub struct MapForm {
     /// The number of entries of a map page.
     pub per_page: u32,
-    /// The number of bytes of an entry, which is 4 or 8.
+    /// The number of bytes of an entry: 4 or 8.
     pub entry_bytes: u32,
     /// The number of slots of a map page.
     pub slots: u32,
@@ -149,8 +149,8 @@ impl Medium {
         self.cells.base.as_ref().expect("a medium with a base").base.slot_of(lpn)
     }
 
-    /// Returns the base of this medium, if every block is still as it says, but for blocks of map
-    /// pages in which the base has nothing.
+    /// Returns the base of this medium, if every block is still as the base says. Blocks of map
+    /// pages in which the base has nothing may differ.
     pub fn base_under_map(&self) -> Option<&Arc<Base>> {
         let base = &self.cells.base.as_ref()?.base;
         let is_map = |block| self.oob_role(block) == OobRole::MAP;

@@ -242,8 +242,8 @@ impl Medium {
         self.blocks[block].next
     }
 
-    /// Returns the role for which a block was opened, which the spare areas of its pages contain.
-    /// The role is [`OobRole::default`] while the block is erased and not opened.
+    /// Returns the role for which a block was opened. The spare areas of the block's pages contain
+    /// it. The role is [`OobRole::default`] while the block is erased and not opened.
     #[inline]
     pub fn oob_role(&self, block: BlockId) -> OobRole {
         self.blocks[block].role

@@ -18,8 +18,8 @@ impl Medium {
         self.is_plain &= mode == BlockMode::Native;
     }
 
-    /// Returns the mode in which a block was opened, which the spare areas of its pages contain.
-    /// The mode is [`BlockMode::Native`] while the block is erased and not opened.
+    /// Returns the mode in which a block was opened. The spare areas of the block's pages contain
+    /// it. The mode is [`BlockMode::Native`] while the block is erased and not opened.
     #[inline]
     pub fn mode(&self, block: BlockId) -> BlockMode {
         self.blocks[block].mode

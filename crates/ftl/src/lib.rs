@@ -206,7 +206,8 @@ pub trait Ftl: Send {
     /// order of their programs, if they can be computed without tables. Each lane in turn gets a
     /// frame. Returns `None` if the caller must call [`Ftl::write`] for every page instead.
     ///
-    /// The tables are changed, so the scheme must be mounted afterwards.
+    /// The call changes tables, although it programs nothing. The scheme must be mounted
+    /// afterwards, because its tables and the medium then disagree.
     fn order_of_fill(&mut self, medium: &Medium) -> Option<Vec<Vec<BlockId>>> {
         let _ = medium;
         None

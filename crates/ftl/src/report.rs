@@ -10,7 +10,7 @@ use flashatlas_types::{
 pub struct MemoryUse {
     /// The name of the table.
     pub table: &'static str,
-    /// The memory of the drive in which the table is stored.
+    /// The memory in which the drive stores the table.
     pub memory: MemoryKind,
     /// Bytes in the drive (not in the simulator).
     pub bytes: u64,
@@ -27,9 +27,9 @@ pub struct MapCounters {
     pub hits: u64,
     /// The number of lookups that needed a map page from flash.
     pub misses: u64,
-    /// The number of changes for the host whose entry was in memory.
+    /// The number of changes for the host that found their entry in memory.
     pub update_hits: u64,
-    /// The number of changes for the host whose entry was not in memory.
+    /// The number of changes for the host that did not find their entry in memory.
     pub update_misses: u64,
 }
 
@@ -46,7 +46,8 @@ pub struct MountReport {
     pub programs: u64,
     /// The number of blocks erased.
     pub erases: u64,
-    /// The number of programmed blocks without a readable page, which the mount erased.
+    /// The number of programmed blocks that the mount erased, because no page of them could be
+    /// read.
     pub unreadable_blocks: u64,
     /// The number of programmed frames that the mount could not read. They were torn by power
     /// failures, or their data decayed. Older versions of their data may have come back.

@@ -12,9 +12,9 @@
 //! - groups of map pages with blocks of their own (III-D): `map.group_pages` map pages share one of
 //!   the `ftl.streams` host frontiers and one collection frontier, unless a classifier chooses
 //!   ([`MapStore::frontier`]);
-//! - collection that sorts the pages it moves (III-D): [`MapStore::sorts_copies`]. The paper
-//!   collects a group over all its chips. Here each lane collects one block, so lines are at most
-//!   as long as a block;
+//! - collection that sorts the pages it moves (III-D): [`MapStore::sorts_copies`]. In the paper, a
+//!   collection spans a group of all chips. Here it spans one block of one lane, and therefore
+//!   lines are at most as long as a block;
 //! - training (III-E): when a block of the host or of collection is full ([`MapStore::closed`]).
 //!   Training uses the current model and the logical page numbers of the block, which the
 //!   controller keeps in memory until then. So training reads nothing from flash. After a mount all

@@ -60,8 +60,8 @@ pub type Mounted = Result<Box<dyn Ftl>, FtlError>;
 pub type Mount = dyn Fn(&SchemeConfig<'_>, &mut FtlContext<'_>, Seed) -> Mounted + Send + Sync;
 
 /// A function that programs a blank medium into the state that uniform random writes of single
-/// units reach in the long run. It only programs the medium, so the scheme must be mounted
-/// afterwards.
+/// units reach in the long run. The scheme's tables do not know these programs until the scheme is
+/// mounted, which must follow.
 ///
 /// The first function argument returns the content of each page. The second is called from time to
 /// time with the number of placed pages. If it returns `false`, the work stops and this function
@@ -90,8 +90,8 @@ pub struct SteadyState {
     pub make: MakeSteady,
     /// Returns the content of a medium in the steady state.
     pub base: BaseOfSteady,
-    /// Writes the whole map, with which the preparation of a drive ends. The scheme must be mounted
-    /// afterwards.
+    /// Writes the whole map. The preparation of a drive ends with this call. The scheme must be
+    /// mounted afterwards.
     pub write_map: WriteMap,
     /// Returns whether a mount of a medium that is as its base says ([`Medium::lay`]) takes up the
     /// base, so that the tables take memory only for what changes.

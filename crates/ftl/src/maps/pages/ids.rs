@@ -5,8 +5,8 @@ use flashatlas_types::{TiVec, number};
 
 number! {
     u32;
-    /// A page of the map: the entries of consecutive logical pages, which are written to flash
-    /// together.
+    /// A page of the map. Its entries are those for consecutive logical pages, and are written to
+    /// flash together.
     pub MapPage, "over the map";
     /// A part of the map that is copied to NVM as a whole: one map page or several.
     pub(crate) Segment, "over the map";

@@ -122,8 +122,8 @@ impl MapOnFlash {
         }
     }
 
-    /// Notes a copy of changed pages, which is complete once `op` is complete. Until then no other
-    /// copy may state that these changes survive.
+    /// Notes a copy of changed pages. The copy is complete once `op` is complete. Until then no
+    /// other copy may state that these changes survive.
     pub fn copied(&mut self, cx: &mut FtlContext<'_>, op: OpId, since: Option<u64>) {
         if let (Some(since), true) = (since, op != OpId::NONE) {
             self.copies.push(cx.flash.plan, cx.command.oldest_unfinished, op, since);

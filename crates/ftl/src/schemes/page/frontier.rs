@@ -40,7 +40,7 @@ pub(super) struct Frontier {
     pub slots: u32,
     pub frames: u32,
     pub next: u32,
-    /// The number of frames of the block on which the drive relies (`lower_pages.rs`).
+    /// The number of frames in this block on which the drive relies (`lower_pages.rs`).
     pub relied: u32,
     pub buffer: Vec<Pending>,
 }

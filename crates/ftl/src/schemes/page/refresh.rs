@@ -2,11 +2,11 @@
 //!
 //! Hard decoding corrects a number of wrong bits. New data has some of them already, and time and
 //! reads add others. A block is due for refresh when those that time and reads are expected to have
-//! added to its worst page exceed a share (`ftl.refresh`) of the room that new data leaves. So
-//! a refresh never makes a block due, however worn it is. If new data leaves no room, a refresh
-//! would not help, and the block is never due. The expected numbers follow from cycles, time and
-//! reads, so a drive that is never read refreshes its data, too. A block is due for reclaim after a
-//! number of reads (`ftl.read_reclaim`). The scheme looks for due blocks once in
+//! added to its worst page exceed a share (`ftl.refresh`) of the room that new data leaves. So a
+//! refresh never makes a block due, however worn it is. If new data leaves no room, a refresh would
+//! not help, and the block is never due. The expected numbers follow from cycles and time as well
+//! as from reads, so a drive that is never read refreshes its data, too. A block is due for reclaim
+//! after a number of reads (`ftl.read_reclaim`). The scheme looks for due blocks once in
 //! `ftl.refresh_check` of simulated time, or once an hour in idle time. In idle time it refreshes
 //! every due block. While the drive works, each look refreshes at most one block of each lane.
 //!

@@ -416,7 +416,7 @@ impl PageSettings {
     }
 
     /// Returns the frontier for a stream of collection. In dual mode collection has its own
-    /// frontiers, otherwise it uses the host's.
+    /// frontiers, otherwise it uses the frontiers of the host.
     #[inline]
     pub fn frontier_of_copies(&self, stream: StreamId) -> FrontierId {
         match self.mode {
@@ -438,14 +438,13 @@ impl PageSettings {
         self.streams.host + u32::from(self.slc.is_some())
     }
 
-    /// Returns the first frontier of collection in dual mode, which follows the frontiers of the
-    /// host.
+    /// Returns the first frontier of collection in dual mode. It follows the frontiers of the host.
     pub fn first_of_collection(&self) -> FrontierId {
         FrontierId::new(self.host_frontiers())
     }
 
-    /// Returns the frontier of cold data, which follows the frontiers of the host and, in dual
-    /// mode, of collection.
+    /// Returns the frontier of cold data. It follows the frontiers of the host and, in dual mode,
+    /// the frontiers of collection.
     pub fn cold_frontier(&self) -> FrontierId {
         let of_collection = if self.mode == GcMode::Dual { self.streams.collection } else { 0 };
         FrontierId::new(self.host_frontiers() + of_collection)

@@ -27,7 +27,7 @@ impl Setting {
         Ok(Setting(raw))
     }
 
-    /// Returns the settings of `file`, which override the preset that the file builds on.
+    /// Returns the settings of `file`. They override the preset that the file builds on.
     ///
     /// # Errors
     /// Returns the errors of [`capacity::overridden`].

@@ -146,7 +146,7 @@ impl Registry {
         self.presets.named(name)
     }
 
-    /// Returns the hash functions, from which a map store in hardware tables chooses.
+    /// Returns the hash functions from which a map store in hardware tables chooses.
     pub fn hashes(&self) -> Entries<HashDef> {
         self.ftl.kinds.get()
     }

@@ -86,7 +86,7 @@ impl DriveConfig {
         u32::try_from(blocks).map_or(self.params.get(BLOCKS), |n| n.min(self.params.get(BLOCKS)))
     }
 
-    /// Returns a sentence with the settings of the largest drive that fits, which has `blocks`
+    /// Returns a sentence with the settings of the largest drive that fits. This drive has `blocks`
     /// blocks in a plane.
     pub fn largest(&self, blocks: u32) -> String {
         let all = self.params.get(BLOCKS);

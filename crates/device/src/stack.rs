@@ -101,7 +101,7 @@ impl Stack {
         self.top.advance(until, out);
     }
 
-    /// Runs to the first instant at which commands complete, at most until `until`, and returns the
+    /// Runs to the first instant at which commands complete, but not beyond `until`. Returns the
     /// time that was reached, as
     /// [`Device::advance_to_completion`](crate::Device::advance_to_completion) does.
     #[inline]
@@ -109,8 +109,8 @@ impl Stack {
         self.top.advance_to_completion(until, out)
     }
 
-    /// Lets background work use the time from `now` until `until`, in which the host sends no
-    /// command.
+    /// Lets background work use the time from `now` until `until`. The host sends no command in
+    /// this time.
     ///
     /// # Errors
     /// Returns an error if background work finds a fault that it cannot handle.
@@ -166,7 +166,8 @@ impl Stack {
         self.top.power_on(config, seed)
     }
 
-    /// Replaces the media of the drives with other media, which were switched off, and mounts them.
+    /// Replaces the media of the drives with media that were switched off, and mounts the new
+    /// media.
     ///
     /// # Errors
     /// Returns an error if one of the media cannot be mounted. The stack is then unusable.

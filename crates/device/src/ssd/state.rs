@@ -240,8 +240,8 @@ impl Ssd {
         self.mount_again(config, seed)
     }
 
-    /// Replaces the medium of this drive with another medium, which was switched off, and mounts
-    /// it.
+    /// Replaces the medium of this drive with a medium that was switched off, and mounts that
+    /// medium.
     ///
     /// The result equals a drive from [`DriveConfig::build_on`], but reuses this controller.
     /// `config` is the configuration of the drive and of the medium.

@@ -141,7 +141,7 @@ pub(super) struct Areas {
     pub chunk_entries: u32,
     /// Number of records in the ring.
     pub ring: u32,
-    /// Number of superpages for data, which are at the end of the device.
+    /// Number of superpages for data. These superpages are at the end of the device.
     pub data: u32,
     /// Number of pages that are exported.
     pub exported: u32,

@@ -143,7 +143,7 @@ impl Copies {
         Ok(tag)
     }
 
-    /// Returns the superblock writes in flight, for which every change must wait.
+    /// Returns the superblock writes in flight. Every change must wait for them.
     pub fn barrier(&mut self) -> &[Tag] {
         let completions = &self.completions;
         self.barrier.retain(|tag| completions.is_in_flight(*tag));
@@ -254,7 +254,7 @@ impl Copies {
         Ok(bytes.map_or(Found::Foreign, |bytes| Superblock::decode(&bytes[..BYTES])))
     }
 
-    /// Sets the number of the last change of members, which is in the newest superblock.
+    /// Sets the number of the last change of members. The newest superblock has this number.
     pub fn continue_from(&mut self, events: u64) {
         self.events = events;
     }

@@ -15,7 +15,7 @@ pub(super) struct Superblock {
     pub drives: u8,
     /// Number of this drive.
     pub index: u8,
-    /// One bit for each drive, which is set if the drive is current.
+    /// One bit for each drive. It is set if the drive is current.
     pub members: u32,
     /// Drive whose content is used where drives differ.
     pub first: u8,

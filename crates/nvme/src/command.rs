@@ -41,7 +41,7 @@ pub mod fabrics {
 pub struct Entry(pub [u8; 64]);
 
 impl Entry {
-    /// Makes a command with this opcode and identifier, whose other fields are 0.
+    /// Makes a command with this opcode and identifier. Its other fields are 0.
     pub const fn new(opcode: u8, id: CommandId) -> Entry {
         let mut bytes = [0; 64];
         bytes[0] = opcode;

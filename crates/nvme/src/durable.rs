@@ -40,7 +40,7 @@ pub struct Totals {
     pub unsafe_shutdowns: u64,
     /// Commands that failed because data could not be read.
     pub media_errors: u64,
-    /// Entries of the error log, which is also the number of the last entry.
+    /// Entries of the error log so far. This is also the number of the last entry.
     pub errors: u64,
     /// Simulated time with power, in milliseconds, before the power came on last.
     pub powered_ms: u64,

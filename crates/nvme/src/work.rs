@@ -112,7 +112,7 @@ impl Failure {
 }
 
 impl IoCommand {
-    /// Returns the identifier of the command, by which a transport may remember the command.
+    /// Returns the identifier of the command. A transport may remember the command by it.
     pub const fn ticket(&self) -> Ticket {
         self.ticket
     }

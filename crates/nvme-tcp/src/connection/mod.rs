@@ -150,8 +150,9 @@ impl Connection {
         self.phase
     }
 
-    /// Returns whether the connection is over because the host sent commands beyond the size of its
-    /// queue, which ends its association (Base Specification, 3.3.2.5 and 3.3.2.6).
+    /// Returns `true` if the connection is over because the host sent commands beyond the size of
+    /// its queue. The association of the connection then ends (Base Specification, 3.3.2.5 and
+    /// 3.3.2.6).
     pub fn is_overrun(&self) -> bool {
         self.is_overrun
     }

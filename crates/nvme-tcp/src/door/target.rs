@@ -160,7 +160,7 @@ pub(super) struct Answer {
     pub outcome: Option<([u8; COMPLETION_BYTES], Vec<u8>)>,
     /// The command is one that completes soon: not an Asynchronous Event Request.
     pub is_awaited: bool,
-    /// The place in the window, which is free when the answer is with the connection.
+    /// The place in the window. It becomes free when the answer is with the connection.
     pub place: Option<OwnedSemaphorePermit>,
     /// The target counts the command until the answer is with the connection.
     pub wait: Option<Wait>,

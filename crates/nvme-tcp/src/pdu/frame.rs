@@ -27,7 +27,7 @@ pub(super) mod at {
     pub const LENGTH: u32 = 4;
 }
 
-/// The direction of a PDU, which is bit 0 of the opcode (figure 10).
+/// The direction of a PDU: bit 0 of the opcode (figure 10).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// From the host to the controller (H2C).

@@ -41,7 +41,7 @@ impl Digests {
 pub struct Alignment(u8);
 
 impl Alignment {
-    /// The largest value of the field, which counts dwords from 0.
+    /// The largest value of the field. The field counts dwords from 0.
     pub const MAX: u8 = 31;
 
     /// Returns the alignment for the value of the field; `None` above [`Alignment::MAX`].

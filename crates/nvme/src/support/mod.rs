@@ -9,7 +9,7 @@ mod pages;
 
 use crate::Status;
 
-/// Kind of a row, which gives the code its meaning.
+/// Kind of a row. It gives the code its meaning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Opcode of an admin command.

@@ -87,7 +87,8 @@ pub struct Places {
     secondary: (u32, u32),
     /// Places of the rows of the block tables.
     pub block_tables: Linear,
-    /// Places of the bit map, which has one bit for each address, set if a file begins there.
+    /// Places of the bit map. The bit map has one bit for each address. The bit is set if a file
+    /// begins at the address.
     pub starts: Linear,
     /// Bytes of DRAM of the LPMT, then of the block tables.
     pub bytes: (u64, u64),

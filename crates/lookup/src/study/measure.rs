@@ -44,7 +44,7 @@ pub struct Summary {
     pub latency_mean: f64,
     /// Tenths of the requests.
     pub tenths: Vec<Tenth>,
-    /// Share of the lookups whose first read goes to each bank.
+    /// For each bank, the share of the lookups whose first read goes to it.
     pub banks: Vec<f64>,
     /// Number of activations for lookups and changes.
     pub activations: u64,

@@ -119,15 +119,13 @@ impl BlockTables {
         (row.flags & LAST == 0).then_some(row.npid)
     }
 
-    /// Returns PPid of a page, which is the previous page of the file. Returns `None` for a first
-    /// page.
+    /// Returns PPid of a page: the previous page of the file. Returns `None` for a first page.
     pub fn previous(&self, pn: Pn) -> Option<Pn> {
         let row = self.row(pn);
         (row.flags & FIRST == 0).then_some(row.ppid)
     }
 
-    /// Returns PPid of a first page, which is the place of its entry. Returns `None` for any other
-    /// page.
+    /// Returns PPid of a first page: the place of its entry. Returns `None` for any other page.
     pub fn location(&self, pn: Pn) -> Option<Location> {
         let row = self.row(pn);
         let way_mask = (1 << self.way_bits) - 1;
@@ -226,8 +224,8 @@ impl BlockTables {
         self.write_pointer[table as usize] = 0;
     }
 
-    /// Returns the next page to write, which is the row at WP of the current table. Returns `None`
-    /// if no row is free.
+    /// Returns the next page to write: the row at WP of the current table. Returns `None` if no row
+    /// is free.
     ///
     /// If the current table is full, a table without valid rows is erased and becomes the current
     /// table. (The paper leaves the choice open.)

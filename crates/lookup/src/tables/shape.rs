@@ -39,7 +39,7 @@ pub const PARAMS: &[ParamDef] = &[SETS.def, WAYS.def, SECONDARY_SETS.def, ON_DEL
 /// Sizes and widths of the tables. Every address, page number and location fits 31 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TableShape {
-    /// Exponent of the number of sets of the primary LPMT, which is `2^set_bits`.
+    /// Exponent of the number of sets: the primary LPMT has `2^set_bits` sets.
     pub set_bits: u32,
     /// Number of entries in a set.
     pub ways: u32,
@@ -47,9 +47,9 @@ pub struct TableShape {
     pub secondary_sets: u32,
     /// Bits of a logical address.
     pub la_bits: u32,
-    /// Number of block tables, which is the number of flash blocks.
+    /// Number of block tables: one for each flash block.
     pub block_tables: u32,
-    /// Number of rows of a block table, which is the number of pages of a block.
+    /// Number of rows of a block table: one for each page of a block.
     pub rows: u32,
     /// `true` if all sets of a chain except the last are kept full.
     pub dense: bool,
@@ -209,12 +209,12 @@ impl TableShape {
         bits_for(u64::from(self.rows - 1))
     }
 
-    /// Returns the number of bits of a page number, which is a block table and a row.
+    /// Returns the number of bits of a page number. A page number is a block table and a row.
     pub fn pn_bits(&self) -> u32 {
         bits_for(u64::from(self.block_tables - 1)) + self.row_bits()
     }
 
-    /// Returns the number of bits of the place of an entry, which is a table, a set and a way.
+    /// Returns the number of bits of the place of an entry. The place is a table, a set and a way.
     pub fn location_bits(&self) -> u32 {
         1 + self.set_bits + self.way_bits()
     }
@@ -231,7 +231,7 @@ impl TableShape {
         next + if secondary { 1 + self.set_bits } else { 0 }
     }
 
-    /// Returns the number of bits of PPid, which is a page number or the place of an entry.
+    /// Returns the number of bits of PPid. PPid is a page number or the place of an entry.
     pub fn ppid_bits(&self) -> u32 {
         self.pn_bits().max(self.location_bits())
     }

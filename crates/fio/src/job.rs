@@ -10,7 +10,7 @@ use super::value::Arg;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Maximum number of jobs of one file, clones included, which is fio's own limit.
+/// Maximum number of jobs of one file, clones included. fio has the same limit.
 pub const MAX_JOBS: usize = 4096;
 
 /// A job file that was read, and checked as far as this is possible without a drive.

@@ -42,7 +42,7 @@ pub struct JobSpan {
     pub file_bytes: u64,
 }
 
-/// A job or a clone of a job, which fio runs as one thread.
+/// A job or a clone of a job. fio runs each of them as one thread.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// Name of the job's section.
@@ -184,7 +184,7 @@ impl Job {
         }
     }
 
-    /// Returns the name with the job's folder in front, unless the name is a drive's.
+    /// Returns the name with the job's folder in front, unless it is the name of a drive.
     fn in_folder(&self, name: &str) -> String {
         match &self.options.directory {
             Some(folder) if !names_drive(name) => format!("{folder}/{name}"),

@@ -388,8 +388,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Returns the number of commands that the job keeps in flight, which is 1 for a synchronous
-    /// engine.
+    /// Returns the number of commands that the job keeps in flight: 1 for a synchronous engine.
     pub fn effective_depth(&self) -> u32 {
         if self.engine.queues() { self.depth } else { 1 }
     }

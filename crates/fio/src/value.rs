@@ -1,9 +1,9 @@
 //! Values of options: numbers with fio's suffixes, percentages, times, ranges, and lists by
 //! direction.
 //!
-//! Each spelling has the same value as in fio 3.33, and `tests/suite/values.rs` compares the values
-//! with fio's. `k`, `kb` and `ki` are `kb_base` bytes. Only `kib` has the other base: 1000 bytes
-//! with `kb_base=1024`, the default. fio reads the suffixes in this way, although its manual
+//! Each spelling has the same value as in fio 3.33, and `tests/suite/values.rs` compares it with
+//! the value in fio. `k`, `kb` and `ki` are `kb_base` bytes. Only `kib` has the other base: 1000
+//! bytes with `kb_base=1024`, the default. fio reads the suffixes in this way, although its manual
 //! (`fio(1)`, "PARAMETER TYPES") says that `ki` means the same as `kib`.
 //!
 //! If fio silently drops a part of a value, the value is an error here. For example, fio reads

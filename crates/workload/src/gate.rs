@@ -47,8 +47,8 @@ impl Gate {
         self
     }
 
-    /// Returns the record to deliver for `raw`, which was decoded at `place`, or `Ok(None)` if the
-    /// options leave it out.
+    /// Returns the record to deliver for `raw`, or `Ok(None)` if the options leave it out. `raw`
+    /// was decoded at `place`.
     ///
     /// A record that is refused or not selected has no effect on the next record. After a
     /// duplicate, the next record is compared with the duplicate, not with the record before it.

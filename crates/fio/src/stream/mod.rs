@@ -3,7 +3,7 @@
 //! A *pass* goes through the job's files until one of them is used up. Random jobs with a map use
 //! every block once; sequential jobs go to the end. Passes follow each other until `loops` times
 //! `size` (or `io_size`) bytes are issued. The rules follow the behaviour of fio 3.33, and
-//! `tests/suite/reference.rs` compares the requests with fio's.
+//! `tests/suite/reference.rs` compares the requests with the requests of fio.
 
 mod back;
 

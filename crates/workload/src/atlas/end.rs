@@ -44,7 +44,7 @@ pub struct End {
 }
 
 impl End {
-    /// Returns the bytes of the record, which begins at `offset`, and of the trailer.
+    /// Returns the bytes of the record and of the trailer. The record begins at `offset`.
     pub fn encode(&self, offset: u64) -> Vec<u8> {
         let body = self.body();
         let mut bytes = vec![END, 0, 0, 0];

@@ -24,7 +24,7 @@ pub(crate) fn stream(
     Ok(Box::new(Atlas::new(input, HEADER_BYTES as u64, 0, options)))
 }
 
-/// Returns the records of a file from `position` on, to which [`seek`](super::seek) moved `input`.
+/// Returns the records of a file from `position` on. [`seek`](super::seek) moved `input` there.
 /// Times count from the first record of the trace, wherever reading begins.
 pub fn resume(
     input: Box<dyn Read + Send>,

@@ -47,7 +47,7 @@ pub const HEADER: &str = "`fio version 2 iolog` or `fio version 3 iolog`";
 const ACTIONS: &str =
     "add, open, close, unlink, read, write, trim, sync, datasync or (version 2) wait";
 
-/// Version of a log, which its first line names.
+/// Version of a log. The first line of the log names it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Version {
     /// Version 2: times only as `wait`.
@@ -67,7 +67,7 @@ pub fn version(line: &[u8]) -> Option<Version> {
 
 /// Line of a log behind its header.
 pub struct Entry<'a> {
-    /// Field with the time in microseconds, which version 3 has.
+    /// Field with the time in microseconds, in version 3.
     pub time: Field<'a>,
     /// Field with the name of the file.
     pub file: Field<'a>,

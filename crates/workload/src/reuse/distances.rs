@@ -127,7 +127,7 @@ impl Distances {
         self.threshold as f64 / HASHES as f64
     }
 
-    /// Returns the number of distinct units, which is an estimate if a sample is followed.
+    /// Returns the number of distinct units. It is an estimate if a sample is followed.
     pub fn distinct(&self) -> f64 {
         self.seen.len() as f64 / self.sampled_share()
     }

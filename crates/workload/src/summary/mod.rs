@@ -208,8 +208,8 @@ impl TraceSummary {
         share(self.pages_written, self.written.len)
     }
 
-    /// Returns one past the highest byte addressed on any device, which is the capacity that a
-    /// drive must have.
+    /// Returns one past the highest byte addressed on any device: the capacity that a drive must
+    /// have.
     pub fn highest_bytes(&self) -> u64 {
         self.highest_bytes
     }

@@ -176,7 +176,7 @@ notes! {
         "{records} records that repeated the previous record within {within} were dropped",
         "The option `drop_duplicates` asks for this.";
 
-    /// Records with a time before the first record's.
+    /// Records with a time before the time of the first record.
     pub(crate) BEFORE_FIRST = "before-first", RANK_MIDDLE,
         "{records} records carry an earlier time than the first record, and arrive with it",
         "Sort the trace by time if the order matters.";

@@ -41,7 +41,7 @@ pub struct Verifier<'c> {
 fn quiet(_: &mut Drive, _: super::host::Noted) {}
 
 impl<'c> Verifier<'c> {
-    /// Returns a verifier for drives of `config`, which keep bytes.
+    /// Returns a verifier for drives of `config`. These drives keep bytes.
     pub fn new(config: &'c DriveConfig) -> Verifier<'c> {
         let shape = config.shape();
         Verifier {

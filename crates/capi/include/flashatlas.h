@@ -141,8 +141,8 @@ typedef struct fa_command {
   uint32_t zone_command;
   // Always 0.
   uint32_t reserved;
-  // Number of a write's content, from which its stamps are made. If it is 0, the drive numbers
-  // the write.
+  // Number of a write's content. The stamps of the write are made from it. If it is 0, the drive
+  // numbers the write.
   uint64_t content;
   // The bytes of a write if the drive stores bytes (`nand.data=ram`), otherwise null.
   const void *data;
@@ -329,4 +329,4 @@ void fa_string_free(char *string);
 
 #endif  /* FLASHATLAS_H */
 
-/* Digest of abi.rs, calls.rs, cbindgen.toml and the lines above: ff2fe749bbaaab6adab3834b1ea2b7bfcf8f6a38ee61a44c1232fdd6f47bff7b */
+/* Digest of abi.rs, calls.rs, cbindgen.toml and the lines above: aeae08d25f56ebdb5ac5a62695c74f00ab629e70cb9e848f924e54ee0c0f120f */

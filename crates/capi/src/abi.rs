@@ -93,8 +93,8 @@ pub struct FaCommand {
     pub zone_command: u32,
     /// Always 0.
     pub reserved: u32,
-    /// Number of a write's content, from which its stamps are made. If it is 0, the drive numbers
-    /// the write.
+    /// Number of a write's content. The stamps of the write are made from it. If it is 0, the drive
+    /// numbers the write.
     pub content: u64,
     /// The bytes of a write if the drive stores bytes (`nand.data=ram`), otherwise null.
     pub data: *const c_void,

@@ -297,8 +297,8 @@ pub struct FaShape {
     pub page_bytes: u32,
     /// Number of logical pages that the drive exports.
     pub logical_pages: u32,
-    /// Number of blocks in a lane, which share a die. The lane of a block is
-    /// `block / blocks_per_lane`.
+    /// Number of blocks in a lane. The blocks of a lane share a die. The lane of a block is `block
+    /// / blocks_per_lane`.
     pub blocks_per_lane: u32,
 }
 

@@ -18,7 +18,7 @@ pub struct Library {
     pub version: &'static str,
     /// `sha256:` and the digest of the file.
     pub digest: String,
-    /// Parts of the library, which can be added to a registry.
+    /// Parts of the library. They can be added to a registry.
     pub parts: Vec<Part>,
 }
 

@@ -338,8 +338,8 @@ typedef struct fa_shape {
   uint32_t page_bytes;
   // Number of logical pages that the drive exports.
   uint32_t logical_pages;
-  // Number of blocks in a lane, which share a die. The lane of a block is
-  // `block / blocks_per_lane`.
+  // Number of blocks in a lane. The blocks of a lane share a die. The lane of a block is `block
+  // / blocks_per_lane`.
   uint32_t blocks_per_lane;
 } fa_shape;
 
@@ -530,4 +530,4 @@ const fa_plugin *flashatlas_plugin(void);
 }
 #endif
 
-/* Digest of abi.rs, cbindgen.toml and the lines above: 56e1def10aec86b83ceff435d7af5dde6ebb288fa182156b0f634f92ab48b036 */
+/* Digest of abi.rs, cbindgen.toml and the lines above: c44b706847794de0b8e2c76368159c24da8e2388d51cb03ff20a69f071675064 */

@@ -58,7 +58,7 @@ pub(super) struct State {
     pub shadow: Shadow,
     /// The last operation, for which the next operation waits.
     pub chain: OpId,
-    /// Number of writes so far, which distinguishes the data of two writes.
+    /// Number of writes so far. It distinguishes the data of two writes.
     pub writes: u64,
     pub counts: Counts,
     pub mount: MountReport,

@@ -82,7 +82,7 @@ def load(point: EntryPoint) -> ModuleType:
 
 
 class Core:
-    """Finder for the import system, which loads an installed extension's module as the core."""
+    """Finder for the import system. It loads the module of an installed extension as the core."""
 
     @classmethod
     def find_spec(

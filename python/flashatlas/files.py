@@ -67,7 +67,7 @@ def digest_of_content(source: Readable) -> str:
 
 
 def must_be_writable(folder: Path | None, called: str | Path | None = None) -> None:
-    """Refuse a folder that cannot be written to, before the run whose output it is for.
+    """Refuse a folder that cannot be written to, before the run that writes there.
 
     If the folder does not exist, the check makes it and removes it again. A later failure therefore
     leaves no empty folder.
@@ -181,6 +181,6 @@ def write_together(contents: Iterable[tuple[Path, bytes]], before: Callable[[], 
 
 
 def cache_folder() -> Path:
-    """Return this user's cache folder for FlashAtlas, which may not exist yet."""
+    """Return the folder of FlashAtlas's cache for this user. The folder may not exist yet."""
     home = os.environ.get("XDG_CACHE_HOME")
     return (Path(home) if home else Path.home() / ".cache") / "flashatlas"

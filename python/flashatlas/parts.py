@@ -263,7 +263,7 @@ class Classifier(_Policy):
 
 
 class CachePolicy(_Policy):
-    """A policy of the map cache, which chooses the map pages to keep and to prefetch.
+    """A policy of the map cache. The policy chooses the map pages to keep and to prefetch.
 
     It is used by drives with ``map.store = demand``. A policy is either called at every miss
     (:meth:`admit`, :meth:`prefetch`), or it fills two tables with one byte for each map page:

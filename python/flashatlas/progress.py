@@ -58,7 +58,7 @@ class Shown:
 
 
 THERE = "there"
-"""The phase of a run whose results existed before; the time left ignores such runs."""
+"""The phase of a run that has results from before; the time left ignores such runs."""
 
 TELLING = 0.02
 """The share of the runs that must be done before a time left is shown."""

@@ -105,7 +105,7 @@ def kind_of(path: Path) -> str | None:
 
 
 def read_log(path: Path) -> Log:
-    """Return a log from its file, whose name tells its kind.
+    """Return a log from its file. The name of the file tells the kind of the log.
 
     Raises:
         InputError: The file cannot be read, or a line is not an entry of a log.

@@ -283,7 +283,7 @@ def _programs(values: dict[str, int], drive: DriveFile) -> None:
 
 
 def _cells(given: Given, drive: DriveFile) -> None:
-    """Set the times of a cell type, which take the place of all other times of the flash."""
+    """Set the times of a cell type. They take the place of all other times of the flash."""
     chosen = given.one_of("nand_cell_type", {"0": None, **CELL_TYPES}, "0")
     if chosen is None:
         return

@@ -97,15 +97,16 @@ def pull(
 
     Args:
         drive: Preset, path of a TOML file, or a :class:`flashatlas.Drive`.
-        set: Parameters that differ from the drive's.
+        set: Parameters with other values than the drive has.
         client: The program that writes: ``records``, ``sqlite``, ``postgres`` or ``rocksdb``.
         times: Number of times that the plug is pulled.
         seed: Seed of the moment of the failure, and of the content.
         within: The largest number of flash operations before the failure.
-        kernel: The kernel whose ext4 is used. ``running``: this machine's, through nbdfuse and a
-            loop device (root). ``guest``: a guest's in QEMU; the guest ends when the drive's power
-            fails. ``guest-nbd``: a guest's with its own NBD driver, whose writes carry FUA.
-            ``guest-nvme``: a guest's with its own NVMe driver, over TCP; its writes carry FUA, too.
+        kernel: The kernel whose ext4 is used. ``running``: the kernel of this machine, through
+            nbdfuse and a loop device (root). ``guest``: the kernel of a guest in QEMU; the guest
+            ends when the drive's power fails. ``guest-nbd``: a guest's with its own NBD driver,
+            whose writes carry FUA. ``guest-nvme``: a guest's with its own NVMe driver, over TCP;
+            its writes carry FUA, too.
         accel: The way in which QEMU runs a guest: ``tcg``, or ``kvm`` if it is available.
         ignore_flush: The drive ignores FLUSH and FUA: a control, which must lose something.
         ignore_fua: The drive ignores FUA: a control under ``guest-nbd`` and ``guest-nvme``. The

@@ -21,7 +21,7 @@ from flashatlas.probing.host import FLUSH, PAGE, Command, Host, Times, in_order,
 DEPTH = 32
 """Writes in flight during a burst."""
 FIRST = 1 << 20
-"""Bytes of the first burst, which grows until it does not fit the buffer."""
+"""Bytes of the first burst. The bursts grow until one does not fit the buffer."""
 LARGEST = 1 << 30
 """Bytes of the largest burst."""
 STALL = 4.0

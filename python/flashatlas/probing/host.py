@@ -46,7 +46,7 @@ class Times(NamedTuple):
 
 
 class Host(Protocol):
-    """A sender of commands to one drive, whose content is lost."""
+    """A sender of commands to one drive. The content of the drive is lost."""
 
     capacity: int
     """Bytes that the drive exports."""

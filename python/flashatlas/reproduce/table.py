@@ -11,11 +11,11 @@ from flashatlas.report.html import section, table, table_rows, text
 DERIVED = "derived"
 """Kind of a table: computed from the paper's own formulas and tables."""
 REPRODUCED = "reproduced"
-"""Kind of a table: simulated, with a workload that is as good as the paper's."""
+"""Kind of a table: simulated, with a workload that is as good as the one in the paper."""
 CALIBRATED = "calibrated"
 """Kind of a table: parameters were fitted to the paper's numbers; this is no evidence for them."""
 NOT = "not reproducible without the original trace"
-"""Kind of a table: our runs have other traces than the paper's, or synthetic addresses."""
+"""Kind of a table: our runs have other traces than the paper, or synthetic addresses."""
 BEYOND = "beyond the paper"
 """Kind of a table: the paper does not show it."""
 

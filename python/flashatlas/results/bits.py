@@ -14,7 +14,7 @@ def bits(values: Iterable[bool]) -> bytes:
 
 
 def numbers_there(data: bytes) -> bytes:
-    """Return a bit for each number: 0 for a missing number, which the core writes as NaN."""
+    """Return a bit for each number: 0 for a missing number (NaN in the core)."""
     numbers = array("d", data)
     if any(map(operator.ne, numbers, numbers)):  # NaN differs from itself
         return bits(number == number for number in numbers)  # noqa: PLR0124

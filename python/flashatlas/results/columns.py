@@ -1,4 +1,4 @@
-"""Tables of a run: columns from the core, which are converted to Arrow tables on request.
+"""Tables of a run. The columns come from the core, and become Arrow tables on request.
 
 Most commands print a record and use no table, and importing Arrow takes longer than a short run.
 The digest of the tables is therefore computed from the buffers of the core, without Arrow.

@@ -23,7 +23,7 @@ MIDDLE = 50
 """The rank of notes that parts outside the project declare."""
 
 NO_CODE = 255
-"""The rank of notes without a code, which occur in records of an earlier version."""
+"""The rank of notes without a code. Records of an earlier version have such notes."""
 
 
 @functools.cache

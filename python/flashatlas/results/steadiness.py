@@ -77,4 +77,4 @@ ONCE_PRECONDITIONED = {
 
 
 OF_OLD_RECORDS = "Play more requests, or begin with `--precondition steady`."
-"""The advice for records of an earlier version, whose reasons have no code."""
+"""The advice for records of an earlier version. Reasons in such records have no code."""

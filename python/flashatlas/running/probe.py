@@ -239,7 +239,7 @@ def measured(
     seed: int = 1,
     progress: Progress | None = None,
 ) -> Probe:
-    """Probe a real drive by writing to a file or a block device, whose content is lost.
+    """Probe a real drive by writing to a file or a block device. Its content is lost.
 
     Args:
         path: File or block device.

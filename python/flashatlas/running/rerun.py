@@ -201,7 +201,7 @@ def _said(before: Any, after: Any) -> Iterator[str]:
 
 
 def _notes_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the codes and numbers of a record's notes without their texts, which may name files.
+    """Return the codes and numbers of a record's notes, without the texts: these may name files.
 
     The note about a shared preconditioned drive is left out, because a run that is repeated alone
     does not have this note.

@@ -22,7 +22,7 @@ REPLICATES = "seed"
 """The factor of replicates: runs that differ only in it have the same configuration."""
 
 PERCENTILE = re.compile(r"(^|\.)(p\d+(_\d+)?|max|min)$")
-"""Pattern of the numbers that are order statistics, whose means are far from normal."""
+"""Pattern of the numbers that are order statistics. Their means are far from normal."""
 
 RESAMPLES = 2000
 """Number of resamples of the bootstrap."""

@@ -50,7 +50,7 @@ LONGEST_TAIL = 4
 """The largest number of last path parts by which files of one setting are told apart."""
 
 PAIRS = 2
-"""Least number of pairs for an interval of the mean change, which decides if a number moved.
+"""Least number of pairs for an interval of the mean change. The interval decides if a number moved.
 
 The interval of few pairs is wide.
 """

@@ -55,7 +55,7 @@ class Estimate:
     elapsed: Span | None
     """Seconds from begin to end with the requested workers."""
     unknown: int
-    """Number of runs of unknown length, which the estimate leaves out."""
+    """Number of runs of unknown length. The estimate leaves them out."""
     measured: int
     """Number of finished runs behind the estimate; with 0, it is based on sizes and counts."""
 

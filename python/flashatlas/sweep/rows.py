@@ -87,7 +87,7 @@ def _table(rows: Sequence[Row]) -> pa.Table:
 
 
 def _write(store: Store, table: pa.Table) -> Path:
-    """Write a file of rows without empty columns, which have no type."""
+    """Write a file of rows without empty columns: such columns have no type."""
     kept = [f.name for f in table.schema if not pa.types.is_null(f.type)]
     buffer = io.BytesIO()
     pq.write_table(table.select(kept), buffer, compression="zstd")

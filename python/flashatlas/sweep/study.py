@@ -28,7 +28,7 @@ STORE = "flashatlas-results"
 """The default store of a study."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-"""Pattern of study names, which become file names."""
+"""Pattern of study names. They become names of files."""
 
 
 class StudyError(InputError):
@@ -86,7 +86,7 @@ def defined(
     search: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Study:
-    """Return a study from its parts, which are the arguments of :class:`flashatlas.Study`."""
+    """Return a study from its parts: the arguments of :class:`flashatlas.Study`."""
     groups: list[tuple[Axis, ...]] = [(axis(key, value),) for key, value in flat(axes)]
     groups += [_zipped(number, table) for number, table in enumerate(zip, 1)]
     study = Study(

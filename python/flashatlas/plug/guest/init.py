@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The first process of a guest, which carries out the host's requests on the drive.
+"""The first process of a guest. It carries out the host's requests on the drive.
 
 A question is a line of JSON on the virtual serial port, and so is each answer. The drive is
 ``/dev/vda``, or ``/dev/nbd0`` or ``/dev/nvme0n1`` if the guest's own kernel speaks NBD or NVMe.
@@ -21,7 +21,7 @@ from flashatlas.plug.records import Records
 from flashatlas.plug.sqlite import Sqlite
 
 MODULES = Path("/modules")
-"""Folder of the kernel's modules, whose names sort in an order in which they can be loaded."""
+"""Folder of the kernel's modules. By name, they are in an order in which they can be loaded."""
 
 PORT = Path("/dev/vport0p1")
 AT = Path("/at")

@@ -109,7 +109,7 @@ def root(kind: str = "small") -> Path:
 
     Raises:
         InputError: The variable names no suite.
-        DriveError: The folder cannot be made; the message is mmdebstrap's.
+        DriveError: The folder cannot be made; mmdebstrap wrote the message.
 
     """
     suite = os.environ.get(SUITE) or SUITES[0]

@@ -33,7 +33,7 @@ class Row:
 
     @property
     def hit_ratio(self) -> float:
-        """Share of lookups and changes for the host whose entry was in memory."""
+        """Share of lookups and changes for the host that found their entry in memory."""
         return self.result.record["map"]["hit_ratio"]
 
     @property

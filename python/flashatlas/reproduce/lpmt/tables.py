@@ -408,7 +408,7 @@ def queues(lpmt: Studies) -> Table:
 
 
 def best(lpmt: Studies) -> Table:
-    """Return the fastest configuration found, beside the paper's and a flat map."""
+    """Return the fastest configuration found, beside that in the paper and a flat map."""
     rows = []
     for application in lpmt.applications:
         configurations = chosen(lpmt.points, application.name)

@@ -260,8 +260,8 @@ def efficiency(mast: Mast) -> chart.Chart:
         _panels(mast, names, "efficiency", build),
         {"efficiency": data},
         {"efficiency": ("Efficiency", columns)},
-        lead="Bars are ours. Diamonds are the paper's; it compares LAST with MAST only, "
-        "so LAST's are computed by way of MAST.",
+        lead="Bars are our results. Diamonds are the results of the paper. It compares LAST with "
+        "MAST only, so its results for LAST are computed by way of MAST.",
         left="names",
     )
 

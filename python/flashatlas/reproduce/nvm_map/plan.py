@@ -31,7 +31,7 @@ class Row:
     slots: int | None
     """Slots of NVM; ``None`` for a map in DRAM alone."""
     figure: bool
-    """``True`` if the workload is one of the paper's."""
+    """``True`` if the paper has the workload, too."""
     operations: int | None
     """Calls of fsync or fdatasync; ``None`` for a trace."""
     result: Result = field(repr=False)

@@ -1,4 +1,4 @@
-//! The content of a medium as plain arrays, which a checkpoint stores.
+//! The content of a medium as plain arrays. A checkpoint stores these arrays.
 
 use crate::errors::Aged;
 use crate::medium::cell::Header;

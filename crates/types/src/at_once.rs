@@ -1,4 +1,4 @@
-//! Work that is divided into shares, which run on several cores at the same time.
+//! Work that is divided into shares. The shares run on several cores at the same time.
 
 use std::panic::resume_unwind;
 

@@ -1,4 +1,4 @@
-//! Permutations of the slots of a block, which are computed without a table.
+//! Permutations of the slots of a block. They are computed without a table.
 
 use crate::Divisor;
 

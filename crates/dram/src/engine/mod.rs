@@ -1,4 +1,4 @@
-//! The engine, which issues each command as early as the device and the order of accesses allow.
+//! The engine. It issues each command as early as the device and the order of accesses allow.
 //!
 //! Accesses are served in order. An access needs a precharge if another row is open, an activation
 //! if its own row is not open, and its reads or writes. Each of these commands in turn gets the

@@ -1,4 +1,4 @@
-//! The three rules of order on a block, which priorities do not change.
+//! The three rules of order on a block. Priorities do not change them.
 //!
 //! A read of a page waits for that page's program. An erase waits for every earlier operation on
 //! its block. The programs of a block start in order. A read may look back to an earlier operation,

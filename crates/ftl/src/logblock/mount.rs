@@ -1,4 +1,4 @@
-//! The mount of a log-block scheme, which builds its tables from the spare areas.
+//! The mount of a log-block scheme. It builds the scheme's tables from the spare areas.
 //!
 //! The newest version of a page is the version programmed last. Copies are programmed after their
 //! originals, so a merge that a power cut interrupts leaves pages in two blocks and loses none. A

@@ -1,4 +1,5 @@
-//! Superblock of a mirror, which is on each of its drives and names the current drives.
+//! Superblock of a mirror. Each drive of the mirror has the superblock, which names the current
+//! drives.
 
 /// Bytes of a superblock.
 pub(super) const BYTES: usize = 36;

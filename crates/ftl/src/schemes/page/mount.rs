@@ -1,4 +1,4 @@
-//! The mount of the page-mapped FTL, which builds its tables from the medium.
+//! The mount of the page-mapped FTL. It builds the tables of the FTL from the medium.
 //!
 //! 1. The spare area of each block's first page shows whether the block is erased, or stores data
 //!    or map pages. (If this page is unreadable, the first readable page is used.) A block without

@@ -39,14 +39,14 @@ pub(super) const FLUSH_BLOCKS: Param<u32> = Param::int(
 )
 .or("0");
 
-/// The way of a FLUSH with data of the host that is between the steps of a program.
+/// Treatment of host data between the steps of a program, if a FLUSH comes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum AtFlush {
-    /// It finishes the programs.
+    /// The FLUSH finishes the programs.
     Pad,
-    /// It leaves them to capacitors.
+    /// The FLUSH leaves the programs to capacitors.
     Plp,
-    /// It copies the data to blocks in SLC mode.
+    /// The FLUSH copies the data to blocks in SLC mode.
     Slc,
 }
 

@@ -1,4 +1,4 @@
-//! The clock of the machine, which measures bounds of time.
+//! The clock of the machine. It measures bounds of time.
 
 use tokio::time::Instant;
 

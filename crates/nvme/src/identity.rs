@@ -1,4 +1,4 @@
-//! Identity of a subsystem and its namespaces, which is given from outside.
+//! Identity of a subsystem and its namespaces. The identity is given from outside.
 
 use crate::MediaShape;
 

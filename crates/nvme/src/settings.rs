@@ -1,4 +1,4 @@
-//! Limits of a subsystem, which its server chooses.
+//! Limits of a subsystem. Its server chooses them.
 
 use crate::Nqn;
 

@@ -1,4 +1,4 @@
-//! Tables for Python, whose columns are the bytes of Arrow buffers.
+//! Tables for Python. Their columns are the bytes of Arrow buffers.
 
 use flashatlas_sim::{Column, Table};
 use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! The beginning of an image, which names its drive.
+//! The beginning of an image. It names the drive of the image.
 
 use crate::disk::Disk;
 use crate::error::ImageError;

@@ -1,4 +1,4 @@
-//! Mark of the content that was durable in an image, which the next mount need not check.
+//! Mark of the content that was durable in an image. The next mount need not check this content.
 
 use crate::frame::{long, word};
 use crate::places::MARK_BYTES;

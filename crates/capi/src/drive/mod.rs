@@ -1,4 +1,4 @@
-//! One drive, whose clock is kept by its host.
+//! One drive. The host of the drive keeps its clock.
 //!
 //! Every call of the host has a time. Before a command is submitted, all events up to this time are
 //! handled. A command that completes during this step stays in flight until the host fetches it.

@@ -1,4 +1,4 @@
-//! The commands that a study issued to its DRAM, which other programs can check.
+//! The commands that a study issued to its DRAM. Other programs can check these commands.
 
 use flashatlas_dram::queue::ServedBurst;
 use flashatlas_dram::{Command, Dram, Queue, Served, Transitions};

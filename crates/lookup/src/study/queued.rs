@@ -1,4 +1,5 @@
-//! Lookups whose reads wait in the queue of a memory controller, which may change their order.
+//! Lookups whose reads wait in the queue of a memory controller. The controller may change the
+//! order of the reads.
 
 use super::commands::CommandLog;
 use super::measure::Measure;

@@ -1,4 +1,4 @@
-//! Several targets behind one listener, which hosts tell apart by name.
+//! Several targets behind one listener. Hosts tell the targets apart by name.
 
 use super::target::{Connected, Target};
 use crate::command::Command;

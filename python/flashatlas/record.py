@@ -162,7 +162,7 @@ class Oracle(TypedDict):
 
 
 class Sweep(TypedDict):
-    """Counts of the units that were compared after the run, by the way of the comparison."""
+    """Counts of the units that were compared after the run, by the kind of comparison."""
 
     one_by_one: int
     summed: int

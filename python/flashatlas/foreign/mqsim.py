@@ -40,7 +40,7 @@ LEVELS = {
     "MLC": (("MSB", "middle"),),
     "TLC": (("CSB", "middle"), ("MSB", "upper")),
 }
-"""The pages of a word line after the first: MQSim's names, and ours."""
+"""The pages of a word line after the first: names in MQSim, and names here."""
 
 VICTIMS = {
     "GREEDY": "greedy",

@@ -73,7 +73,7 @@ LEVELS = {
     "1": ("mlc", (("LSB", ""), ("MSB", "_middle"))),
     "2": ("tlc", (("LSB", ""), ("CSB", "_middle"), ("MSB", "_upper"))),
 }
-"""The cell of each ``NANDType``, with SimpleSSD's names of its pages and ours."""
+"""The cell of each ``NANDType``, with the names of its pages in SimpleSSD and here."""
 
 VICTIMS = {"0": "greedy", "1": "cost-benefit", "2": "random", "3": "d-choices"}
 """Values of the FTL's ``EvictPolicy``, and our policies."""

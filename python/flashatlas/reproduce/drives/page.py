@@ -21,7 +21,7 @@ def page(made: Drives, command: str) -> str:
     known = [(drive.preset, text(drive.published["product"])) for drive in made.drives]
     parts: list[Part] = []
     if any(made.curve(drive.preset) for drive in made.drives):
-        lead = "Sequential writes to blank drives: published levels beside ours."
+        lead = "Sequential writes to blank drives: published levels beside simulated ones."
         parts.append(chart.Section("curves", "Write curves", lead, [curves(made)]))
     parts += [listed(n, listing) for n, listing in enumerate(listings(made)) if listing.rows]
     aside = f"{len(made.results)} runs"

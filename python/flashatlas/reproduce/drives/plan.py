@@ -34,7 +34,7 @@ class Drives:
     drives: list[Drive]
     tested: list[Measured] = field(repr=False)
     rows: list[Row]
-    """Every published number beside ours."""
+    """Every published number beside the simulated number."""
 
     @property
     def results(self) -> list[Result]:

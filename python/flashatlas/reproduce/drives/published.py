@@ -104,7 +104,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Row:
-    """A published number beside ours."""
+    """A published number beside the simulated number."""
 
     preset: str
     test: str
@@ -148,7 +148,7 @@ def verdict(experiment: Mapping[str, Any], used: str, published: float, ours: fl
 def compared(
     experiment: Mapping[str, Any], drives: Sequence[Drive], tested: Sequence[Measured]
 ) -> list[Row]:
-    """Return every published number of the drives beside ours."""
+    """Return every published number of the drives beside the simulated number."""
     rows = []
     for drive in drives:
         own = [one for one in tested if one.preset == drive.preset]

@@ -86,7 +86,7 @@ def _claims(mast: Mast) -> str:
     return section(
         "claims",
         "Published and ours",
-        '<p class="lead">Efficiency of MAST over the others, and the schemes by their shares '
+        '<p class="lead">Efficiency of MAST over each other scheme, and all schemes by shares '
         "of merges.</p>",
         table("Efficiency, published and ours", head, [("", table_rows(claims))]),
         table(

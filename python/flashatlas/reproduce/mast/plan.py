@@ -79,7 +79,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Claim:
-    """A number that the paper published, and ours."""
+    """A number that the paper published, and the simulated number."""
 
     application: str
     over: str
@@ -156,7 +156,7 @@ class Mast:
         )
 
     def claims(self) -> list[Claim]:
-        """Return MAST's gains in efficiency over the others in per cent: published, and ours."""
+        """Return the published and the simulated gains of MAST over other schemes, in per cent."""
         published = self.experiment["published"]
         published_of = [each for each in self.applications if each.published]
         made = []

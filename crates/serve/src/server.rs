@@ -171,9 +171,8 @@ impl<C: Clock> Server<C> {
         completion.is_ok_and(|at| at.is_some_and(|at| at <= now))
     }
 
-    /// Sets the number of commands that clients wait for. With [`Time::None`], the drive has this
-    /// many commands in flight, but at most [`Server::queue_depth`]. The number may be larger than
-    /// the number of threads that call this server, because a thread may have several commands.
+    /// Sets the number of commands that clients wait for. A thread may wait for several. With
+    /// [`Time::None`], the drive has this many in flight, but at most [`Server::queue_depth`].
     pub(crate) fn waited_for(&self, commands: usize) {
         self.waited_for.store(commands, Ordering::Relaxed);
     }
@@ -183,8 +182,7 @@ impl<C: Clock> Server<C> {
         self.zeroes_by_trim
     }
 
-    /// Returns the durable record of the NVMe controller from the image. Returns `None` if there is
-    /// no image, or no record in it.
+    /// Returns the record of the NVMe controller from the image, or `None` if none is kept there.
     ///
     /// # Errors
     /// Returns [`Refused`] if the image cannot be read.
@@ -281,18 +279,13 @@ impl<C: Clock> Server<C> {
     }
 
     fn request(&self, op: HostOp, offset: u64, bytes: u64, fua: bool) -> Result<Request, Refused> {
-        let sector = u64::from(SECTOR_BYTES);
+        let (sector, end) = (u64::from(SECTOR_BYTES), self.bytes());
+        let refused = |why| Refused::Range(format!("{bytes} bytes from byte {offset} on {why}"));
         if offset % sector != 0 || bytes % sector != 0 {
-            return Err(Refused::Range(format!(
-                "{bytes} bytes from byte {offset} on are not whole sectors ({sector} bytes)"
-            )));
+            return Err(refused(format!("are not whole sectors ({sector} bytes)")));
         }
-        if offset + bytes > self.bytes() {
-            return Err(Refused::Range(format!(
-                "{bytes} bytes from byte {offset} on reach beyond the end of the drive, which has \
-                 {} bytes",
-                self.bytes()
-            )));
+        if offset + bytes > end {
+            return Err(refused(format!("reach beyond the end of the drive ({end} bytes)")));
         }
         let (lba, sectors) = (Lba(offset / sector), (bytes / sector) as u32);
         Ok(Request { at: Ps::ZERO, op, lba, sectors, fua })
@@ -429,8 +422,8 @@ impl<C: Clock> Server<C> {
         done
     }
 
-    /// Submits a command to the drive, after simulated time has passed until fewer than `depth`
-    /// commands are in flight. At most [`Server::queue_depth`] commands are ever in flight.
+    /// Submits a command to the drive once fewer than `depth` commands are in flight, and fewer
+    /// than [`Server::queue_depth`]. Simulated time passes until then.
     ///
     /// The effect of a command is decided when it is submitted. So the client does not wait until
     /// the drive completes the command.

@@ -65,8 +65,8 @@ pub(crate) const PLANE_READS_MAX: Param<u32> = Param::int(
     "timing.plane_reads_max",
     0,
     16,
-    "timing.plane_reads = independent: largest number of reads that a die works on at the same time; \
-     0: one for each plane",
+    "timing.plane_reads = independent: largest number of reads that a die works on at the \
+     same time; 0: one for each plane",
 )
 .or("0");
 

@@ -184,8 +184,7 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Does one step of one job, and returns `true` if the job may be able to act again
-    /// immediately.
+    /// Does one step of one job. Returns `true` if the job may be able to act again immediately.
     fn step(&mut self, number: usize) -> Result<bool, RunError> {
         let now = self.player.now;
         let thread = &mut self.threads[number];

@@ -27,8 +27,8 @@ const TAIL: &str = "\
 
 Where the specification leaves a choice or contradicts itself, the controller does this:
 
-- Controllers are dynamic: they keep no state from earlier associations. Saved features are the
-  subsystem's, and every new controller begins with these values.
+- Controllers are dynamic: they keep no state from earlier associations. Saved features belong to
+  the subsystem, and every new controller begins with these values.
 - A Connect command for a queue that exists is a Command Sequence Error (Base 3.3.2.3, 6.3), not an
   Invalid Queue Identifier (Base, Figure 545).
 - An association goes on if the connection of an I/O queue is lost, even if the host did not say

@@ -185,7 +185,7 @@ typedef struct fa_done {
 extern "C" {
 #endif // __cplusplus
 
-// Returns the version of the library's interface, which is its `FA_DRIVE_ABI`.
+// Returns the version of the library's interface: its `FA_DRIVE_ABI`.
 uint32_t fa_drive_abi(void);
 
 // Returns the version of FlashAtlas.
@@ -329,4 +329,4 @@ void fa_string_free(char *string);
 
 #endif  /* FLASHATLAS_H */
 
-/* Digest of abi.rs, calls.rs, cbindgen.toml and the lines above: aeae08d25f56ebdb5ac5a62695c74f00ab629e70cb9e848f924e54ee0c0f120f */
+/* Digest of abi.rs, calls.rs, cbindgen.toml and the lines above: 2b12bcc6826d77823bb1f8c5e6bbf3523c69b160c669fda40e75e2ac63fa9da6 */

@@ -55,7 +55,7 @@ unsafe fn on(drive: *mut FaDrive, work: impl FnOnce(&mut Drive) -> Result<(), Re
     }
 }
 
-/// Returns the version of the library's interface, which is its `FA_DRIVE_ABI`.
+/// Returns the version of the library's interface: its `FA_DRIVE_ABI`.
 #[unsafe(no_mangle)]
 pub extern "C" fn fa_drive_abi() -> u32 {
     FA_DRIVE_ABI

@@ -84,7 +84,7 @@ pub struct Subject {
     /// Index of the store's variant.
     pub store_variant: usize,
     store_settings: &'static [&'static str],
-    /// Settings of the caller, which override all other settings.
+    /// Settings of the caller. They override all other settings.
     pub more: Vec<String>,
 }
 

@@ -4,7 +4,7 @@ use crate::FtlContext;
 use flashatlas_nand::{Medium, ReadPart, Unit};
 use flashatlas_types::{Cause, FrameId, FtlError, Lpn, MediumError, OpId, Ppn, Violation};
 
-/// Returns the content of slot `at`, which must be page `expected`.
+/// Returns the content of slot `at`. The slot must hold page `expected`.
 ///
 /// # Errors
 /// Returns [`FtlError::WrongPage`] if the slot holds another page, and the errors of the medium.

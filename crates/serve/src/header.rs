@@ -25,7 +25,7 @@ const TEXT_MAX: usize = 1 << 20;
 /// The only key of a header that is not a setting of a drive.
 pub const CAPACITY: &str = "capacity in sectors";
 
-/// Header of an image, which describes the drive to which the image belongs.
+/// Header of an image. It describes the drive to which the image belongs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {

@@ -1,4 +1,4 @@
-//! LeaFTL: the map in memory consists of learned segments, which predict the places of pages. The
+//! LeaFTL: the map in memory consists of learned segments. They predict the places of pages. The
 //! spare area of the page that is read shows whether the prediction was right (Sun, Li, Sun, Sun,
 //! Vucinic and Huang, *LeaFTL: A Learning-based Flash Translation Layer for Solid-State Drives*,
 //! ASPLOS 2023).

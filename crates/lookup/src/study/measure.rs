@@ -71,8 +71,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Returns the mean clocks of a lookup, which is the total time divided by the number of
-    /// lookups.
+    /// Returns the mean clocks of a lookup: the total time divided by the number of lookups.
     pub fn clocks_per_lookup(&self) -> f64 {
         self.clocks as f64 / self.lookups.max(1) as f64
     }

@@ -37,7 +37,7 @@ impl Laid {
         }
     }
 
-    /// Writes all words of a block, which are zeros before.
+    /// Writes all words of a block. The words must be zeros before.
     pub fn decode(&self, layout: &Layout, block: BlockId, words: &mut [[u32; 2]]) {
         let mut held = Vec::with_capacity(layout.block_len());
         self.base.decode(block, &mut held);

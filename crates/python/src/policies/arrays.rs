@@ -82,7 +82,7 @@ macro_rules! array {
                 self.0[at].store(value, Relaxed);
             }
 
-            /// Returns the array for Python, which shares the memory.
+            /// Returns the array for Python. It shares memory with this object.
             pub fn shared(&self) -> PyArray {
                 PyArray(Shared::$shared(self.0.clone()))
             }

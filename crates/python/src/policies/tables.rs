@@ -53,7 +53,7 @@ impl Learning {
         }
     }
 
-    /// Returns the tables and the log for Python, which share the memory.
+    /// Returns the tables and the log for Python. They share memory with this object.
     pub fn shown(&self, pages: u32) -> PyTables {
         PyTables { pages, tables: self.tables.clone(), log: self.log.clone() }
     }

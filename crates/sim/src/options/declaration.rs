@@ -44,7 +44,7 @@ impl OptionKind {
     }
 }
 
-/// Subject of an option, which decides which commands accept the option.
+/// Subject of an option. It decides which commands accept the option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OptionGroup {
     /// Reading of a trace: the fields of [`Reading`](crate::Reading).

@@ -1,5 +1,5 @@
-//! The end record (the index by time and the origin of the trace), and the trailer: the last bytes
-//! of the file, which hold the offset of the end record.
+//! The end record (the index by time and the origin of the trace), and the trailer (the last bytes
+//! of the file, with the offset of the end record).
 
 use super::{END, HEADER_BYTES, TRAILER_MAGIC, header, u32_at, u64_at};
 use crate::error::{Place, TraceError};

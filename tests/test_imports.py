@@ -71,7 +71,7 @@ def own(modules: set[str]) -> set[str]:
 
 
 def others(modules: set[str]) -> set[str]:
-    """Return the packages that are neither ours nor Python's."""
+    """Return the packages that belong neither to this project nor to Python."""
     roots = {name.partition(".")[0] for name in modules}
     known = {"flashatlas", *sys.stdlib_module_names}
     return {name for name in roots - known if not name.startswith("_")}

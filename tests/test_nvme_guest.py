@@ -102,7 +102,7 @@ def cut(image: Path, after: int, **options: bool) -> Result:
     """Let the power fail under the guest's writes, serve again, and return the second result.
 
     Raises:
-        DriveError: A page is not there; the message is the guest's.
+        DriveError: A page is not there; the guest wrote the message.
 
     """
     settings = ["cache.bytes=64KiB"]  # less than the guest writes

@@ -464,7 +464,7 @@ def test_a_served_drive_begins_aged_and_the_record_says_so(cli, tmp_path):
 
 
 def test_serving_that_does_not_begin_leaves_no_image(tmp_path):
-    """If an image were left behind, the next start would be refused: it is another drive's."""
+    """An image left behind belongs to another drive, so the next start would be refused."""
     image = tmp_path / "drive.img"
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -24,7 +24,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def bundle(results: Sequence[Result], path: Path) -> Path:
-    """Pack runs and their input files into a zip file, which ``flashatlas rerun`` can run.
+    """Pack runs and their input files into a zip file for ``flashatlas rerun``.
 
     A single run lies at the root of the bundle; several runs lie in folders ``01``, ``02`` and so
     on. Traces, job files and checkpoints lie in ``inputs``, and no file is packed twice.

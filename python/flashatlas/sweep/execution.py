@@ -265,7 +265,7 @@ def alone(runs: Sequence[Run]) -> set[int]:
 
 
 def _can_be_sent(runs: Sequence[Run]) -> None:
-    """Refuse runs with parts that the workers, which are other processes, cannot load."""
+    """Refuse runs with parts that the workers cannot load: workers are other processes."""
     for run in runs:
         for part in parts.of_program(run.identity["parts"]):
             raise InputError(

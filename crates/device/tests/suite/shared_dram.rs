@@ -30,7 +30,7 @@ fn load(settings: &[&str]) -> DriveConfig {
 }
 
 /// Returns the picoseconds after which each of some commands of one page ends, on a filled drive.
-/// All commands come at once. The pages of commands with different numbers are on different dies.
+/// All commands come together. The pages of commands with different numbers are on different dies.
 fn times(settings: &[&str], commands: &[Command]) -> Vec<u64> {
     let mut drive = load(settings).build(Seed(1)).unwrap();
     drive.fill(|lpn| Stamp(lpn.0 + 1)).unwrap();

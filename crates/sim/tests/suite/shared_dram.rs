@@ -22,7 +22,7 @@ fn number(value: &Value) -> f64 {
 
 /// Each unit of 4 KiB passes the DRAM twice, and its lookup moves a burst. So a DRAM of r bytes a
 /// second gives the host 4096 / (2 * 4096 + burst) r bytes a second, if the rest of the drive gives
-/// more. With 256 reads at once, the DRAM is idle only before the first page and after the last.
+/// more. With 256 reads in flight, the DRAM is idle only before the first page and after the last.
 #[test]
 fn half_the_rate_of_the_dram_bounds_sequential_reads() {
     let bound = |rate: f64, burst: f64| rate * 4096.0 / (2.0 * 4096.0 + burst);

@@ -288,6 +288,7 @@ fn described(op: OpKind, cause: Option<Cause>) -> String {
         OpKind::Link { inbound: true, bytes } => format!("{bytes} bytes to the drive"),
         OpKind::Link { inbound: false, bytes } => format!("{bytes} bytes to the host"),
         OpKind::Delay(_) | OpKind::Core(_) => "the controller".into(),
+        OpKind::Throttle(_) => "throttling of writes".into(),
         OpKind::AwaitSlots(_) => "a slot of the write cache".into(),
         OpKind::Join | OpKind::Complete(_) | OpKind::FreeSlots(_) => String::new(),
     }

@@ -115,7 +115,9 @@ fn describe(t: &Times, op: &Op, node: &mut Node) {
             node.time = Dur::transfer(bytes, t.link_rate);
         }
         OpKind::Core(time) => (node.work, node.time) = (NodeKind::Core, time),
-        OpKind::Delay(time) => (node.work, node.time) = (NodeKind::Timer, time),
+        OpKind::Delay(time) | OpKind::Throttle(time) => {
+            (node.work, node.time) = (NodeKind::Timer, time);
+        }
         OpKind::Join => {}
         OpKind::Dram { .. } => node.work = NodeKind::Dram,
         OpKind::Complete(_) | OpKind::FreeSlots(_) => {

@@ -26,6 +26,8 @@ pub enum Reason {
     /// Fixed times of the controller, its work on the operation, waits for a core, and data in the
     /// shared DRAM.
     Controller,
+    /// The drive does not accept the data of a write yet, because free blocks run low.
+    Throttle,
     /// Accesses to tables in memory.
     Tables,
     /// Another transfer is on the host link.
@@ -65,10 +67,11 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, in the order of a record.
-    pub const ALL: [Reason; 20] = [
+    pub const ALL: [Reason; 21] = [
         Reason::HostQueue,
         Reason::Layer,
         Reason::Controller,
+        Reason::Throttle,
         Reason::Tables,
         Reason::LinkQueue,
         Reason::Link,
@@ -94,6 +97,7 @@ impl Reason {
             "host_queue",
             "layer",
             "controller",
+            "throttle",
             "tables",
             "link_queue",
             "link",
@@ -377,6 +381,7 @@ impl Paths {
             (_, Some(whose)) => whose,
             (State::Timer, None) => match track.op {
                 OpKind::Memory { .. } | OpKind::Dram { .. } => Reason::Tables,
+                OpKind::Throttle(_) => Reason::Throttle,
                 _ => Reason::Controller,
             },
             (State::LinkQueue, None) => Reason::LinkQueue,

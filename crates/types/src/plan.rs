@@ -108,6 +108,8 @@ pub enum OpKind {
     },
     /// A fixed time, such as the time in which the controller handles a command.
     Delay(Dur),
+    /// A time for which the drive does not accept the data of a write, because free blocks run low.
+    Throttle(Dur),
     /// A time of one of the controller's cores, for which the operation waits.
     Core(Dur),
     /// No work. The operation is complete when all operations that it waits for are.

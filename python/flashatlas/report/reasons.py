@@ -25,6 +25,7 @@ TOGETHER = {
     "host_queue": ("before the drive", "host"),
     "layer": ("before the drive", "host"),
     "controller": ("controller and its tables", "controller"),
+    "throttle": ("before the drive", "host"),
     "tables": ("controller and its tables", "controller"),
     "link_queue": ("host link", "link"),
     "cache": (REASONS["die_queue"], "die"),

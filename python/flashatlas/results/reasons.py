@@ -12,6 +12,7 @@ REASONS = {
     "host_queue": "waiting at the host",
     "layer": "layers above the drive",
     "controller": "controller",
+    "throttle": "throttling of writes",
     "tables": "tables in memory",
     "link_queue": "waiting for the link",
     "link": "host link",

@@ -109,6 +109,7 @@ fn random_kind(rng: &mut Rng, family: Family, dies: u32) -> OpKind {
         45..80 => OpKind::Program { die, block, page, level, bytes },
         80..91 if family.cores && rng.below(2) == 0 => OpKind::Core(Dur(rng.below(family.span))),
         80..88 => OpKind::Erase { die, block },
+        88..91 if page == 0 => OpKind::Throttle(Dur(rng.below(3 * family.span))),
         88..91 => OpKind::Delay(Dur(rng.below(3 * family.span))),
         91..94 => {
             let kind = [MemoryKind::Sram, MemoryKind::Dram, MemoryKind::Nvm][rng.below(3) as usize];

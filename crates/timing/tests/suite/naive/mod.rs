@@ -387,7 +387,7 @@ impl Naive<'_> {
             let op = self.released.remove(0);
             self.ops[op].stage = Stage::Elsewhere;
             match self.steps[op].kind {
-                OpKind::Delay(time) => self.timer(op, time.0),
+                OpKind::Delay(time) | OpKind::Throttle(time) => self.timer(op, time.0),
                 OpKind::Memory { kind: MemoryKind::Dram, .. } => self.pass_dram(op),
                 OpKind::Memory { .. } => self.access(op),
                 OpKind::Link { inbound: false, .. } => self.pass_dram(op),

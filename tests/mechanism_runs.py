@@ -100,6 +100,7 @@ def _log_blocks(add: Add) -> None:
 def _page_mapping(add: Add) -> None:
     add("page idle", PAUSES, "ftl.idle_free=8", "ftl.idle_valid=1", mode="open")
     add("page even", HOT, "ftl.gc_pace=even")
+    add("page throttled", HOT, "ftl.throttle_from=2", "ftl.throttle_rate=1MB")
     add("page wear", HOT, "ftl.wear_static=true", "ftl.wear_threshold=2")
     add("page slc", PAUSES, *SLC, mode="open")
     add("page slc mixed", MIXED, *SLC)

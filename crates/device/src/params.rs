@@ -209,6 +209,8 @@ pub(crate) const UNSAID: &[(&str, &str)] = &[
     ("ftl.slc_dynamic", "0"),
     ("ftl.slc_keep", "0"),
     ("ftl.slc_static", "0"),
+    ("ftl.throttle_from", "0"),
+    ("ftl.throttle_rate", "0"),
     ("ftl.worn_out", "stop"),
     ("memory.dram_burst", "0"),
     ("memory.dram_shared_rate", "0"),

@@ -54,7 +54,8 @@ pub use report::{
     AreaUse, FtlReport, MapCounters, MemoryUse, MergeClass, MergeCounters, MountLimit, MountReport,
     PageCounters, Reason,
 };
-pub use schemes::{FLUSH, PROGRAM_STEPS, REFRESH, Registry, SchemeConfig, SchemeDef, WORN_OUT};
+pub use schemes::{FLUSH, PROGRAM_STEPS, REFRESH, Registry, SchemeConfig, SchemeDef};
+pub use schemes::{THROTTLE_FROM, THROTTLE_RATE, WORN_OUT};
 pub use superseded::Superseded;
 
 use flashatlas_nand::{Medium, Unit};
@@ -252,6 +253,15 @@ pub trait Ftl: Send {
     /// # Errors
     /// Returns the errors of [`Ftl::write`].
     fn idle(&mut self, cx: &mut FtlContext<'_>) -> Result<Idle, FtlError>;
+
+    /// Returns the number of free blocks above the blocks that collection needs. Throttling goes by
+    /// it. The erases of some of these blocks may be unfinished.
+    ///
+    /// # Panics
+    /// Panics if the scheme has no throttling ([`THROTTLE_FROM`]).
+    fn free_above_reserve(&self) -> u64 {
+        unreachable!("this scheme has no throttling")
+    }
 
     /// Returns the units of host data that wait in page buffers for their frame to fill.
     fn buffered(&self) -> Vec<Unit> {

@@ -81,6 +81,11 @@ CALLED = {
     "rain": ("key", "ecc.parity"),
     "parity": ("key", "ecc.parity"),
     "refresh": ("key", "ftl.refresh"),
+    "throttle": ("key", "ftl.throttle_from"),
+    "throttling": ("key", "ftl.throttle_from"),
+    "write_throttling": ("key", "ftl.throttle_from"),
+    "preemptible_gc": ("key", "timing.priority"),
+    "semi_preemptive_gc": ("key", "timing.priority"),
     "multi_stream": ("key", "ftl.streams"),
     "multistream": ("key", "ftl.streams"),
     "stripe": ("term", "lane"),
@@ -127,7 +132,7 @@ FEMU, MQSIM = "FEMU", "MQSim"
 
 NOT_MODELLED: dict[str, tuple[str, str]] = {
     "plc": ("cells of five bits; `drive.cell` has slc, mlc, tlc and qlc", ""),
-    "temperature": ("heat and throttling", ""),
+    "temperature": ("heat, and throttling because of it", ""),
     "zns": ("zoned namespaces", FEMU),
     "fdp": ("flexible data placement", FEMU),
     "open_channel": ("a drive whose flash the host manages", FEMU),

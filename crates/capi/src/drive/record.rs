@@ -105,6 +105,8 @@ fn since_power_on(stack: &Stack) -> Value {
             "rmw_units": controller.rmw_units,
             "trim_partial_units": controller.trim_partial_units,
             "trimmed_units": controller.trimmed_units,
+            "throttled_writes": controller.throttled_writes,
+            "throttled_ns": controller.throttled.ns(),
         },
         "blocks_collected": { "foreground": foreground, "idle": idle, "wear": wear },
         "free_blocks": ftl.free_blocks,

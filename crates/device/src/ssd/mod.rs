@@ -1,6 +1,7 @@
 //! The controller of a drive. It splits commands into mapping units, merges partial units, manages
 //! the write cache, and hands plans to the timing engine.
 
+mod counters;
 mod errors;
 mod firmware;
 mod hpb;
@@ -8,9 +9,11 @@ mod inspect;
 mod paths;
 mod read;
 mod state;
+mod throttle;
 mod worn_out;
 mod write;
 
+pub use counters::DeviceCounters;
 pub(crate) use state::{mount, write_map};
 
 use crate::cache::WriteCache;
@@ -29,27 +32,9 @@ use flashatlas_types::{
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
+use throttle::Throttle;
 use worn_out::WornOut;
 use write::{HostWrite, Leaving, free_slots};
-
-/// Counters of the controller itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DeviceCounters {
-    /// Mapping units that were read but never written.
-    pub unmapped_units: u64,
-    /// Mapping units read from the write cache.
-    pub cache_read_hits: u64,
-    /// Writes to a unit that was in the cache already.
-    pub cache_write_hits: u64,
-    /// Units that left the cache for flash.
-    pub cache_evictions: u64,
-    /// Units whose missing sectors were fetched from flash.
-    pub rmw_units: u64,
-    /// Units at the ends of trims that were ignored because the trim covered only a part of them.
-    pub trim_partial_units: u64,
-    /// Units trimmed.
-    pub trimmed_units: u64,
-}
 
 struct ControllerSettings {
     firmware: Firmware,
@@ -69,6 +54,8 @@ struct Begun {
     command: Command,
     /// The number of the last program on the medium before this plan began.
     programs_before: u64,
+    /// Operation after which the drive accepts the data of a write.
+    accepts: OpId,
 }
 
 /// Work that is under way in a drive.
@@ -123,6 +110,7 @@ pub struct Ssd {
     completes_unreadable: bool,
     /// Manager that exports entries of the map, if a host caches them.
     hpb: Option<Box<Manager>>,
+    throttle: Option<Box<Throttle>>,
     power: Option<Box<PowerStates>>,
     energy: Option<EnergyRates>,
     /// Error that stopped the drive. The tables in memory are no longer valid, and every command
@@ -311,6 +299,7 @@ impl Ssd {
         Begun {
             command: Command { first, ..self.between_commands(now) },
             programs_before: self.medium.sequence(),
+            accepts: self.accepts_after(now, cmd, first),
         }
     }
 
@@ -340,8 +329,16 @@ impl Ssd {
             self.in_flight.unflushed.clear();
         } else {
             self.in_flight.outstanding += 1;
-            self.engine.issue(now, &self.plan);
+            self.issue_work(now);
         }
+    }
+
+    /// Hands the plan to the timing engine.
+    fn issue_work(&mut self, now: Ps) {
+        if let Some(throttle) = &mut self.throttle {
+            throttle.note(&self.plan);
+        }
+        self.engine.issue(now, &self.plan);
     }
 
     fn flush(&mut self, begun: &Begun, tag: Tag, reply: &mut Reply) -> Result<(), FtlError> {
@@ -528,7 +525,7 @@ impl Device for Ssd {
                 Idle::Worked => {
                     self.settle();
                     self.wake(at);
-                    self.engine.issue(at, &self.plan);
+                    self.issue_work(at);
                 }
             }
         }

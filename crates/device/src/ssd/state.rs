@@ -1,6 +1,7 @@
 //! Changes of a drive's state in no simulated time: mounting, power cycles, filling.
 
 use super::firmware::Firmware;
+use super::throttle::Throttle;
 use super::worn_out::WornOut;
 use super::write::Leaving;
 use super::{Begun, ControllerSettings, DeviceCounters, InFlight, Ssd};
@@ -15,7 +16,8 @@ use flashatlas_nand::{Flash, Medium, Rules, Unit};
 use flashatlas_timing::{Engine, Times};
 use flashatlas_types::base::{Base, Filled};
 use flashatlas_types::{
-    Cause, ConfigError, Dur, FtlError, Layout, Lpn, MediumError, MemoryKind, Plan, Ps, Seed, Stamp,
+    Cause, ConfigError, Dur, FtlError, Layout, Lpn, MediumError, MemoryKind, OpId, Plan, Ps, Seed,
+    Stamp,
 };
 use std::sync::Arc;
 
@@ -197,6 +199,7 @@ impl Ssd {
             instant: false,
             completes_unreadable: false,
             hpb: None,
+            throttle: Throttle::of(p, &layout),
             power: PowerStates::of(p),
             energy: EnergyRates::of(p),
             layout,
@@ -271,6 +274,7 @@ impl Ssd {
         self.outcome.clear_programmed();
         self.cache = write_cache(config, &self.layout, self.engine.freed_slots());
         self.in_flight.unflushed.clear();
+        self.throttle = Throttle::of(&config.params, &self.layout);
         if let Some(hpb) = &mut self.hpb {
             hpb.restart();
         }
@@ -464,6 +468,7 @@ impl Ssd {
         let begun = Begun {
             command: self.between_commands(Ps::ZERO),
             programs_before: self.medium.sequence(),
+            accepts: OpId::NONE,
         };
         self.flush_all(&begun)?;
         self.with_ftl(&begun.command, |ftl, cx| ftl.persist(cx, false))?;

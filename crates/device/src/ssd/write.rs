@@ -148,7 +148,7 @@ impl Ssd {
     ) -> Result<OpId, FtlError> {
         let unit_sectors = self.layout.unit_sectors();
         let cache = self.cache.as_mut().expect("write-back");
-        let mut after: SmallVec<[OpId; 8]> = smallvec![begun.command.first];
+        let mut after: SmallVec<[OpId; 8]> = smallvec![begun.accepts];
         // a slot in use may still wait for older data, which this write does not overwrite
         // completely
         after.extend(pieces.iter().filter_map(|p| cache.get(p.lpn)).map(|entry| entry.ready));
@@ -205,7 +205,7 @@ impl Ssd {
     ) -> Result<Vec<OpId>, FtlError> {
         let unit_sectors = self.layout.unit_sectors();
         let link = OpKind::Link { inbound: true, bytes: bytes_of(pieces) };
-        let mut after = vec![self.plan.push(link, Class::HostWrite, &[begun.command.first])];
+        let mut after = vec![self.plan.push(link, Class::HostWrite, &[begun.accepts])];
         let mut run = Vec::with_capacity(pieces.len());
         for piece in pieces {
             let (mut old, mut base) = (Stamp::ZERO, None);

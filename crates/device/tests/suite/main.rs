@@ -15,5 +15,6 @@ mod program_steps;
 mod refresh;
 mod retries;
 mod shared_dram;
+mod throttle;
 mod worn_out;
 mod write_cache;

@@ -11,7 +11,7 @@ mod registry;
 mod sast;
 mod superblock;
 
-pub use page::{FLUSH, PROGRAM_STEPS, REFRESH, WORN_OUT};
+pub use page::{FLUSH, PROGRAM_STEPS, REFRESH, THROTTLE_FROM, THROTTLE_RATE, WORN_OUT};
 pub use registry::Registry;
 
 use crate::maps::StoreConfig;

@@ -47,6 +47,8 @@ impl Metric for Host {
             ("rmw_units", d.rmw_units),
             ("trimmed_units", d.trimmed_units),
             ("trim_partial_units", d.trim_partial_units),
+            ("throttled_writes", d.throttled_writes),
+            ("throttled_ns", d.throttled.ns()),
         ] {
             if n > 0 {
                 cache.insert(key.into(), n.into());

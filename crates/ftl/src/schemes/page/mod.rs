@@ -17,6 +17,7 @@ mod flush;
 mod frontier;
 mod history;
 mod lower_pages;
+mod mechanisms;
 mod mount;
 mod partial;
 mod refresh;
@@ -28,6 +29,7 @@ mod steady;
 mod steps;
 mod steps_settings;
 mod sums;
+mod throttle;
 mod versions;
 mod wear;
 
@@ -43,12 +45,13 @@ use crate::{Ftl, FtlContext, FtlReport, Idle, Located, MemoryUse, MountReport, P
 use copyback::Copyback;
 use flashatlas_nand::{Medium, Unit};
 use flashatlas_types::{
-    BlockId, BlockMode, Cause, FrontierId, FtlError, LaneId, Layout, Lpn, Mechanism, MemoryKind,
-    OpId, ParamDef, Ppn, StampSum, TiVec, Violation,
+    BlockId, BlockMode, Cause, FrontierId, FtlError, LaneId, Layout, Lpn, MemoryKind, OpId,
+    ParamDef, Ppn, StampSum, TiVec, Violation,
 };
 use frontier::{Frontier, Leaving, Pending};
 use history::History;
 use lower_pages::Defence;
+use mechanisms::MECHANISMS;
 use partial::Sweep;
 pub use refresh::REFRESH;
 use refresh::Refreshing;
@@ -59,6 +62,7 @@ use slc::SlcCache;
 use smallvec::SmallVec;
 use steps::Steps;
 pub use steps_settings::{FLUSH, PROGRAM_STEPS};
+pub use throttle::{THROTTLE_FROM, THROTTLE_RATE};
 
 pub const DEF: SchemeDef = SchemeDef {
     name: "page",
@@ -127,24 +131,7 @@ pub const DEF: SchemeDef = SchemeDef {
             "timing.t_program_slc=75us",
         ],
     ],
-    mechanisms: &[
-        Mechanism::new("collection before a write", "gc.foreground"),
-        Mechanism::new("collection in idle time", "gc.idle").without(&["ftl.idle_free=0"]),
-        Mechanism::new("partial collection", "scheme.partial_frames")
-            .without(&["ftl.gc_pace=burst"]),
-        Mechanism::new("fold of an SLC cache", "scheme.slc_folds")
-            .without(&["ftl.slc=none", "ftl.flush=pad"]),
-        Mechanism::new("skipped upper pages", "scheme.lower_pages_skipped")
-            .without(&["ftl.lower_pages=none"]),
-        Mechanism::new("backups of lower pages", "scheme.lower_pages_backed_up")
-            .without(&["ftl.lower_pages=none"]),
-        Mechanism::new("copies inside a die", "scheme.copied_in_die")
-            .without(&["ftl.copyback=none"]),
-        Mechanism::new("steps of a program", "scheme.steps_finished")
-            .without(&["ftl.program_steps=1"]),
-        Mechanism::new("copies for a FLUSH", "scheme.flush_copies").without(&["ftl.flush=pad"]),
-        Mechanism::new("static wear levelling", "gc.wear").without(&["ftl.wear_static=false"]),
-    ],
+    mechanisms: MECHANISMS,
 };
 
 struct Lane {
@@ -457,6 +444,10 @@ impl Ftl for PageMapped {
             (Idle::Wait(due), Some(look)) => Idle::Wait(due.min(look)),
             (waits, _) => waits,
         })
+    }
+
+    fn free_above_reserve(&self) -> u64 {
+        self.free_above_low_water()
     }
 
     fn buffered(&self) -> Vec<Unit> {

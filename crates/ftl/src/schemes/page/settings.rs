@@ -5,6 +5,7 @@ use super::lower_pages::{self, LOWER_PAGES, LowerPages};
 use super::refresh::{self, RefreshSettings};
 use super::slc_settings::{self, SLC, SLC_DYNAMIC, SLC_KEEP, SLC_STATIC, SlcSettings};
 use super::steps_settings::{self, FLUSH, FLUSH_BLOCKS, PROGRAM_STEPS, StepsSettings};
+use super::throttle;
 use crate::MountLimit;
 use crate::blocks::WEAR_DYNAMIC;
 use crate::classifiers::{CLASSIFIER, STREAMS, Streams};
@@ -119,6 +120,8 @@ pub(super) const PARAMS: &[ParamDef] = &[
     refresh::PARAMS[0],
     refresh::PARAMS[1],
     refresh::PARAMS[2],
+    throttle::THROTTLE_FROM.def,
+    throttle::THROTTLE_RATE.def,
 ];
 
 /// The choice of the frontier for survivors of collection.
@@ -323,6 +326,7 @@ pub(super) fn fits(config: &SchemeConfig<'_>, layout: &Layout) -> Result<(), Con
     lower_pages::fits(params, layout, map_quota)?;
     steps_settings::fits(params, layout, streams, map_quota)?;
     copyback::fits(params)?;
+    throttle::fits(params, GC_MODE)?;
     let reserve = reserve(params, layout, streams, map_quota);
     let per_lane = u64::from(layout.blocks_per_lane).saturating_sub(reserve);
     let lost = LowerPages::of(params).lost_frames(layout) + steps_settings::lost_frames(params);

@@ -210,6 +210,8 @@ def _controllers(add: mechanism_runs.Add) -> None:
     states += ["power.ps4_after=140ms", "power.ps4_entry=9ms", "power.ps4_exit=8ms"]
     states += ["power.ps4_mw=4"]
     add("low power", mechanism_runs.PAUSES, *rates, *states, mode="open")
+    gaps = ["host.idle=predicted", "ftl.idle_free=8", "ftl.idle_valid=1"]
+    add("predicted gaps", mechanism_runs.PAUSES, *gaps, mode="open")
     slc = [f"energy.{part}_slc_nj=3000" for part in ("read", "program", "erase")]
     add("energy in SLC mode", mechanism_runs.PAUSES, *mechanism_runs.SLC, *slc, mode="open")
 

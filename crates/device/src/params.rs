@@ -146,6 +146,15 @@ pub(crate) const IDLE_AFTER: Param<Dur> = Param::time(
 )
 .or("100ms");
 
+pub(crate) const IDLE: Param<Text> = Param::choice(
+    "host.idle",
+    &["after", "predicted"],
+    "when the drive begins background work: `after`: without a command for host.idle_after; \
+     `predicted`: at once, if the rest of the gap is predicted to be long enough for a step of \
+     work, and otherwise when the gap has outlasted its prediction by host.idle_after",
+)
+.or("after");
+
 /// Keys that a configuration leaves out while they have their default, each with its default as
 /// text.
 ///
@@ -212,6 +221,7 @@ pub(crate) const UNSAID: &[(&str, &str)] = &[
     ("ftl.throttle_from", "0"),
     ("ftl.throttle_rate", "0"),
     ("ftl.worn_out", "stop"),
+    ("host.idle", "after"),
     ("memory.dram_burst", "0"),
     ("memory.dram_shared_rate", "0"),
     ("nand.plp_bytes", "0"),
@@ -275,6 +285,7 @@ pub const PARAMS: &[ParamDef] = &[
     UNIT_TIME.def,
     LAYERS.def,
     QUEUE_DEPTH.def,
+    IDLE.def,
     IDLE_AFTER.def,
 ];
 

@@ -23,4 +23,14 @@ pub struct DeviceCounters {
     pub throttled_writes: u64,
     /// Sum of these delays.
     pub throttled: Dur,
+    /// Gaps between commands, if gaps are predicted.
+    pub idle_gaps: u64,
+    /// Gaps in which background work began at once, because they were predicted to be long enough.
+    pub idle_predicted: u64,
+    /// Gaps that were predicted to be too short for a step of background work.
+    pub idle_held_back: u64,
+    /// Of these gaps, those in which background work began later.
+    pub idle_late: u64,
+    /// Commands that came during a step of background work.
+    pub idle_interrupted: u64,
 }

@@ -5,6 +5,7 @@ mod counters;
 mod errors;
 mod firmware;
 mod hpb;
+mod idle;
 mod inspect;
 mod paths;
 mod read;
@@ -23,12 +24,13 @@ use crate::power::{EnergyRates, PowerStates};
 use crate::{Cmd, Device, DeviceShape, Done, Reply, Submission, SubmitError};
 use firmware::Firmware;
 use flashatlas_ftl::units::unit_by_stamp_at;
-use flashatlas_ftl::{Command, Copies, Ftl, FtlContext, FtlReport, Idle, Outcome, Place, Role};
+use flashatlas_ftl::{Command, Copies, Ftl, FtlContext, FtlReport, Outcome, Place, Role};
 use flashatlas_nand::{Flash, Medium, Unit};
 use flashatlas_timing::{Engine, Finished, Statistics, Times, Trajectory};
 use flashatlas_types::{
     BlockId, Class, Dur, FtlError, Layout, Lba, Lpn, OpId, OpKind, Plan, Ps, SeededBug, Tag,
 };
+use idle::Predictor;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -111,6 +113,7 @@ pub struct Ssd {
     /// Manager that exports entries of the map, if a host caches them.
     hpb: Option<Box<Manager>>,
     throttle: Option<Box<Throttle>>,
+    predictor: Option<Box<Predictor>>,
     power: Option<Box<PowerStates>>,
     energy: Option<EnergyRates>,
     /// Error that stopped the drive. The tables in memory are no longer valid, and every command
@@ -286,6 +289,7 @@ impl Ssd {
     /// controller's work on the command. It waits for `sent_after`, and all other operations of the
     /// command wait for it.
     fn begin(&mut self, now: Ps, cmd: &Cmd<'_>, sent_after: &[OpId]) -> Begun {
+        self.end_gap(now);
         self.plan.clear();
         self.medium.set_now(now);
         self.commands += 1;
@@ -398,6 +402,11 @@ impl Ssd {
             return;
         }
         self.in_flight.outstanding -= self.in_flight.finished.len();
+        if let (Some(predictor), Some(last), 0) =
+            (&mut self.predictor, self.in_flight.finished.last(), self.in_flight.outstanding)
+        {
+            predictor.gap_begins(last.at);
+        }
         if let Some(hpb) = &mut self.hpb {
             self.in_flight.finished.iter().for_each(|f| hpb.reached(f.tag));
         }
@@ -499,37 +508,10 @@ impl Device for Ssd {
         if let Some(error) = &self.failed {
             return Err(error.clone().into());
         }
-        if self.is_read_only()
-            || self.in_flight.outstanding > 0
-            || until.since(now) <= self.settings.idle_after
-        {
+        if self.is_read_only() || self.in_flight.outstanding > 0 {
             return Ok(());
         }
-        let mut at = now.after(self.settings.idle_after);
-        // each round frees a slot or moves a part of the map, or waits for such a round; 2^13 hours
-        // are longer than simulated time
-        for _ in 0..2 * self.layout.slots() + (1 << 13) {
-            while let Some(event) = self.engine.next_event().filter(|&e| e <= until) {
-                self.engine.advance(event, &mut self.in_flight.finished);
-            }
-            at = at.max(self.engine.now());
-            if at >= until || self.engine.next_event().is_some() {
-                break;
-            }
-            self.plan.clear();
-            self.medium.set_now(at);
-            let idle = self.between_commands(at);
-            match self.with_ftl(&idle, |ftl, cx| ftl.idle(cx)).map_err(|error| self.fail(error))? {
-                Idle::Nothing => break,
-                Idle::Wait(due) => at = at.max(due),
-                Idle::Worked => {
-                    self.settle();
-                    self.wake(at);
-                    self.issue_work(at);
-                }
-            }
-        }
-        Ok(())
+        self.work_in_idle_time(now, until)
     }
 
     fn shape(&self) -> DeviceShape {

@@ -1,6 +1,7 @@
 //! Changes of a drive's state in no simulated time: mounting, power cycles, filling.
 
 use super::firmware::Firmware;
+use super::idle::Predictor;
 use super::throttle::Throttle;
 use super::worn_out::WornOut;
 use super::write::Leaving;
@@ -200,6 +201,7 @@ impl Ssd {
             completes_unreadable: false,
             hpb: None,
             throttle: Throttle::of(p, &layout),
+            predictor: Predictor::of(p, Ps::ZERO),
             power: PowerStates::of(p),
             energy: EnergyRates::of(p),
             layout,
@@ -275,6 +277,7 @@ impl Ssd {
         self.cache = write_cache(config, &self.layout, self.engine.freed_slots());
         self.in_flight.unflushed.clear();
         self.throttle = Throttle::of(&config.params, &self.layout);
+        self.predictor = Predictor::of(&config.params, self.engine.now());
         if let Some(hpb) = &mut self.hpb {
             hpb.restart();
         }

@@ -5,6 +5,7 @@ mod command_time;
 mod completions;
 mod config;
 mod copybacks;
+mod idle;
 mod images;
 mod map_pages_that_rest;
 mod map_reads;

@@ -49,6 +49,11 @@ impl Metric for Host {
             ("trim_partial_units", d.trim_partial_units),
             ("throttled_writes", d.throttled_writes),
             ("throttled_ns", d.throttled.ns()),
+            ("idle_gaps", d.idle_gaps),
+            ("idle_predicted", d.idle_predicted),
+            ("idle_held_back", d.idle_held_back),
+            ("idle_late", d.idle_late),
+            ("idle_interrupted", d.idle_interrupted),
         ] {
             if n > 0 {
                 cache.insert(key.into(), n.into());

@@ -20,6 +20,8 @@ const DRIVES: &[&[&str]] = &[
     &["cache.bytes=8KiB", "map.unit=512", "ftl.gc_pace=even"],
     &["cache.mode=write-through", "ftl.gc_pace=paced"],
     &["cache.bytes=8KiB", "map.unit=512", "ftl.gc_pace=paced", "ftl.gc_step=1"],
+    &["cache.mode=write-through", "ftl.throttle_from=64", "ftl.throttle_rate=1MB"],
+    &["cache.bytes=8KiB", "map.unit=512", "ftl.throttle_from=9", "ftl.throttle_rate=1MB"],
     &["cache.mode=write-through", "map.unit=512"],
     &["cache.mode=write-through", "drive.frame_channels=2", "map.unit=4KiB"],
     &["cache.mode=write-through", "ftl.scheme=block"],

@@ -55,6 +55,26 @@ fn a_reply_comes_when_the_drive_would_answer_or_so_many_times_later() {
     }
 }
 
+/// Nearly all room is gone, so each page of 2 KiB takes a millisecond. A client that waits for each
+/// reply gets the second one a millisecond after the first, and so on.
+#[test]
+fn a_client_gets_the_delays_of_throttled_writes_in_real_time() {
+    let took = |more: &[&str]| {
+        let mut spec = plan(json!({ "real": 1.0 }));
+        spec.set.extend(more.iter().map(|&setting| setting.to_owned()));
+        let clock = Arc::new(Still::default());
+        let server = Server::begin(&spec, Shared(Arc::clone(&clock))).unwrap();
+        for page in 0..10 {
+            server.write(&[7; 2048], 2048 * page, false).unwrap();
+        }
+        (clock.now().0 / 1_000_000, server.end().record.unwrap()["record"]["controller"].clone())
+    };
+    let (plain, throttled) =
+        (took(&[]), took(&["ftl.throttle_from=1000000", "ftl.throttle_rate=2048000"]));
+    assert!(plain.0 < 4_000 && plain.1.get("throttled_writes").is_none(), "{plain:?}");
+    assert!((9_000..9_500).contains(&throttled.0) && throttled.1["throttled_writes"] == 9);
+}
+
 /// A clock that always sleeps longer than requested.
 struct Sleepy(Still);
 

@@ -243,6 +243,11 @@ impl Swarm {
                 }
             }
             self.draw_cells(&mut rng, &mut subject, geometry);
+            if rng.below(3) == 0 {
+                let from = format!("ftl.throttle_from={}", 1 + rng.below(40));
+                let rate = format!("ftl.throttle_rate={}", 100_000 << rng.below(10));
+                self.try_settings(&mut subject, geometry, [from, rate]);
+            }
             if has(Feature::Errors) {
                 // copybacks add up wrong bits, and the code corrects those of a few
                 self.try_setting(&mut subject, geometry, "ftl.copyback_max=2".into());

@@ -63,6 +63,7 @@ fn part(name: &str) -> Vec<String> {
         "planes" => &["drive.planes=2", "timing.plane_reads=independent"],
         "errors" => &["drive.cell=tlc", "errors.model=tlc-72l", "ecc.codeword=1KiB"],
         "parity" => &MLC_PARITY,
+        "throttle" => &["drive.cell=mlc", "ftl.throttle_from=4", "ftl.throttle_rate=1MB"],
         other => panic!("no part is called {other}"),
     };
     let slc = own.iter().any(|s| s.starts_with("ftl.slc=") || *s == "ftl.flush=slc");

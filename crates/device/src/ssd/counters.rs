@@ -29,7 +29,7 @@ pub struct DeviceCounters {
     pub idle_predicted: u64,
     /// Gaps that were predicted to be too short for a step of background work.
     pub idle_held_back: u64,
-    /// Of these gaps, those in which background work began later.
+    /// Gaps among them in which background work began later.
     pub idle_late: u64,
     /// Commands that came during a step of background work.
     pub idle_interrupted: u64,

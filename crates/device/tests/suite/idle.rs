@@ -133,6 +133,17 @@ fn the_end_of_a_gap_decides_nothing() {
 }
 
 #[test]
+fn a_drive_that_was_switched_off_knows_no_gaps() {
+    let (mut drive, now) = half_valid(&PREDICTED);
+    let now = gap(&mut drive, now, 10_000);
+    drive.power_cycle(&config(&PREDICTED), Seed(1)).unwrap();
+    let now = gap(&mut drive, now, 10_000);
+    assert_eq!(drive.ftl_report().collected[1], 0, "10 ms were predicted before");
+    gap(&mut drive, now, 10_000);
+    assert_eq!(drive.ftl_report().collected[1], 4);
+}
+
+#[test]
 fn without_a_prediction_nothing_is_counted_and_work_begins_after_the_time() {
     let (mut drive, mut now) = half_valid(&["host.idle_after=1ms"]);
     for (us, begun) in [(1_000, 0), (1_001, 1), (3_500, 2)] {

@@ -23,8 +23,8 @@ pub const THROTTLE_RATE: Param<u64> = Param::rate(
 )
 .or("0");
 
-/// Refuses one key of throttling without the other, and settings whose room is not that of free
-/// blocks above the low-water mark. `gc_mode` is the parameter `ftl.gc_mode`.
+/// Refuses one key of throttling without the other, and settings with which free blocks above the
+/// low-water mark are not the room of a drive. `gc_mode` is the parameter `ftl.gc_mode`.
 pub(super) fn fits(params: &Params, gc_mode: Param<Text>) -> Result<(), ConfigError> {
     let (from, rate) = (params.get(THROTTLE_FROM), params.get(THROTTLE_RATE));
     let refuse = |key: &str, why: &str| Err(ConfigError::new(key, why));

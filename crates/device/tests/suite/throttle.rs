@@ -49,8 +49,9 @@ fn completed(drive: &mut Ssd, commands: &[(u64, Cmd<'_>)]) -> Vec<u64> {
     done.iter().map(|done| done.at.0 / 1_000_000).collect()
 }
 
-/// The drive has 16 free blocks, of which 14 are above the low-water mark of 2. With delays below 28
-/// blocks, half of the room is gone. So 2 KiB take half of the millisecond that they take at 2,048,000 bytes/s.
+/// The drive has 16 free blocks, of which 14 are above the low-water mark of 2. With delays below
+/// 28 blocks, half of the room is gone. So 2 KiB take half of the millisecond that they take at
+/// 2,048,000 bytes/s.
 #[test]
 fn a_write_waits_until_the_writes_before_it_have_had_their_time() {
     let half = ["ftl.throttle_from=28", "ftl.throttle_rate=2048000"];

@@ -150,7 +150,7 @@ pub(crate) const IDLE: Param<Text> = Param::choice(
     "host.idle",
     &["after", "predicted"],
     "when the drive begins background work: `after`: without a command for host.idle_after; \
-     `predicted`: at once, if the rest of the gap is predicted to be long enough for a step of \
+     `predicted`: immediately, if the rest of the gap is predicted to be long enough for a step of \
      work, and otherwise when the gap has outlasted its prediction by host.idle_after",
 )
 .or("after");

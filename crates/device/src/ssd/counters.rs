@@ -25,7 +25,7 @@ pub struct DeviceCounters {
     pub throttled: Dur,
     /// Gaps between commands, if gaps are predicted.
     pub idle_gaps: u64,
-    /// Gaps in which background work began at once, because they were predicted to be long enough.
+    /// Gaps in which work began immediately, because they were predicted to be long enough.
     pub idle_predicted: u64,
     /// Gaps that were predicted to be too short for a step of background work.
     pub idle_held_back: u64,

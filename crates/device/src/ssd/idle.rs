@@ -1,8 +1,8 @@
 //! Work in idle time, and the prediction of how long a gap between commands will last.
 //!
 //! By default, work begins when no command has come for `host.idle_after`. With `host.idle =
-//! predicted`, it begins at once if the rest of the gap is predicted to be long enough for a step
-//! of work. The prediction is the exponential average of the gaps so far, of Hwang and Wu ("A
+//! predicted`, it begins immediately if a step of it is predicted to fit into the rest of the gap.
+//! The prediction is the exponential average of the gaps so far, of Hwang and Wu ("A
 //! predictive system shutdown method for energy saving of event-driven computation", ICCAD 1997).
 //! Two corrections of theirs limit its errors: a prediction is at most twice the one before, and a
 //! gap that outlasts its prediction is looked at again. The length of a step is an average, too.
@@ -18,7 +18,7 @@ use flashatlas_types::{Dur, Params, Ps};
 struct Gap {
     /// Time of the last completion.
     began: Ps,
-    /// The first decision of the gap: `true` if work was to begin at once.
+    /// The first decision of the gap: `true` if work was to begin immediately.
     decided: Option<bool>,
     /// `true` if a step of work has begun.
     worked: bool,

@@ -55,7 +55,7 @@ fn completed(drive: &mut Ssd, commands: &[(u64, Cmd<'_>)]) -> Vec<u64> {
 #[test]
 fn a_write_waits_until_the_writes_before_it_have_had_their_time() {
     let half = ["ftl.throttle_from=28", "ftl.throttle_rate=2048000"];
-    // two more at once; one 200 us after the second; one after a pause
+    // two more together; one 200 us after the second; one after a pause
     let writes = [0, 0, 0, 1_200, 5_000].map(|at| (at, write(at % 64)));
     let mut drive = built(&[&ONE_LANE, &half]);
     assert_eq!(completed(&mut drive, &writes), [0, 500, 1_000, 1_500, 5_000]);

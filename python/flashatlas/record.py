@@ -152,6 +152,21 @@ class Wear(TypedDict):
     retired_blocks: int
 
 
+class Smart(TypedDict):
+    """The SMART log of NVMe: state since the drive was new, counts of the measured part."""
+
+    critical_warning: int
+    available_spare: int
+    available_spare_threshold: int
+    percentage_used: int
+    data_units_read: int
+    data_units_written: int
+    host_read_commands: int
+    host_write_commands: int
+    media_errors: int
+    power_on_hours: NotRequired[int]
+
+
 class Oracle(TypedDict):
     """Counts of the oracle's comparisons."""
 
@@ -200,6 +215,7 @@ class Record(TypedDict):
     series: dict[str, float]
     oracle: Oracle
     conservation: Conservation
+    smart: NotRequired[Smart]
     sweep: NotRequired[Sweep]
     label: NotRequired[str]
     checkpoint: NotRequired[dict[str, Any]]

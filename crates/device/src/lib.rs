@@ -40,6 +40,7 @@ pub mod presets;
 mod registry;
 mod room;
 mod shape;
+pub mod smart;
 mod ssd;
 mod stack;
 

@@ -1,6 +1,7 @@
 //! A simulated drive as media.
 
 use crate::{Health, Media, MediaError, MediaShape};
+use flashatlas_device::smart::FlashHealth;
 use flashatlas_device::{Cmd, Reply, Stack, SubmitError};
 use flashatlas_nand::Counters;
 use flashatlas_types::{Cause, FtlError, Lba, MediumError, Ps, SECTOR_BYTES, Tag};
@@ -18,38 +19,20 @@ pub fn shape(stack: &Stack) -> MediaShape {
 
 /// Returns the health of a drive that has had power for `powered`, and whose hosts have written
 /// `host_bytes` bytes.
-///
-/// The percentage used is the mean number of erases of the good blocks, as a share of their
-/// endurance.
 pub fn health(stack: &Stack, powered: Ps, host_bytes: u64) -> Health {
     let counters = stack.flash_counters();
-    let medium = stack.ssd().medium();
-    let (layout, rules) = (medium.layout(), medium.rules());
-    let page = u64::from(layout.geometry.page_bytes);
-    let good = layout.block_ids().filter(|&block| !medium.is_bad(block));
-    let (blocks, erases) =
-        good.fold((0, 0), |(n, sum), block| (n + 1, sum + u64::from(medium.erases(block))));
-    let endured = blocks * u64::from(rules.endurance);
+    let page = u64::from(stack.ssd().medium().layout().geometry.page_bytes);
+    let FlashHealth { percentage_used, available_spare, read_only } = FlashHealth::of(stack.ssd());
     Health {
-        percentage_used: (erases * 100).checked_div(endured).unwrap_or(100) as u32,
-        available_spare: available_spare(stack),
-        read_only: stack.ssd().is_read_only(),
+        percentage_used,
+        available_spare,
+        read_only,
         powered,
         host_bytes,
         programmed: Cause::ALL.map(|cause| counters.programs[cause as usize] * page),
         erases: Counters::total(&counters.erases),
         ..Health::default()
     }
-}
-
-/// Returns the percentage of the spare blocks that are left; 100 if the drive never had a spare
-/// block.
-pub fn available_spare(stack: &Stack) -> u8 {
-    let medium = stack.ssd().medium();
-    let (layout, rules) = (medium.layout(), medium.rules());
-    let spares = u64::from(layout.lanes) * u64::from(rules.spare_blocks);
-    let left: u64 = layout.lane_ids().map(|lane| u64::from(medium.spares(lane))).sum();
-    (left * 100).checked_div(spares).unwrap_or(100) as u8
 }
 
 /// A drive with real bytes (`nand.data = "ram"`), on which commands take no time.

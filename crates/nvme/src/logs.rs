@@ -6,6 +6,9 @@ use crate::errors::{ErrorLog, Refused, invalid};
 use crate::features::Features;
 use crate::support::{Kind, effects};
 use crate::{Entry, Health, NamespaceId, Status, Vitals};
+use flashatlas_device::smart::{
+    SPARE_THRESHOLD, critical_warning, data_units, percentage_field, power_on_hours,
+};
 use flashatlas_types::plan::Cause;
 use std::collections::BTreeSet;
 
@@ -23,9 +26,6 @@ pub mod id {
     pub const DISCOVERY: u8 = 0x70;
     pub const AMPLIFICATION: u8 = 0xC0;
 }
-
-/// Percentage of spare blocks below which the controller warns.
-const SPARE_THRESHOLD: u8 = 10;
 
 /// Part of a log page that a command asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -167,25 +167,22 @@ fn words(bytes: usize, from: usize, words: &[u32; 256]) -> Page {
 /// Returns the critical warnings of SMART (Base, Figure 206).
 pub(crate) fn warnings(features: &Features, vitals: Vitals) -> u8 {
     let hot = vitals.kelvins >= features.over || vitals.kelvins <= features.under;
-    u8::from(vitals.available_spare < SPARE_THRESHOLD)
-        | u8::from(hot) << 1
-        | u8::from(vitals.read_only) << 3
+    critical_warning(vitals.available_spare, vitals.read_only) | u8::from(hot) << 1
 }
 
 /// Returns SMART / Health Information (Base 5.1.12.1.3).
 fn smart(durable: &Durable, features: &Features, health: &Health) -> Vec<u8> {
     let totals = &durable.totals;
-    let thousands = |units: u64| u128::from(units.div_ceil(1000));
-    let hours = durable.powered_ms(health.powered) / 3_600_000;
+    let hours = power_on_hours(durable.powered_ms(health.powered));
     let used = totals.percentage_used.max(health.percentage_used);
     let mut page = Page::new(SMART_BYTES);
     page.u8(0, warnings(features, health.vitals()))
         .u16(1, health.kelvins)
         .u8(3, health.available_spare)
         .u8(4, SPARE_THRESHOLD)
-        .u8(5, if used > 254 { 255 } else { used as u8 })
-        .u128(32, thousands(totals.units_read))
-        .u128(48, thousands(totals.units_written))
+        .u8(5, percentage_field(used))
+        .u128(32, data_units(totals.units_read).into())
+        .u128(48, data_units(totals.units_written).into())
         .u128(64, totals.reads.into())
         .u128(80, totals.writes.into())
         .u128(112, totals.power_cycles.into())

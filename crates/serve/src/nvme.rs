@@ -3,6 +3,7 @@
 use crate::clock::Clock;
 use crate::server::Server;
 use crate::spec::{NvmeSpec, Refused, ServeError};
+use flashatlas_device::smart::available_spare;
 use flashatlas_nvme::{
     Durable, Health, Identity, IdentityError, Later, Media, MediaError, MediaShape, NamespaceNames,
     Nqn, Vitals, drive,
@@ -67,10 +68,13 @@ impl<C: Clock> Media for &Server<C> {
 
     fn vitals(&mut self) -> Vitals {
         let usual = Health::default().vitals();
-        let spare = |live: &mut Live, _| Vitals {
-            available_spare: drive::available_spare(live.drive()),
-            read_only: live.drive().ssd().is_read_only(),
-            ..usual
+        let spare = |live: &mut Live, _| {
+            let drive = live.drive().ssd();
+            Vitals {
+                available_spare: available_spare(drive.medium()),
+                read_only: drive.is_read_only(),
+                ..usual
+            }
         };
         self.seen(spare).unwrap_or(Vitals { read_only: true, ..usual })
     }

@@ -60,6 +60,8 @@ TERMS = {
     "in SLC mode, and to be folded).",
     "simulated time": "Time on the drive's clock, not of the computer that simulates it.",
     "slot": "The place of one mapping unit in a frame.",
+    "SMART log": "What an NVMe drive reports of its own wear, spare blocks, commands and errors. "
+    "SATA drives have attributes instead, whose values and units differ by vendor.",
     "stream": "Writes that are kept together in blocks of their own, apart from others "
     "(multi-stream).",
     "throughput": "Bytes that the host moved in a second of simulated time.",

@@ -230,6 +230,13 @@ GROUPS = (
             Row("wear: mean erases", path("wear", "mean"), lambda x: f"{x:.2f}", "low"),
             Row("wear: deviation", path("wear", "stddev"), lambda x: f"{x:.2f}", "low"),
             Row("wear: most erases", path("wear", "max"), number, "low"),
+            Row(
+                "SMART: percentage used",
+                _positive("smart", "percentage_used"),
+                lambda x: f"{x:.0f} %",
+                "low",
+            ),
+            Row("SMART: media errors", _positive("smart", "media_errors"), number, "low"),
             Row("map memory", _map_memory, size, "low"),
         ),
     ),

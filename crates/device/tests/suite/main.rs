@@ -16,6 +16,7 @@ mod program_steps;
 mod refresh;
 mod retries;
 mod shared_dram;
+mod smart;
 mod throttle;
 mod worn_out;
 mod write_cache;

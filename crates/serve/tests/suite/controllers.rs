@@ -164,6 +164,32 @@ fn a_page_that_cannot_be_read_is_told_apart_from_a_drive_that_cannot_go_on() {
     assert_eq!(media.write(0, &out, false), Err(MediaError::Other), "the drive has stopped");
 }
 
+/// The record of a served drive counts the commands that its clients were refused.
+#[test]
+fn reads_that_fail_are_media_errors_of_the_record() {
+    let mut plan = plan(&config(&["errors.unreadable=20000"]), Path::new(""));
+    plan.image = None;
+    let server = begin(&plan);
+    let mut media = media_of(&server);
+    for unit in 0..600 {
+        media.write(unit * 2048, &[unit as u8 | 1; 2048], true).unwrap();
+    }
+    let mut out = [0; 2048];
+    let found: Vec<Result<(), MediaError>> =
+        (0..600).map(|unit| media.read(unit * 2048, &mut out)).collect();
+    let failed = found.iter().filter(|read| **read == Err(MediaError::Unreadable)).count();
+    assert_eq!(found.iter().filter(|read| read.is_ok()).count(), 600 - failed);
+    assert!((1..100).contains(&failed), "about one in 50: {failed}");
+    drop(media);
+    let record = server.end().record.expect("the drive goes on").clone();
+    let smart = &record["record"]["smart"];
+    assert_eq!(smart["media_errors"], failed);
+    assert_eq!(
+        (&smart["host_read_commands"], &smart["host_write_commands"]),
+        (&(600 - failed).into(), &600.into())
+    );
+}
+
 #[test]
 fn a_drive_without_power_says_so() {
     let folder = tempfile::tempdir().unwrap();

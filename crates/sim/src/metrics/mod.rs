@@ -19,6 +19,7 @@ mod merges;
 mod mount;
 mod nand;
 mod series;
+mod smart;
 pub(crate) mod steady;
 mod throughput;
 mod utilisation;
@@ -33,6 +34,7 @@ use flashatlas_types::{Dur, HostOp, Ps};
 use serde_json::{Map, Value};
 
 /// Something that happened to a host command.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
     /// The command was handed to the drive.
@@ -56,6 +58,15 @@ pub enum Event {
         submitted: Ps,
         /// Time at which the command was complete.
         at: Ps,
+    },
+    /// A command failed because data cannot be read.
+    Unreadable {
+        /// Bytes of data that the command asked for.
+        bytes: u64,
+        /// `true` if the run goes on after a read: the read was shown as submitted before, and is
+        /// shown as done later. `false` if the drive refused the command, which is not shown
+        /// otherwise.
+        goes_on: bool,
     },
 }
 
@@ -231,6 +242,7 @@ pub const METRICS: &[MetricDef] = &[
     mount::DEF,
     memory::DEF,
     wear::DEF,
+    smart::DEF,
     steady::DEF,
     series::DEF,
     blocks::DEF,

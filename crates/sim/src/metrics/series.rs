@@ -197,6 +197,7 @@ impl Metric for Series {
                 let histogram = self.open.open[i].get_or_insert_with(new);
                 histogram.record(latency.ns()).expect("the histogram grows");
             }
+            Event::Unreadable { .. } => {}
         }
     }
 

@@ -82,6 +82,7 @@ impl Metric for Steady {
                 self.requests += 1;
                 self.last = self.last.max((arrived, at));
             }
+            Event::Unreadable { .. } => {}
         }
     }
 

@@ -20,7 +20,7 @@ impl Metric for Throughput {
             Event::Submitted { op, bytes, .. } if matches!(op.name(), "read" | "write") => {
                 self.bytes += bytes
             }
-            Event::Submitted { .. } => {}
+            Event::Submitted { .. } | Event::Unreadable { .. } => {}
             Event::Done { .. } => self.done += 1,
         }
     }

@@ -71,6 +71,12 @@ pub(crate) struct Player {
     reply: Reply,
 }
 
+/// Returns `true` if `error` reports that data cannot be read.
+fn is_unreadable(error: &SubmitError) -> bool {
+    let SubmitError::Ftl(FtlError::Medium(error)) = error else { return false };
+    matches!(error, MediumError::Unreadable(_) | MediumError::Damaged(_))
+}
+
 impl Player {
     /// Returns a player before its first request; its metrics begin with `start`.
     pub fn new(drive: Stack, oracle: Oracle, metrics: Entries<MetricDef>, start: Start) -> Player {
@@ -128,7 +134,12 @@ impl Player {
         let submitted = self.drive.submit(self.now, Tag(u64::from(tag)), cmd, &mut reply);
         let unreadable = match submitted {
             Err(error) if self.survives(r, &error) => true,
-            Err(error) => return Err(self.refused(r, number, error)),
+            Err(error) => {
+                if is_unreadable(&error) {
+                    self.measurement.tell(&Event::Unreadable { bytes, goes_on: false });
+                }
+                return Err(self.refused(r, number, error));
+            }
             Ok(()) => false,
         };
         self.tally.submitted(r);
@@ -142,6 +153,9 @@ impl Player {
         }
         self.reply = reply;
         self.measurement.tell(&Event::Submitted { op: r.op, bytes, at: self.now });
+        if unreadable {
+            self.measurement.tell(&Event::Unreadable { bytes, goes_on: true });
+        }
         if self.measurement.start.timed {
             self.measurement.submitted(self.now, self.flights.count);
             self.flights.taken();
@@ -164,11 +178,9 @@ impl Player {
 
     /// Returns `true` if the run goes on although the drive returned `error` for `r`.
     fn survives(&self, r: &Request, error: &SubmitError) -> bool {
-        let unreadable =
-            matches!(error, SubmitError::Ftl(FtlError::Medium(MediumError::Unreadable(_))));
         self.survives_unreadable
             && r.op == HostOp::Read
-            && unreadable
+            && matches!(error, SubmitError::Ftl(FtlError::Medium(MediumError::Unreadable(_))))
             && self.drive.top().failure().is_none()
     }
 

@@ -20,6 +20,7 @@ mod registries;
 mod replay;
 mod rest;
 mod shared_dram;
+mod smart;
 mod steady;
 mod tables;
 

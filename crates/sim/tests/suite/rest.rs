@@ -42,6 +42,13 @@ fn lost(drive: &str, precondition: &Value, more: &[&str]) -> u64 {
     let outcome = try_run(drive, precondition, more)
         .unwrap_or_else(|e| panic!("{more:?}, {precondition}: {e}"));
     assert_eq!(outcome.record["oracle"]["violations"], 0, "{more:?}, {precondition}");
+    let record = &outcome.record;
+    let (smart, failed) = (&record["smart"], record["conservation"]["failed"].as_u64().unwrap());
+    assert_eq!(smart["media_errors"], failed, "{more:?}, {precondition}");
+    let reads = record["host"]["reads"].as_u64().unwrap();
+    assert_eq!(smart["host_read_commands"], reads - failed, "commands that succeeded");
+    let units = ((reads - failed) * 8).div_ceil(1000);
+    assert_eq!(smart["data_units_read"], units, "each read asks for eight blocks");
     outcome.record["faults"]["units_lost_at_rest"].as_u64().unwrap()
 }
 

@@ -73,6 +73,19 @@ pub enum CrashError {
         /// The reason for the last drive that was tried.
         last: Option<Box<ConfigError>>,
     },
+    /// Settings do not fit every stack.
+    Unfit {
+        /// The settings, as `key=value`.
+        set: Vec<String>,
+        /// The stacks that do not take the settings, as `[layers/]scheme:store`.
+        stacks: Vec<String>,
+        /// The stacks that take them.
+        others: Vec<String>,
+        /// Geometry of the first drive that was refused.
+        geometry: &'static str,
+        /// The reason why that drive was refused.
+        why: Box<CrashError>,
+    },
     /// The workload of an identity has no such failure, or no such cut.
     NoFailure(String),
     /// No share of factory-bad blocks leaves enough good blocks.
@@ -103,6 +116,18 @@ impl CrashError {
 impl From<ConfigError> for CrashError {
     fn from(error: ConfigError) -> CrashError {
         CrashError::Config(Box::new(error))
+    }
+}
+
+/// Largest number of stacks that an error lists.
+const LISTED: usize = 6;
+
+/// Returns the first names, and the number of the others.
+fn first_of(names: &[String]) -> String {
+    let listed = names[..names.len().min(LISTED)].join(", ");
+    match names.len() - names.len().min(LISTED) {
+        0 => listed,
+        more => format!("{listed} and {more} more"),
     }
 }
 
@@ -163,6 +188,21 @@ impl fmt::Display for CrashError {
                 write!(f, "no drive like `{geometry}` fits {layers} over {scheme} with {store}: ")?;
                 last.as_ref().map_or(Ok(()), |last| last.fmt(f))
             }
+            CrashError::Unfit { set, stacks, others, geometry, why } => {
+                let (set, first) = (set.join(" "), &stacks[0]);
+                write!(f, "{set} does not fit {first} on `{geometry}`: {why}")?;
+                if stacks.len() > 1 {
+                    write!(f, " (nor do {})", first_of(&stacks[1..]))?;
+                }
+                if others.is_empty() {
+                    return write!(f, "; no stack takes it");
+                }
+                let others = first_of(others);
+                write!(
+                    f,
+                    "; with --layers, --scheme and --store choose stacks that take it: {others}"
+                )
+            }
             CrashError::NoFailure(id) => {
                 write!(f, "{id}: the workload has no such failure or cut")
             }
@@ -190,6 +230,7 @@ impl std::error::Error for CrashError {
             CrashError::Config(error) | CrashError::NoDrive { last: Some(error), .. } => {
                 Some(&**error)
             }
+            CrashError::Unfit { why, .. } => Some(&**why),
             _ => None,
         }
     }

@@ -164,12 +164,21 @@ impl Job {
         }
     }
 
+    /// Returns the drive of the trial: behind a controller it keeps bytes.
+    fn config(&self) -> Result<DriveConfig, CrashError> {
+        let config = self.drive()?;
+        match self.task {
+            Task::Commands(_) | Task::Sequences => Ok(config),
+            Task::Nvme(_) => Ok(config.with(&["nand.data=ram".into()])?),
+        }
+    }
+
     /// Returns the trial of the workload on its drive.
     ///
     /// # Errors
     /// Returns the errors of [`drive`].
     pub fn trial(&self, seed: u64, steps: u32) -> Result<Trial, CrashError> {
-        let config = self.drive()?;
+        let config = self.config()?;
         let exported = config.shape();
         let shape =
             WorkloadShape { units: exported.units(), unit_sectors: exported.unit_sectors, steps };
@@ -182,7 +191,6 @@ impl Job {
                 Trial { config, filled, steps: Steps::Device(exhaustive(&shape, seed)) }
             }
             Task::Nvme(workload) => {
-                let config = config.with(&["nand.data=ram".into()])?;
                 Trial { config, filled, steps: Steps::Nvme(workload.steps(&shape, seed)) }
             }
         })
@@ -413,6 +421,7 @@ pub fn run(
     }
     let jobs = jobs(registry, plan, interface)?;
     refuse_at_random(plan, interface, &jobs)?;
+    refuse_unfit(plan, &jobs, progress)?;
     let work = |at: usize, stop: &AtomicBool| jobs[at].run(plan, faults, stop);
     let mut tell = |done: usize| progress(done, jobs.len());
     let (results, stopped) = threads::each(jobs.len(), plan.threads, work, &mut tell);
@@ -423,6 +432,43 @@ pub fn run(
         report.found.extend(found);
     }
     Ok(report)
+}
+
+/// Returns an error if the settings of the caller do not fit a stack.
+///
+/// The configuration of each drive is made here, and the workloads use it later. Without settings
+/// of the caller, every stack fits.
+fn refuse_unfit(
+    plan: &CrashSpec,
+    jobs: &[Job],
+    progress: &mut dyn FnMut(usize, usize) -> bool,
+) -> Result<(), CrashError> {
+    if plan.set.is_empty() {
+        return Ok(());
+    }
+    let fits = |at: usize, _: &AtomicBool| jobs[at].config().err();
+    let (refused, _) =
+        threads::each(jobs.len(), plan.threads, fits, &mut |_| progress(0, jobs.len()));
+    let (mut stacks, mut others, mut first) = (Vec::new(), Vec::new(), None);
+    for (at, error) in refused {
+        let name = jobs[at].stack.name();
+        if let Some(why) = error {
+            first.get_or_insert((jobs[at].geometry.name, why));
+            stacks.push(name);
+        } else {
+            others.push(name);
+        }
+    }
+    stacks.dedup();
+    others.dedup();
+    others.retain(|name| !stacks.contains(name));
+    match first {
+        Some((geometry, why)) => {
+            let (set, why) = (plan.set.clone(), Box::new(why));
+            Err(CrashError::Unfit { set, stacks, others, geometry, why })
+        }
+        None => Ok(()),
+    }
 }
 
 /// Returns an error if failures at random are asked for where they are not tried.

@@ -102,6 +102,13 @@ impl Subject {
         }
     }
 
+    /// Returns the name of the stack, as in the identity of a failure.
+    pub(crate) fn name(&self) -> String {
+        let layers = Some(self.layers_name()).filter(|name| name != "-");
+        let layers = layers.map_or(String::new(), |name| name + "/");
+        format!("{layers}{}:{}", self.scheme_name(), self.store_name())
+    }
+
     /// Returns `true` if there are no layers, or if a drive of some geometry fits the layers.
     pub(crate) fn fits(&self) -> bool {
         self.layers.is_empty()

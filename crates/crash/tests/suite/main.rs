@@ -12,6 +12,7 @@ mod plans;
 mod program_steps;
 mod support;
 mod trim_records;
+mod unfit;
 
 // `make test-seeded-bugs` builds and runs these tests; released builds do not contain the bugs.
 #[cfg(feature = "seeded-bugs")]

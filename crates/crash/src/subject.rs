@@ -8,7 +8,7 @@
 use crate::CrashError;
 use flashatlas_device::{Build, DriveConfig, LayerDef, Registry};
 use flashatlas_ftl::SchemeDef;
-use flashatlas_types::{ConfigError, Entries, Value};
+use flashatlas_types::{Entries, Value};
 
 /// Shape of a drive.
 pub struct Geometry {
@@ -27,6 +27,9 @@ pub struct Geometry {
     /// Sizes of a mapping unit; the drive uses the first size that the scheme accepts.
     units: &'static [&'static str],
 }
+
+/// Preset that every drive begins with.
+const TINY: &str = "tiny";
 
 /// All geometries.
 pub const GEOMETRIES: &[Geometry] = &[
@@ -245,6 +248,7 @@ pub(crate) fn candidates(registry: &Registry) -> Vec<Subject> {
 /// # Errors
 /// Returns an error if no drive of this shape fits the stack.
 pub fn drive(stack: &Subject, geometry: &Geometry, tight: bool) -> Result<DriveConfig, CrashError> {
+    // settings of the last drive that was refused; the reason is worked out only for the error
     let mut last = None;
     for unit in geometry.units {
         let more = if stack.layers.is_empty() { 24 } else { 48 };
@@ -253,36 +257,33 @@ pub fn drive(stack: &Subject, geometry: &Geometry, tight: bool) -> Result<DriveC
         for blocks in
             (geometry.blocks..=most_blocks).step_by(if tight && geometry.grows { 8 } else { 1 })
         {
-            let load = |pages: u32| config(stack, geometry, unit, blocks, pages);
-            let slots = match load_slots(stack, geometry, unit, blocks) {
-                Ok(slots) => slots,
-                Err(why) => {
-                    last = Some(Box::new(why));
-                    continue;
-                }
+            let with = |pages: u32| settings(stack, geometry, unit, blocks, pages);
+            let load = |pages: u32| accepted(stack, &with(pages));
+            let bare = Subject { layers: Vec::new(), ..stack.clone() };
+            let flash = settings(&bare, geometry, unit, blocks, 7);
+            let Some(layout) = accepted(&bare, &flash).and_then(|flash| flash.layout().ok()) else {
+                last = Some(flash);
+                continue;
             };
+            let slots = layout.slots();
             // at least two and a half blocks of data are needed so that the drive collects; layers
             // need more
             let least = if stack.layers.is_empty() {
                 slots / blocks * 5 / 2
             } else {
                 let fits = (1..=slots / UNDER_LAYERS_UNITS).map(|n| n * UNDER_LAYERS_UNITS);
-                let Some(least) = fits.into_iter().find(|&pages| load(pages).is_ok()) else {
-                    let pages = slots / UNDER_LAYERS_UNITS * UNDER_LAYERS_UNITS;
-                    last = load(pages).err().map(Box::new);
+                let Some(least) = fits.into_iter().find(|&pages| load(pages).is_some()) else {
+                    last = Some(with(slots / UNDER_LAYERS_UNITS * UNDER_LAYERS_UNITS));
                     continue;
                 };
                 least
             };
-            match load(least) {
-                Ok(_) => {}
-                Err(why) => {
-                    last = Some(Box::new(why));
-                    continue;
-                }
+            if load(least).is_none() {
+                last = Some(with(least));
+                continue;
             }
             let roomy = (slots as f64 / 1.03) as u32;
-            let pages = most(least, roomy, |pages| load(pages).is_ok());
+            let pages = most(least, roomy, |pages| load(pages).is_some());
             best = Some((blocks, pages, if stack.layers.is_empty() { 7 } else { least }));
             if !(tight && geometry.grows) || pages == roomy {
                 break;
@@ -290,23 +291,20 @@ pub fn drive(stack: &Subject, geometry: &Geometry, tight: bool) -> Result<DriveC
         }
         if let Some((blocks, pages, least)) = best {
             let pages = if tight { pages } else { (pages * 2 / 3).max(least) };
-            return Ok(config(stack, geometry, unit, blocks, pages)?);
+            let settings = settings(stack, geometry, unit, blocks, pages);
+            return Ok(stack.registry.load(TINY, None, &settings)?);
         }
     }
+    let last = last.and_then(|settings| stack.registry.load(TINY, None, &settings).err());
     let (layers, scheme, store) = (stack.layers_name(), stack.scheme_name(), stack.store_name());
+    let last = last.map(Box::new);
     Err(CrashError::NoDrive { geometry: geometry.name, layers, scheme, store, last })
 }
 
-/// Returns the number of slots of the whole drive.
-fn load_slots(
-    stack: &Subject,
-    geometry: &Geometry,
-    unit: &str,
-    blocks: u32,
-) -> Result<u32, ConfigError> {
-    let bare = Subject { layers: Vec::new(), ..stack.clone() };
-    let layout = config(&bare, geometry, unit, blocks, 7)?.layout()?;
-    Ok(layout.slots())
+/// Returns the drive with these settings, or `None` if they are refused.
+fn accepted(stack: &Subject, settings: &[String]) -> Option<DriveConfig> {
+    let preset = stack.registry.preset(TINY).expect("the preset is there");
+    stack.registry.load_if_accepted(preset, settings)
 }
 
 /// Returns the largest number from `low` to `high` for which `good` returns `true`.
@@ -321,13 +319,14 @@ fn most(low: u32, high: u32, good: impl Fn(u32) -> bool) -> u32 {
     low
 }
 
-fn config(
+/// Returns the settings of a stack on a geometry with this number of blocks and logical pages.
+fn settings(
     stack: &Subject,
     geometry: &Geometry,
     unit: &str,
     blocks: u32,
     pages: u32,
-) -> Result<DriveConfig, ConfigError> {
+) -> Vec<String> {
     let mut settings: Vec<String> = geometry.settings.iter().map(|&s| s.to_owned()).collect();
     settings.push(format!("drive.blocks={blocks}"));
     let whole = if stack.layers.is_empty() { 1 } else { UNDER_LAYERS_UNITS };
@@ -335,12 +334,12 @@ fn config(
     settings.push(format!("map.unit={unit}"));
     settings.push("host.idle_after=1us".into());
     settings.extend(stack.settings());
-    stack.registry.load("tiny", None, &settings)
+    settings
 }
 
 /// Returns the settings of a drive that differ from the preset `tiny`.
 pub fn over_tiny(config: &DriveConfig) -> Vec<String> {
-    let tiny = config.registry.load("tiny", None, &[]).expect("a preset");
+    let tiny = config.registry.load(TINY, None, &[]).expect("a preset");
     let differs =
         |(key, value): &(&str, &Value)| tiny.pairs().all(|(k, v)| k != *key || v != *value);
     config.pairs().filter(differs).map(|(key, value)| format!("{key}={value}")).collect()
@@ -352,6 +351,7 @@ mod tests {
     use crate::workloads::WORKLOADS;
     use flashatlas_fixtures::proofs::one_in;
     use flashatlas_host::STANDARD;
+    use std::collections::BTreeSet;
 
     #[test]
     fn every_scheme_and_store_fits_every_geometry() {
@@ -373,9 +373,9 @@ mod tests {
         let every = one_in().min(GEOMETRIES.len());
         for (number, stack) in stacks.iter().enumerate() {
             for geometry in GEOMETRIES.iter().skip(number % every).step_by(every) {
-                for workload in WORKLOADS {
-                    let config =
-                        drive(stack, geometry, workload.tight).unwrap_or_else(|e| panic!("{e}"));
+                let tight: BTreeSet<bool> = WORKLOADS.iter().map(|w| w.tight).collect();
+                for tight in tight {
+                    let config = drive(stack, geometry, tight).unwrap_or_else(|e| panic!("{e}"));
                     assert_eq!(config.layers().len(), stack.layers.len());
                     let layout = config.layout().unwrap();
                     assert!(

@@ -10,7 +10,7 @@ use crate::params::{
     resolve,
 };
 use crate::power;
-use crate::{DeviceShape, Registry, Ssd, Stack};
+use crate::{DeviceShape, Preset, Registry, Ssd, Stack};
 use flashatlas_ftl::{PROGRAM_STEPS, SCHEME, SchemeConfig, SchemeDef, UNIT};
 use flashatlas_nand::errors::params::PARITY;
 use flashatlas_nand::params::PLP_BYTES;
@@ -78,7 +78,19 @@ impl DriveConfig {
             }
             if file.is_some() { e.at(name) } else { e }
         };
-        DriveConfig::resolved(registry, name, &base, &over).map_err(of_file)
+        DriveConfig::resolved(registry, name, &base, &over, true).map_err(of_file)
+    }
+
+    /// Returns the configuration of a preset overridden by `settings`, or `None` if
+    /// [`DriveConfig::load`] refuses it.
+    pub(crate) fn if_accepted(
+        registry: Registry,
+        preset: &Preset,
+        settings: &[String],
+    ) -> Option<DriveConfig> {
+        let base = DriveConfig::from_preset_text(preset.toml, preset.name).ok()?;
+        let over: Result<Vec<_>, _> = settings.iter().map(|text| Setting::parse(text)).collect();
+        DriveConfig::resolved(registry, preset.name, &base, &over.ok()?, false).ok()
     }
 
     /// Returns this configuration overridden by `settings` of the form `key=value`.
@@ -90,22 +102,25 @@ impl DriveConfig {
         self.pairs().for_each(|(key, value)| raw.set(key, &value.to_string(), &self.name));
         let over: Vec<Setting> =
             settings.iter().map(|text| Setting::parse(text)).collect::<Result<_, _>>()?;
-        DriveConfig::resolved(self.registry, &self.name, &raw, &over)
+        DriveConfig::resolved(self.registry, &self.name, &raw, &over, true)
     }
 
-    /// Returns the configuration of `base` overridden by `over`.
+    /// Returns the configuration of `base` overridden by `over`. With `blames`, an error names the
+    /// setting that is to blame, which takes many times as long as the check itself.
     fn resolved(
         registry: Registry,
         name: &str,
         base: &RawConfig,
         over: &[Setting],
+        blames: bool,
     ) -> Result<DriveConfig, ConfigError> {
         let checked = |raw| DriveConfig::checked(registry, name, raw);
         let is_set = |key: &str| over.iter().any(|setting| setting.key() == Some(key));
         let spare = capacity::spare_share(base, is_set, || checked(base.clone())?.layout());
         let checked = |raw| checked(capacity::with_spare_share(raw, spare));
-        checked(laid(base, over)?)
-            .map_err(|error| blamed(error, base, over, |raw| checked(raw).err()))
+        checked(laid(base, over)?).map_err(|error| {
+            if blames { blamed(error, base, over, |raw| checked(raw).err()) } else { error }
+        })
     }
 
     fn checked(

@@ -138,6 +138,15 @@ impl Registry {
         DriveConfig::load(*self, name, file, settings)
     }
 
+    /// Returns the configuration of a preset overridden by `settings`, or `None` if
+    /// [`Registry::load`] refuses it.
+    ///
+    /// A caller that tries many configurations uses this function: [`Registry::load`] takes many
+    /// times as long for a refusal, because its error names the setting that is to blame.
+    pub fn load_if_accepted(&self, preset: &Preset, settings: &[String]) -> Option<DriveConfig> {
+        DriveConfig::if_accepted(*self, preset, settings)
+    }
+
     /// Returns the preset called `name`.
     ///
     /// # Errors

@@ -360,3 +360,31 @@ fn every_check_of_several_keys_blames_what_was_set() {
         "{said}"
     );
 }
+
+#[test]
+fn a_quick_look_accepts_what_load_accepts() {
+    let registry = Registry::DRIVES;
+    let (mut accepted, mut refused) = (0, 0);
+    for preset in registry.presets.iter() {
+        for settings in [
+            &[][..],
+            &["drive.capacity=64GB"],
+            &["drive.capacity=64GB", "drive.over_provisioning=0.2"],
+            &["ftl.streams=2", "ftl.gc_mode=single"],
+            &["ftl.scheme=bast", "ftl.streams=2"],
+            &["drive.blocks=1"],
+            &["map.unit=2KiB", "map.unit=1KiB"],
+            &["no.such_key=1"],
+            &["cache.bytes"],
+        ] {
+            let settings: Vec<String> = settings.iter().map(|&text| text.into()).collect();
+            let quick = registry.load_if_accepted(preset, &settings);
+            let quick = quick.map(|config| format!("{:?}", config.pairs().collect::<Vec<_>>()));
+            let slow = registry.load(preset.name, None, &settings).ok();
+            let slow = slow.map(|config| format!("{:?}", config.pairs().collect::<Vec<_>>()));
+            assert_eq!(quick, slow, "{} {settings:?}", preset.name);
+            *if quick.is_some() { &mut accepted } else { &mut refused } += 1;
+        }
+    }
+    assert!(accepted > 20 && refused > 20, "{accepted} accepted, {refused} refused");
+}

@@ -103,7 +103,7 @@ def test_logs_say_what_the_record_says():
         host.read(0, 8)
         host.flush()
         smart, amplification = host.smart(), host.ask("log", 0xC0, 512)
-        page = host.ask("log", 2, 512)
+        health = host.ask("log", 2, 512)
     record = drive.result.record
     written, programmed, thousandths, erases = struct.unpack_from("<4Q", amplification, 8)
     assert written == record["host"]["write_bytes"] == 6000 * UNIT
@@ -116,10 +116,10 @@ def test_logs_say_what_the_record_says():
     assert smart["used"] == int(record["wear"]["mean"]) > 0 and smart["spare"] == 100
     assert (smart["power_cycles"], smart["unsafe_shutdowns"], smart["hours"]) == (1, 0, 0)
     assert record["smart"] == {
-        "critical_warning": page[0],
-        "available_spare": page[3],
-        "available_spare_threshold": page[4],
-        "percentage_used": page[5],
+        "critical_warning": health[0],
+        "available_spare": health[3],
+        "available_spare_threshold": health[4],
+        "percentage_used": health[5],
         "data_units_read": smart["units_read"],
         "data_units_written": smart["units_written"],
         "host_read_commands": smart["reads"],

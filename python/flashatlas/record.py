@@ -123,6 +123,10 @@ class Nand(TypedDict):
     erases: Counts
     padded_units: int
     replaced_blocks: int
+    copybacks: NotRequired[int]
+    """Copies inside a die, if there were any."""
+    slc: NotRequired[Counts]
+    """Reads, programs and erases in blocks in SLC mode, if there were any."""
 
 
 class Latency(TypedDict):

@@ -117,19 +117,27 @@ def rerun(
     return again
 
 
+LATER_SECTIONS = ("smart",)
+"""Sections of every record of one drive that records of earlier versions lack."""
+
+
 def differences(before: Result, after: Result) -> list[str]:
     """Return the differences between two results, in words; empty if they are equal.
 
     Every number of the records and every saved table is compared. Equal digests are not enough,
     because an edited record keeps its digest. If the tables were not saved, the digests are
-    compared instead. Two records of the same build must also have the same notes and the same
-    digest.
+    compared instead, unless a section is new. Two records of the same build must also have the same
+    notes and the same digest.
     """
     was_found, now_found = results_of(before.record), results_of(after.record)
     # skip parameters that the earlier version did not have: if they matter, the results differ
     known = was_found["config"]["params"]
     params = {key: value for key, value in now_found["config"]["params"].items() if key in known}
     now_found["config"] = {**now_found["config"], "params": params}
+    # and sections of which it had none
+    later = [key for key in LATER_SECTIONS if key in now_found and key not in was_found]
+    for key in later:
+        del now_found[key]
     found = list(_said(was_found, now_found))
     for name in sorted({*before.tables, *after.tables} if before.tables else ()):
         if name not in before.tables or name not in after.tables:
@@ -141,7 +149,7 @@ def differences(before: Result, after: Result) -> list[str]:
     same = same_build(before.record, after.record)
     if same:
         found += _said(_notes_of(before.record), _notes_of(after.record))
-    if found or "results_digest" not in before.record or (before.tables and not same):
+    if found or later or "results_digest" not in before.record or (before.tables and not same):
         return found
     return list(_said(*({"results_digest": r.record["results_digest"]} for r in (before, after))))
 

@@ -39,9 +39,9 @@ VERDICTS = {
 INTRODUCTION = """\
 # What the papers say, and what comes out
 
-This page has the claims of the five papers about their results, what is published of ten products,
-and the papers' gains on drives of today. Our results stand beside them, with a verdict on each
-claim. `make claims` makes this page: it repeats the experiments and keeps their tables in
+This page has the claims of the five papers about their results, what is published of twelve
+products, and the papers' gains on drives of today. Our results stand beside them, with a verdict on
+each claim. `make claims` makes this page: it repeats the experiments and keeps their tables in
 `papers/*/results.json`. A test compares the page, and the tables of each README, with the kept
 tables.
 

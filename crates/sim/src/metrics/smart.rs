@@ -14,7 +14,7 @@ pub const DEF: MetricDef = MetricDef {
     build: |start| Box::new(Smart { start, asked: [Asked::default(); 2], media_errors: 0 }),
 };
 
-/// What the host asked for by reads or by writes, and got.
+/// Commands of the host that succeeded, and their bytes: of its reads or of its writes.
 #[derive(Clone, Copy, Default)]
 struct Asked {
     commands: u64,

@@ -60,7 +60,7 @@ def test_efficiency_is_host_pages_by_flash_time(mast):
         + 200e-6 * sum(nand["programs"].values())
         + 1.5e-3 * sum(nand["erases"].values())
     )
-    assert flash_seconds(row.result) == pytest.approx(seconds, rel=1e-12)
+    assert flash_seconds(row.result.record) == pytest.approx(seconds, rel=1e-12)
     assert row.efficiency == pytest.approx(nand["programs"]["host"] / seconds, rel=1e-12)
     assert mast.relative(mast.row("virtual machine", "FAST")) == 1
 

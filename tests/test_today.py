@@ -135,9 +135,9 @@ def test_numbers_that_maps_are_compared_by() -> None:
     assert decided == {
         "time of a FLUSH": "1.23 ms",
         "pages of a block": "2,112",
-        "map hit ratio": "12.5%",
+        "map hit ratio": "12.5 %",
         "four activations over a set's reads": "1.06",  # 34 / (8 x 4)
-        "time at work of the lookup engine": "4.2%",  # 42 of 1 ms in a second
+        "time at work of the lookup engine": "4.2 %",  # 42 of 1 ms in a second
         "read-modify-writes of a request": "0.75",
     }
 
@@ -163,7 +163,7 @@ def test_maps_that_comparisons_share_are_run_once() -> None:
 
 
 def test_short_runs() -> None:
-    """The numbers of the tables are those of the runs, and each drive has its own block size."""
+    """Each table has the numbers of its runs, and the block size of each drive."""
     today = reproduce.carry_out("today", paper=[1], limit=400)
     decided = [gain.decides for gain in today.gains]
     assert decided == ["64", "512", "2,048", "2,112"]

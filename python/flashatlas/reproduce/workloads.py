@@ -15,7 +15,6 @@ from typing import Any
 from flashatlas._core import InputError, quantity
 from flashatlas.fetch import with_package
 from flashatlas.names import registries
-from flashatlas.results.result import Result
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -55,6 +54,22 @@ def load(name: str) -> dict[str, Any]:
     """Return the experiment in folder ``papers/NAME``."""
     texts = {paper["name"]: paper["toml"] for paper in registries()["papers"]}
     return tomllib.loads(texts[name])
+
+
+def refuse_traces(name: str, traces: str | os.PathLike[str] | None, plays: str) -> None:
+    """Refuse a folder of traces for an experiment whose workloads are all generated.
+
+    Args:
+        name: The experiment.
+        traces: The folder that the user gives.
+        plays: The workloads that the experiment plays instead.
+
+    Raises:
+        InputError: A folder is given.
+
+    """
+    if traces is not None:
+        raise InputError(f"--traces: `{name}` plays no recorded trace, only {plays}")
 
 
 def traces_folder(given: str | os.PathLike[str] | None) -> Path | None:
@@ -125,17 +140,12 @@ def precondition(application: Application, wanted: str, folder: Path | None) -> 
     return f"{kind}:{path}"
 
 
-def flash_seconds(result: Result) -> float:
-    """Return the sum of the durations of all flash operations for writing, in seconds.
+def flash_seconds(record: Mapping[str, Any]) -> float:
+    """Return the sum of the durations of a run's flash operations for writing, in seconds.
 
     The operations are programs, erases, and all reads except those for the host's reads. Each has
     the time of a lower page.
     """
-    return flash_seconds_of(result.record)
-
-
-def flash_seconds_of(record: Mapping[str, Any]) -> float:
-    """Return what :func:`flash_seconds` returns, for the record of a run."""
     params, nand = record["config"]["params"], record["nand"]
     reads = sum(n for cause, n in nand["reads"].items() if cause != "host")
     picoseconds = (

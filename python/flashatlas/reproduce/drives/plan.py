@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from flashatlas._core import InputError, quantity
+from flashatlas._core import quantity
 from flashatlas.names import registries, unknown
 from flashatlas.reproduce.drives import fills
 from flashatlas.reproduce.drives.published import CURVE, FILL, Drive, Measured, Row, compared
 from flashatlas.reproduce.protocol import Kept, Progress
 from flashatlas.reproduce.runs import carried_out
-from flashatlas.reproduce.workloads import Application, load
+from flashatlas.reproduce.workloads import Application, load, refuse_traces
 from flashatlas.results.result import Result
 
 if sys.version_info >= (3, 11):
@@ -203,8 +203,7 @@ def plan(
 
     """
     experiment = load(PAPER)
-    if traces is not None:
-        raise InputError("--traces: `drives` plays no recorded trace, only fio's standard tests")
+    refuse_traces("drives", traces, "fio's standard tests")
     for name in preset or []:
         if name not in experiment["presets"]:
             raise unknown("--preset", name, experiment["presets"])

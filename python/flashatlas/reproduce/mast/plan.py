@@ -42,7 +42,8 @@ class Row:
     @property
     def efficiency(self) -> float:
         """Pages that the host writes per second of flash work."""
-        return self.result.record["nand"]["programs"].get("host", 0) / flash_seconds(self.result)
+        record = self.result.record
+        return record["nand"]["programs"].get("host", 0) / flash_seconds(record)
 
     @property
     def shares(self) -> dict[str, float]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from flashatlas.reproduce.workloads import flash_seconds_of
+from flashatlas.reproduce.workloads import flash_seconds
+from flashatlas.results.units import duration, number, percent
 
 Record = Mapping[str, Any]
 
@@ -29,7 +30,7 @@ def requests(record: Record) -> float:
 
 def efficiency(record: Record) -> float:
     """Return the megabytes that the host writes in a second of flash work (MAST, section 4)."""
-    return float(record["host"]["write_bytes"]) / flash_seconds_of(record) / 1e6
+    return float(record["host"]["write_bytes"]) / flash_seconds(record) / 1e6
 
 
 def lookups(record: Record) -> float:
@@ -38,15 +39,15 @@ def lookups(record: Record) -> float:
 
 
 def _flush_time(record: Record) -> str:
-    return f"{record['latency_ns']['flush']['mean'] / 1e6:.2f} ms"
+    return duration(record["latency_ns"]["flush"]["mean"])
 
 
 def _block_pages(record: Record) -> str:
-    return f"{record['config']['params']['drive.pages']:,}"
+    return number(record["config"]["params"]["drive.pages"])
 
 
 def _hit_ratio(record: Record) -> str:
-    return f"{record['map']['hit_ratio']:.1%}"
+    return percent(record["map"]["hit_ratio"])
 
 
 def _activations(record: Record) -> str:
@@ -55,7 +56,7 @@ def _activations(record: Record) -> str:
 
 
 def _at_work(record: Record) -> str:
-    return f"{record['lookup']['lookup_ns']['mean'] * record['iops'] / 1e9:.1%}"
+    return percent(record["lookup"]["lookup_ns"]["mean"] * record["iops"] / 1e9)
 
 
 def _merged(record: Record) -> str:

@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from flashatlas._core import InputError
 from flashatlas.names import unknown
 from flashatlas.reproduce.protocol import Kept, Progress
 from flashatlas.reproduce.runs import carried_out, looked_up
 from flashatlas.reproduce.today.measures import BY, DECIDES
-from flashatlas.reproduce.workloads import Application, load
+from flashatlas.reproduce.workloads import Application, load, refuse_traces
 from flashatlas.results.result import Result
 
 PAPER = "6-today"
@@ -282,8 +281,7 @@ def plan(
 
     """
     experiment = load(PAPER)
-    if traces is not None:
-        raise InputError("--traces: `today` plays no recorded trace, only generated workloads")
+    refuse_traces("today", traces, "generated workloads")
     known = sorted({number(comparison) for comparison in experiment["comparison"]})
     for one in paper or []:
         if one not in known:
